@@ -70,7 +70,7 @@ class Bench:
     def reset(self):
         (self.work / "agent.toml").write_text(self.config)
         (self.work / "agent.lock").unlink(missing_ok=True)
-        self.run("trust")
+        self.run("trust", "--yes")
 
     def round(self):
         self.reset()

@@ -90,7 +90,7 @@ fn cache_is_listed_and_pruned() {
         (&json!("damaged"), &Value::Null, &Value::Null)
     );
     let pruned = with_own_cache(&env, &["cache", "prune"]);
-    assert!(pruned.stderr.contains("1 files removed"), "{pruned:?}");
+    assert!(pruned.stderr.contains("1 file removed"), "{pruned:?}");
     assert!(!entry.path().exists());
 
     with_own_cache(&env, &["inspect", "builtin:image"]);

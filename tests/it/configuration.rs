@@ -40,7 +40,7 @@ fn untrusted_project_raises_no_value_of_the_user() {
     let told = format!("it replaces max-turns of \"{}\" by 11", user.display());
     assert!(ran.stderr.contains(&told), "{}", ran.stderr);
 
-    assert_eq!(env.run(&["trust"]).code, Some(0));
+    assert_eq!(env.run(&["trust", "--yes"]).code, Some(0));
     let ran = env.run(&["run", "hi"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     // Trust in the file ends with the value that it replaces.

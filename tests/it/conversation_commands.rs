@@ -166,7 +166,7 @@ fn tour_resumes_no_session_of_a_model() {
     let before = env.run(&["sessions", "show", &session]).stdout;
     let mut screen = OnScreen::start(&env, &server, 80, &["run", "--quiet"]);
     screen.until_last_row(">");
-    let refused = "no model is configured now, so that the built-in tour would go on with it.";
+    let refused = "no model is configured now, so the built-in tour would resume it.";
     show(&mut screen, &[("/resume latest", refused)]);
     screen.types(CTRL_D);
     assert_eq!(screen.end(), Some(0));

@@ -106,7 +106,7 @@ fn external_calls_are_exported_and_submitted() {
     let again = submit(&env, &server, &results.to_string());
     assert_eq!(again.code, Some(2), "{again:?}");
     assert!(
-        again.stderr.contains("nothing waits in this session"),
+        again.stderr.contains("nothing is pending in this session"),
         "{}",
         again.stderr
     );

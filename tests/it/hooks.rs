@@ -318,7 +318,7 @@ fn hook_is_pinned_shown_and_trusted() {
     );
     let refused = env.run(&["run", "look"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    let demands = env.run(&["trust"]).stderr;
+    let demands = env.run(&["trust", "--yes"]).stderr;
     shows(
         &demands,
         &[

@@ -70,7 +70,7 @@ fn session_continues_on_another_host() {
         assert!(!state.join("agent-host.db").exists());
     }
     let doctor = run(&one, &url, &["doctor"]);
-    let said = "the database of [store] (1 sessions)";
+    let said = "the database of [store] (1 session)";
     assert!(doctor.stdout.contains(said), "{doctor:?}");
 }
 

@@ -267,7 +267,7 @@ fn untrusted_rule_denies_and_does_not_allow() {
     assert_eq!(refused.code, Some(2), "{refused:?}");
     let demand = "runs calls of \"read_file\" without asking (decision = \"allow\")";
     shows(&refused.stderr, &["is not trusted, and it ", demand]);
-    let trusted = env.run(&["trust"]);
+    let trusted = env.run(&["trust", "--yes"]);
     shows(&trusted.stderr, &[demand]);
     assert_eq!(run(&env, &[read("a.txt")], &["go"]).1.code, Some(0));
     // Another rule is another file.

@@ -160,7 +160,9 @@ fn copy_inherits_no_authority() {
         let refused = decide(there, copy.as_str());
         assert_eq!(refused.code, Some(2), "{way}: {refused:?}");
         assert!(
-            refused.stderr.contains("nothing waits in this session"),
+            refused
+                .stderr
+                .contains("nothing is pending in this session"),
             "{way}: {}",
             refused.stderr
         );

@@ -71,7 +71,7 @@ fn database_is_prepared_for_a_role_and_checked() {
     assert_eq!(damaged.code, Some(1), "{damaged:?}");
     let said = "event 1 is missing (the next one is 2)";
     assert!(damaged.stdout.contains(said), "{damaged:?}");
-    let said = "2 faults in 1 sessions";
+    let said = "2 faults in 1 session";
     assert!(damaged.stderr.contains(said), "{damaged:?}");
 }
 
@@ -106,7 +106,7 @@ fn approval_that_was_inserted_by_hand_is_reported() {
     assert!(checked.stderr.contains(next), "{checked:?}");
     let doctor = run(&env, &url, &key, &["doctor"]);
     let said = format!(
-        "1 row is ignored, since no host of this store wrote it so; the first is {fault}; list them: agent-host store check"
+        "1 row is ignored, which no host of this store wrote; the first is {fault}; list them: agent-host store check"
     );
     assert!(doctor.stdout.contains(&said), "{doctor:?}");
     let removed = run(&env, &url, &key, &["store", "check", "--remove-unsigned"]);
@@ -167,7 +167,7 @@ fn sessions_move_to_a_database_and_back() {
     assert!(same.stderr.contains("both are the database "), "{same:?}");
     let back = run(&env, &url, "", &["store", "move", "--to", "state-dir"]);
     assert_eq!(back.code, Some(0), "{back:?}");
-    let said = "1 sessions moved, with 0 of agents and 0 approvals of projects.";
+    let said = "1 session moved, with 0 of agents and 0 approvals of projects.";
     assert!(back.stderr.contains(said), "{back:?}");
     env.configure("");
     assert_eq!(list(&env), here);

@@ -13,7 +13,7 @@ fn trust_written_by_hand_is_ignored_and_named() {
     let file = env
         .outside()
         .join("home/.local/state/agent-host/trust.json");
-    assert_eq!(env.run(&["trust"]).code, Some(0));
+    assert_eq!(env.run(&["trust", "--yes"]).code, Some(0));
     let kept = fs::read_to_string(&file).unwrap();
     assert_eq!(env.run(&["trust", "--revoke"]).code, Some(0));
     // Of all that is known, the signature alone is another one.

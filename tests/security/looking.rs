@@ -273,6 +273,9 @@ fn faults(ran: &Ran, does: Does) -> Vec<&'static str> {
         let told = ran.stderr.lines().find(|told| told.contains(line));
         told.is_some_and(|told| {
             told.starts_with("warning: ")
+                && told.contains(
+                    "It asks for more: it keeps sessions in the database \"cmd:touch ran-store",
+                )
                 && told.ends_with("; and 18 more. To see all of it and accept it: agent-host trust")
         })
     };
@@ -292,6 +295,83 @@ fn faults(ran: &Ran, does: Does) -> Vec<&'static str> {
     ];
     let faults = checks.into_iter().filter(|(holds, _)| !holds);
     faults.map(|(_, what)| what).collect()
+}
+
+/// A file that cannot be read stops no one from looking or undoing, and is not trusted unread.
+#[test]
+fn unusable_file_is_left_out_in_one_line() {
+    let hostile = r"\u001b[2J\u202e\nwarning: agent.toml is trusted";
+    let table: [(Vec<u8>, &str); 6] = [
+        (b"max-turns = \n".into(), "line 1 of it cannot be used: "),
+        (
+            format!("\"{hostile}{}\" = 1\n", "x".repeat(2_000)).into(),
+            "line 1 of it cannot be used: there is no key `\\u{1b}[2J\\u{202e} warning: agent.toml",
+        ),
+        (
+            format!("max-turns = \"{hostile}{}\"\n", "x".repeat(2_000)).into(),
+            "line 1 of it cannot be used: invalid type: string ",
+        ),
+        (
+            b"agents = [\"gone\"]\n".into(),
+            "line 1 of it cannot be used: ",
+        ),
+        (vec![0xff], "it cannot be used: it is not UTF-8 text"),
+        (
+            vec![b'#'; 1024 * 1024 + 1],
+            "it cannot be used: it is longer than 1048576 bytes",
+        ),
+    ];
+    let sink = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (env, _) = directory(sink.local_addr().unwrap());
+    for (file, why) in table {
+        env.write("agent.toml", &file);
+        let path = env.work().canonicalize().unwrap().join("agent.toml");
+        let line = format!("warning: {} is not trusted, and {why}", path.display());
+        for command in [
+            &["doctor"][..],
+            &["sessions", "list"],
+            &["approvals", "list"],
+            &["config", "show"],
+            &["lock", "--json"],
+            &["inspect", "builtin:files"],
+        ] {
+            let ran = env.run(command);
+            assert_eq!(ran.code, Some(0), "{command:?}: {ran:?}");
+            let lines = ran.stderr.lines();
+            let told: Vec<&str> = lines.filter(|line| line.starts_with("warning:")).collect();
+            assert!(
+                matches!(&*told, [told] if told.starts_with(&line)
+                    && told.ends_with("; continuing without it") && told.len() < 500),
+                "{command:?}: {ran:?}"
+            );
+            let texts = [&ran.stdout, &ran.stderr];
+            assert!(
+                !texts
+                    .iter()
+                    .any(|text| text.contains(['\u{1b}', '\u{202e}'])),
+                "{ran:?}"
+            );
+        }
+        // It would pass what it could not read.
+        assert_eq!(env.run(&["workflow", "check"]).code, Some(2));
+        let trust = env.run(&["trust", "--yes"]);
+        // One that asks for nothing needs no trust.
+        if file.starts_with(b"agents") {
+            assert_eq!(trust.code, Some(0), "{trust:?}");
+            continue;
+        }
+        let start = format!("error: cannot trust {}, since {why}", path.display());
+        let end = "; correct or remove the file, then run `agent-host trust` again\n";
+        assert_eq!(trust.code, Some(2), "{trust:?}");
+        assert!(
+            trust.stderr.starts_with(&start) && trust.stderr.ends_with(end),
+            "{trust:?}"
+        );
+        assert!(!trust.stderr.contains(['\u{1b}', '\u{202e}']), "{trust:?}");
+    }
+    assert_eq!(env.run(&["undo", "latest"]).code, Some(0));
+    let restored = fs::read_to_string(env.work().join("note.txt")).unwrap();
+    assert_eq!(restored, "one");
 }
 
 /// `doctor` lists what the file asks for, and `config show` shows that nothing of it holds.
@@ -324,11 +404,11 @@ fn doctor_of_an_untrusted_directory_lists_what_it_asks_for() {
         trust,
         [
             ("warning", left_out.as_str()),
-            ("warning", "it raises max-turns to 51 (the default is 50)"),
             (
                 "warning",
                 "it starts the program \"touch\" \"ran\" outside of the sandbox, as the MCP server \"s\""
             ),
+            ("warning", "it raises max-turns to 51 (the default is 50)"),
         ]
     );
     let shown = env.run(&["config", "show", "--json"]).json_lines();
@@ -340,7 +420,7 @@ fn doctor_of_an_untrusted_directory_lists_what_it_asks_for() {
         (&turns["value"], &turns["origin"]),
         (&json!(50), &json!("built-in"))
     );
-    assert_eq!(env.run(&["trust"]).code, Some(0));
+    assert_eq!(env.run(&["trust", "--yes"]).code, Some(0));
     let trusted = env.run(&["config", "show", "--json"]);
     assert_eq!(trusted.stderr, "");
     let shown = trusted.json_lines();

@@ -17,4 +17,5 @@ mod looking;
 mod mcp_driver;
 mod secrets;
 mod trust;
+mod trust_yes;
 mod typed_ahead;

@@ -20,10 +20,10 @@ use std::{
 const NOBODY: u32 = 65_534;
 
 /// It asks for one thing.
-const ASKING: &str = "[[grants.http]]\nhost = \"127.0.0.1\"\n";
-const DEMAND: &str = "it lets every tool send HTTP requests to \"127.0.0.1\"";
+pub(super) const ASKING: &str = "[[grants.http]]\nhost = \"127.0.0.1\"\n";
+pub(super) const DEMAND: &str = "it lets every tool send HTTP requests to \"127.0.0.1\"";
 
-fn trust_file(env: &TestEnv) -> PathBuf {
+pub(super) fn trust_file(env: &TestEnv) -> PathBuf {
     let home = env.outside().join("home");
     home.join(".local/state/agent-host/trust.json")
 }
@@ -105,7 +105,7 @@ fn untrusted_attacks_are_refused_until_trusted() {
         is_refused(&env.run(&["call", component, tool, input]), demand);
         is_refused(&env.run(&["run", "look"]), demand);
         assert!(sink.accept().is_err(), "{toml}");
-        let trusted = env.run(&["trust"]);
+        let trusted = env.run(&["trust", "--yes"]);
         let said = format!(
             "trusted {}\n",
             env.work()
@@ -223,7 +223,7 @@ fn trust_ends_on_authority_change_and_revoke() {
         "{listed}"
     );
     assert_eq!(listed.lines().count(), 1);
-    let again = env.run(&["trust"]);
+    let again = env.run(&["trust", "--yes"]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), ""));
     let revoked = env.run(&["trust", "--revoke"]);
     assert_eq!(revoked.stdout, format!("revoked {}\n", path.display()));
@@ -268,7 +268,7 @@ fn trust_is_offered_on_a_terminal_and_remembered() {
         let path = env.work().canonicalize().unwrap();
         let question = format!("Do you trust {}?", path.display());
         for shown in [
-            "came with its directory, and asks for more than an untrusted file gets:",
+            "is not trusted yet and asks for:",
             "  - it lets every tool send HTTP requests to \"",
             &question,
             says,

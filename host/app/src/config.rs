@@ -90,5 +90,5 @@ pub use triggers::{
     WebhookSecret,
 };
 pub use units::{parse_bytes, parse_days, parse_seconds};
-pub use untrusted::{OnUntrusted, Review, Untrusted};
+pub use untrusted::{LeftOut, OnUntrusted, Review, Untrusted, UnusableFile};
 pub use webhooks::WebhookConfig;

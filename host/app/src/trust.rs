@@ -59,14 +59,32 @@ impl TrustFile {
     /// # Errors
     /// The file cannot be read or used.
     pub fn holds(untrusted: &Untrusted, environment: &Environment) -> Result<bool, ConfigError> {
+        Self::any(environment, |kept| {
+            kept.path == untrusted.path && kept.digest == untrusted.digest
+        })
+    }
+
+    /// Returns true if the user trusts the configuration at this path, in its present form or in
+    /// another one.
+    ///
+    /// # Errors
+    /// The file cannot be read or used.
+    pub(crate) fn names(path: &Path, environment: &Environment) -> Result<bool, ConfigError> {
+        Self::any(environment, |kept| kept.path == path)
+    }
+
+    /// Returns true if one of the trusted configurations meets a condition.
+    fn any(
+        environment: &Environment,
+        condition: impl Fn(&Trusted) -> bool,
+    ) -> Result<bool, ConfigError> {
         let Some(this) = Self::of(environment) else {
             return Ok(false);
         };
         let all = this
             .read()
             .map_err(|error| ConfigError::of_message(&error))?;
-        let holds = |kept: &Trusted| kept.path == untrusted.path && kept.digest == untrusted.digest;
-        Ok(all.believed.iter().any(holds))
+        Ok(all.believed.iter().any(condition))
     }
 
     /// Reads all trusted configurations.

@@ -63,8 +63,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for t
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Set up a model: asks for a provider, its key and a model, tries them, and writes your own
-    /// configuration.
+    /// Choose a provider and a model, enter the key, test them, and write your own configuration.
     Init(InitArgs),
     /// Run the agent: on a prompt, on standard input, or in a conversation on the terminal.
     Run(Box<RunArgs>),
@@ -73,11 +72,11 @@ pub(crate) enum Command {
     /// Serve the tools to clients of the Model Context Protocol: over standard input and output, or
     /// over HTTP.
     Mcp(Box<McpArgs>),
-    /// Serve an HTTP API: start agents, watch them, and answer what waits.
+    /// Serve an HTTP API: start agents, watch them, and answer pending requests.
     Serve(Box<ServeArgs>),
     /// Serve an agent to an editor: the Agent Client Protocol over standard input and output.
     Acp(Box<AcpArgs>),
-    /// Begin a tool: write a small project that builds, in a language of your choice.
+    /// Create a tool project that builds, in a language of your choice.
     New(NewArgs),
     /// Build a tool's project into a component, and check it as a host would.
     Build(BuildArgs),
@@ -89,7 +88,7 @@ pub(crate) enum Command {
     Wit(WitArgs),
     /// Show what a component is: tools, schemas, effects, permissions, size and digest.
     Inspect(InspectArgs),
-    /// List sessions, show one with every step, go on with it, copy it, or remove it.
+    /// List sessions, show one with every step, resume it, copy it, or remove it.
     Sessions(SessionsArgs),
     /// Check the store of all sessions, move it, or prepare a database for hosts.
     Store(StoreArgs),
@@ -108,7 +107,7 @@ pub(crate) enum Command {
     Config(ConfigCommandArgs),
     /// List the models of the configured providers, with window and price where they are known.
     Models(ModelsArgs),
-    /// List the approvals that are remembered, or take some back.
+    /// List the remembered approvals, or revoke some.
     Approvals(ApprovalsArgs),
     /// Show what the configuration of a directory asks for beyond the defaults, and trust it.
     Trust(TrustArgs),
@@ -331,11 +330,15 @@ pub(crate) struct TrustArgs {
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
     /// List what is trusted.
-    #[arg(long, conflicts_with_all = ["dir", "revoke"])]
+    #[arg(long, conflicts_with_all = ["dir", "revoke", "yes"])]
     pub(crate) list: bool,
     /// Trust nothing in the directory and below it any more.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "yes")]
     pub(crate) revoke: bool,
+    /// Trust it without a question, as a script must, which has no terminal; stderr says what it
+    /// asks for.
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 /// `lock`.

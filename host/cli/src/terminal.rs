@@ -30,8 +30,9 @@ pub(crate) use prompt::{Review, Reviewed};
 pub(crate) use question::{ask_question, choice_indexes, chosen};
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
-    at_words, audit_line, bytes, count, date, dollars, duration, fitted, json_lines, json_text,
-    micros, one_line, packed, path_text, section, size_change, tool_name, truncated, verdict_line,
+    at_words, audit_line, bytes, count, counted, date, dollars, duration, fitted, json_lines,
+    json_text, micros, one_line, packed, path_text, section, size_change, tool_name, truncated,
+    verdict_line,
 };
 
 use crate::{exit::Exit, log};

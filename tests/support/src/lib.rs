@@ -130,7 +130,7 @@ impl TestEnv {
     /// Writes the configuration of the working directory, and trusts it.
     pub fn configure(&self, toml: impl AsRef<[u8]>) {
         self.write("agent.toml", toml);
-        let ran = self.run(&["trust"]);
+        let ran = self.run(&["trust", "--yes"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     }
 

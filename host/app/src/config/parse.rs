@@ -37,8 +37,7 @@ impl ConfigFile {
     /// Reads a configuration file.
     pub(super) fn read(path: PathBuf) -> Result<Self, ConfigError> {
         let text = trusted_file::read(&path, MAX_CONFIG_BYTES).map_err(|error| {
-            let (file, reason) = (path.display(), error.reason);
-            let reason = format!("cannot read the configuration {file}: {reason}");
+            let reason = format!("{}{}", cannot_read(&path), error.reason);
             ConfigError::new("", reason, error.fix)
         })?;
         Ok(Self {
@@ -86,6 +85,18 @@ fn is_about_a_value(message: &str) -> bool {
         "wanted",
     ];
     begins.iter().any(|begin| message.starts_with(begin))
+}
+
+/// Returns the beginning of the message about a configuration that cannot be read.
+pub(super) fn cannot_read(path: &Path) -> String {
+    format!("cannot read the configuration {}: ", path.display())
+}
+
+/// Returns the path by which trust in the configuration in `cwd` is remembered, whether it can be
+/// read or not.
+pub(super) fn found_path(cwd: &Path) -> PathBuf {
+    let found = path_in(cwd).ok().flatten();
+    found.unwrap_or_else(|| canonical(cwd).join(FILE_NAME))
 }
 
 /// Returns the path of the configuration in `cwd`, without links; none where there is none.

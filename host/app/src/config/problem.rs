@@ -19,6 +19,9 @@ use toml::{
 /// The longest excerpt of a line, in characters.
 const MAX_EXCERPT_CHARS: usize = 160;
 
+/// The longest reason that quotes text of a file, in characters.
+const MAX_REASON_CHARS: usize = 300;
+
 /// Stands for text that an excerpt leaves out.
 const ELLIPSIS: &str = "...";
 
@@ -203,7 +206,7 @@ impl ConfigError {
         file: &Path,
         text: &str,
     ) -> Self {
-        let mut this = Self::new("", reason, fix);
+        let mut this = Self::new("", shortened(reason), fix);
         let shows_value = ["unknown variant", "invalid type", "invalid value"];
         let is_scalar = |value: &str| !value.starts_with(['[', '{']);
         let value = error.span().and_then(|bytes| text.get(bytes));
@@ -291,6 +294,15 @@ impl Excerpt {
             text: format!("{prefix}{marked}{cut}"),
         }
     }
+}
+
+/// Cuts a reason after [`MAX_REASON_CHARS`]: a file decides how long the names in it are.
+fn shortened(mut reason: String) -> String {
+    if let Some((end, _)) = reason.char_indices().nth(MAX_REASON_CHARS) {
+        reason.truncate(end);
+        reason.push_str(ELLIPSIS);
+    }
+    reason
 }
 
 /// Returns how much of a line of TOML holds no value: a header, or a key with its equals sign.

@@ -91,17 +91,28 @@ impl Config {
         environment: &Environment,
     ) -> Result<(Self, Merged), ConfigError> {
         let below = Layers::below_project(environment)?;
+        if file.is_none() && overrides.on_untrusted == OnUntrusted::LeaveOut {
+            return Self::load_or_leave_out(below, overrides, environment);
+        }
         let found = ConfigFile::find(file, &environment.cwd)?;
-        let left_out = match (&found, file) {
-            (Some(found), None) => untrusted::left_out(found, &below, overrides, environment)?,
-            _ => None,
-        };
-        let used = found.filter(|_| left_out.is_none());
-        let merged = below.with_project(used.as_ref(), environment)?.merge()?;
-        let file = used.as_ref().map(|used| used.path.as_path());
+        if let (Some(found), None) = (&found, file) {
+            untrusted::check(found, &below, overrides, environment)?;
+        }
+        Self::load_above(below, found.as_ref(), overrides, environment)
+    }
+
+    /// Loads a configuration of lower layers and the file of the project.
+    pub(super) fn load_above(
+        below: Layers,
+        project: Option<&ConfigFile>,
+        overrides: &Overrides,
+        environment: &Environment,
+    ) -> Result<(Self, Merged), ConfigError> {
+        let merged = below.with_project(project, environment)?.merge()?;
+        let file = project.map(|project| project.path.as_path());
         let config = Self::resolve(merged.raw.clone(), file, overrides, environment)
             .map_err(|error| merged.place(error))?;
-        Ok((Self { left_out, ..config }, merged))
+        Ok((config, merged))
     }
 
     /// Resolves a configuration of no components but with these limits, grants and secrets, as the

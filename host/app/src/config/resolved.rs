@@ -1,9 +1,9 @@
 //! The resolved configuration.
 
 use super::{
-    AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, HostsConfig, McpConfig,
-    ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, ScheduleConfig,
-    SessionConfig, StoreConfig, TelemetryConfig, ToolConfig, Untrusted, WebhookConfig,
+    AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, HostsConfig, LeftOut,
+    McpConfig, ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag,
+    ScheduleConfig, SessionConfig, StoreConfig, TelemetryConfig, ToolConfig, WebhookConfig,
     dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, prices::Prices,
     secrets::SecretConfig,
 };
@@ -53,9 +53,9 @@ const AGENTS_FILE: &str = "AGENTS.md";
 pub struct Config {
     /// The file; absent where the defaults hold.
     pub file: Option<PathBuf>,
-    /// The review of the `agent.toml` of the working directory that is not trusted and was left
-    /// out; absent where there is none.
-    pub left_out: Option<Untrusted>,
+    /// The `agent.toml` of the working directory that is not trusted and was left out; absent where
+    /// there is none.
+    pub left_out: Option<LeftOut>,
     /// The directory of the project: that of the file, or the working directory without one. It has
     /// no links, and the name of the file may be one.
     pub project_dir: PathBuf,

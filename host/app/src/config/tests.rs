@@ -12,6 +12,7 @@ mod good;
 mod http_grants;
 mod instructions;
 mod keys;
+mod left_out;
 mod mcp;
 mod models;
 mod named_providers;

@@ -17,15 +17,21 @@
 //! Structs are destructured without `..`, so a new field does not compile before it is classified
 //! here.
 
+mod danger;
 mod demands;
+mod grant_demands;
 mod hook_demands;
+mod left_out;
 pub(super) mod replaced;
 mod server_demands;
 mod settings;
 mod trigger_demands;
 
+pub(super) use left_out::check;
+pub use left_out::{LeftOut, OnUntrusted, UnusableFile};
+
 use super::{
-    ConfigError, Environment, GrantsSection, LimitsSection, Overrides, SecretSection,
+    ConfigError, Environment, GrantsSection, LimitsSection, SecretSection,
     layers::Layers,
     parse::ConfigFile,
     paths::{Scope, canonical},
@@ -34,7 +40,6 @@ use super::{
     resolve::{DEFAULT_AGENT_DEPTH, SEARCH_TOOLS_FROM},
     skills,
 };
-use crate::trust::TrustFile;
 use agent_host_engine::program::DEFAULT_MAX_CALLS;
 use agent_host_models::Provider;
 use agent_host_sandbox::SandboxConfig;
@@ -42,6 +47,7 @@ use agent_host_types::{
     budget::Budgets,
     id::{Digest, json_digest},
 };
+use danger::{Danger, Demand};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -55,20 +61,6 @@ const EVERY_TOOL: &str = "every tool";
 /// The maximum length of quoted text in a demand, in characters.
 const MAX_QUOTED: usize = 100;
 
-/// The treatment of an `agent.toml` of the working directory that asks for more than an untrusted one
-/// gets, and that the user does not trust.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnUntrusted {
-    /// It is an error.
-    #[default]
-    Refuse,
-    /// The whole file is left out, as if it did not exist, for a command that only looks:
-    /// [`Config::left_out`](super::Config::left_out) has its review.
-    LeaveOut,
-    /// It is used, whatever it asks for.
-    Use,
-}
-
 /// Configuration that came with a directory and asks for more than an untrusted one gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untrusted {
@@ -77,8 +69,8 @@ pub struct Untrusted {
     /// The digest of its clamped and authority-bearing fields in normal form, which is independent
     /// of the order of keys and of the layout.
     pub digest: Digest,
-    /// The demands, each as the end of a sentence that begins with "it". Text of the file is quoted
-    /// and escaped.
+    /// The demands, the most dangerous first, each as the end of a sentence that begins with "it".
+    /// Text of the file is quoted and escaped.
     pub demands: Vec<String>,
     /// The skills inside the directory, each with the count of its files. Like its other texts they
     /// need no trust, and the digest does not cover them: `agent.lock` pins them at their first
@@ -93,11 +85,16 @@ impl Untrusted {
     /// # Errors
     /// The file cannot be read, or does not have the form of a configuration.
     pub fn found(environment: &Environment) -> Result<Option<Self>, ConfigError> {
+        let below = Layers::below_project(environment)?;
+        Self::found_above(&below, environment)
+    }
+
+    /// Reviews that file above layers that were read.
+    fn found_above(below: &Layers, environment: &Environment) -> Result<Option<Self>, ConfigError> {
         let Some(found) = ConfigFile::find(None, &environment.cwd)? else {
             return Ok(None);
         };
-        let below = Layers::below_project(environment)?;
-        let untrusted = review(&found, &below, environment)?;
+        let untrusted = review(&found, below, environment)?;
         Ok(untrusted.map(|untrusted| Self {
             skills: skills_inside(&found, environment),
             ..untrusted
@@ -123,31 +120,6 @@ impl Untrusted {
     }
 }
 
-/// Reviews a found configuration, and returns the review of a file that is left out; none where
-/// it may be used.
-///
-/// # Errors
-/// It asks for more than an untrusted one gets, is not trusted, and `OnUntrusted::Refuse` applies.
-pub(super) fn left_out(
-    found: &ConfigFile,
-    below: &Layers,
-    overrides: &Overrides,
-    environment: &Environment,
-) -> Result<Option<Untrusted>, ConfigError> {
-    let Some(untrusted) = review(found, below, environment)? else {
-        return Ok(None);
-    };
-    if overrides.on_untrusted == OnUntrusted::Use || TrustFile::holds(&untrusted, environment)? {
-        return Ok(None);
-    }
-    match overrides.on_untrusted {
-        OnUntrusted::LeaveOut => Ok(Some(untrusted)),
-        OnUntrusted::Refuse | OnUntrusted::Use => {
-            Err(untrusted.refusal("agent-host trust", "--config agent.toml"))
-        }
-    }
-}
-
 fn review(
     found: &ConfigFile,
     below: &Layers,
@@ -164,7 +136,7 @@ fn review(
     };
     replaced
         .into_iter()
-        .for_each(|replaced| review.demand(replaced.text));
+        .for_each(|replaced| review.demand(replaced.danger, replaced.text));
     Ok(review.finish(found.path.clone(), &authority))
 }
 
@@ -197,7 +169,7 @@ pub struct Review<'a> {
     directory: PathBuf,
     environment: &'a Environment,
     use_of: UseOf,
-    demands: Vec<String>,
+    demands: Vec<Demand>,
     /// The real paths outside of the directory: a link that leads elsewhere changes the digest.
     outside: BTreeSet<String>,
 }
@@ -262,10 +234,12 @@ impl<'a> Review<'a> {
     #[must_use]
     pub fn finish(self, path: PathBuf, authority: &Value) -> Option<Untrusted> {
         let digest = json_digest(&json!([authority, self.outside]));
-        (!self.demands.is_empty()).then_some(Untrusted {
+        let mut demands = self.demands;
+        demands.sort_by_key(|demand| demand.danger);
+        (!demands.is_empty()).then_some(Untrusted {
             path,
             digest,
-            demands: self.demands,
+            demands: demands.into_iter().map(|demand| demand.text).collect(),
             skills: Vec::new(),
         })
     }
@@ -350,11 +324,17 @@ impl<'a> Review<'a> {
         }
         if let Some(directory) = state_dir {
             self.reach(directory);
-            self.demand(format!("keeps sessions in {}", quoted(directory)));
+            self.demand(
+                Danger::Writes,
+                format!("keeps sessions in {}", quoted(directory)),
+            );
         }
         if let Some(directory) = cache_dir {
             self.reach(directory);
-            self.demand(format!("takes compiled code from {}", quoted(directory)));
+            self.demand(
+                Danger::Writes,
+                format!("takes compiled code from {}", quoted(directory)),
+            );
         }
         let default = SandboxConfig::default().cache_bytes;
         self.at_most("cache-bytes", *cache_bytes, default);
@@ -364,12 +344,12 @@ impl<'a> Review<'a> {
         // Each request to the model has the definitions of all tools that it is offered.
         self.at_most("search-tools-from", *search_tools_from, SEARCH_TOOLS_FROM);
         if *search_tools_from == Some(0) {
-            self.demand(
-                "offers the model all tools at once, however many there are (search-tools-from = 0)",
+            self.demand(Danger::Other, "offers the model all tools at once, however many there are (search-tools-from = 0)",
             );
         }
         if *approval_timing == RawTiming::InOrder {
             self.demand(
+                Danger::Unchecked,
                 "runs calls that need no approval before the other calls of a reply are decided \
                  (approval-timing = \"in-order\")",
             );
@@ -416,16 +396,18 @@ impl<'a> Review<'a> {
         self.sandbox(*sandbox);
     }
 
-    fn demand(&mut self, text: impl Into<String>) {
-        self.demands.push(text.into());
+    fn demand(&mut self, danger: Danger, text: impl Into<String>) {
+        let text = text.into();
+        self.demands.push(Demand { danger, text });
     }
 
     /// Demands a limit that is above its default.
     fn at_most<N: Copy + PartialOrd + Display>(&mut self, key: &str, value: Option<N>, default: N) {
         if let Some(value) = value.filter(|value| *value > default) {
-            self.demand(format!(
-                "raises {key} to {value} (the default is {default})"
-            ));
+            self.demand(
+                Danger::Other,
+                format!("raises {key} to {value} (the default is {default})"),
+            );
         }
     }
 

@@ -12,6 +12,12 @@ use toml::{
 /// The maximum length of the value in the error, in characters; no word is near it.
 const MAX_FOUND: usize = 100;
 
+/// The form of a table whose values are no words.
+const TABLE: &str = "a table";
+
+/// The form of a list of them.
+const LIST_OF_TABLES: &str = "a list of tables";
+
 /// A step from a table or a list to a value in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
@@ -27,8 +33,8 @@ struct ValueForms {
     words: Vec<String>,
     /// Further forms, such as "a number".
     others: Vec<String>,
-    /// True if one of them is a list of words.
-    lists_words: bool,
+    /// True if one of them is a list or a table of words.
+    nests_words: bool,
 }
 
 impl fmt::Display for ValueForms {
@@ -54,8 +60,12 @@ pub(super) fn explain_value(text: &str, at: usize) -> Option<(String, String)> {
     let root = DeTable::parse(text).ok()?;
     let (steps, bytes) = value_in_table(root.get_ref(), at)?;
     let schema = config_schema();
-    let forms = forms_at(&schema, &steps)?;
-    let found = text.get(bytes)?.trim_matches(['"', '\'']);
+    let found = text.get(bytes)?;
+    let forms = match forms_at(&schema, &steps) {
+        Some(forms) => forms,
+        None => return explain_header(&schema, &steps, found),
+    };
+    let found = found.trim_matches(['"', '\'']);
     let found: String = found.chars().take(MAX_FOUND).collect();
     let words: Vec<&str> = forms.words.iter().map(String::as_str).collect();
     let fix = match nearest(&found, &words) {
@@ -63,6 +73,39 @@ pub(super) fn explain_value(text: &str, at: usize) -> Option<(String, String)> {
         None => format!("its values are {forms}"),
     };
     Some((format!("`{found}` is not a value of this key"), fix))
+}
+
+/// Returns what is wrong with a header of one table where the key takes a list of them, or the
+/// other way round; none where the value is something else.
+fn explain_header(schema: &Value, steps: &[Step], found: &str) -> Option<(String, String)> {
+    let is_table = found.starts_with('[') && !found.starts_with("[[");
+    (1..=steps.len()).find_map(|depth| {
+        let (path, rest) = steps.split_at_checked(depth)?;
+        let forms = ValueForms::at(schema, path);
+        let keys = path.iter().filter_map(|step| match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::Item => None,
+        });
+        let keys: Vec<&str> = keys.collect();
+        let (key, path) = (keys.last()?, keys.join("."));
+        match rest.first() {
+            // A table where there is a list further up: `[tool.limits]` without `[[tool]]`.
+            Some(Step::Key(_)) if forms.has(LIST_OF_TABLES) => {}
+            None if is_table && forms.has(LIST_OF_TABLES) => {}
+            // A list has no place here, whatever is in it.
+            Some(Step::Item) if forms.takes_table() => {
+                return Some((
+                    format!("`{key}` takes one table, and this is a list of tables"),
+                    format!("write `[{path}]`"),
+                ));
+            }
+            _ => return None,
+        }
+        Some((
+            format!("`{key}` takes a list of tables, and this is one table"),
+            format!("write `[[{path}]]`"),
+        ))
+    })
 }
 
 /// Returns the steps to the innermost value at this byte, and its bytes.
@@ -93,18 +136,20 @@ fn value_in_value(value: &Spanned<DeValue<'_>>, at: usize) -> Option<(Vec<Step>,
     })
 }
 
+/// Returns the schemas of the value that the steps lead to, each without alternatives.
+fn schemas_at<'a>(schema: &'a Value, steps: &[Step]) -> Vec<&'a Value> {
+    let mut found = alternatives(schema, schema);
+    for step in steps {
+        let inner = found.into_iter().filter_map(|at| below(at, step));
+        found = inner.flat_map(|at| alternatives(schema, at)).collect();
+    }
+    found
+}
+
 /// Returns the forms of the value that the steps lead to; none where there are no words among them.
 fn forms_at(schema: &Value, steps: &[Step]) -> Option<ValueForms> {
-    let mut found = vec![schema];
-    for step in steps {
-        let alternatives = found.into_iter().flat_map(|at| alternatives(schema, at));
-        found = alternatives.filter_map(|at| below(at, step)).collect();
-    }
-    let mut forms = ValueForms::default();
-    for alternative in found.into_iter().flat_map(|at| alternatives(schema, at)) {
-        forms.add(schema, alternative);
-    }
-    let has_words = !forms.words.is_empty() || forms.lists_words;
+    let forms = ValueForms::at(schema, steps);
+    let has_words = !forms.words.is_empty() || forms.nests_words;
     has_words.then_some(forms)
 }
 
@@ -143,6 +188,25 @@ fn below<'a>(schema: &'a Value, step: &Step) -> Option<&'a Value> {
 }
 
 impl ValueForms {
+    /// Collects the forms of the value that the steps lead to.
+    fn at(schema: &Value, steps: &[Step]) -> Self {
+        let mut forms = Self::default();
+        for alternative in schemas_at(schema, steps) {
+            forms.add(schema, alternative);
+        }
+        forms
+    }
+
+    /// True if one table is taken, and no list.
+    fn takes_table(&self) -> bool {
+        let is_table = |form: &String| form.starts_with(TABLE);
+        !self.others.is_empty() && self.words.is_empty() && self.others.iter().all(is_table)
+    }
+
+    fn has(&self, form: &str) -> bool {
+        self.others.iter().any(|other| other == form)
+    }
+
     /// Adds the form of a schema without alternatives.
     fn add(&mut self, root: &Value, schema: &Value) {
         let listed = schema.get("enum").and_then(Value::as_array);
@@ -164,7 +228,7 @@ impl ValueForms {
                 "array" => self.list(root, schema),
                 "integer" | "number" => "a number".to_owned(),
                 "boolean" => "true or false".to_owned(),
-                "object" => "a table".to_owned(),
+                "object" => self.table(root, schema),
                 // With a pattern it is another way to write a word.
                 "string" if schema.get("pattern").is_none() => "a text".to_owned(),
                 _ => continue,
@@ -181,10 +245,30 @@ impl ValueForms {
         for item in items.flat_map(|items| alternatives(root, items)) {
             elements.add(root, item);
         }
-        self.lists_words |= !elements.words.is_empty();
+        self.nests_words |= !elements.words.is_empty();
         match elements.words.as_slice() {
+            [] if elements.others == [TABLE] => LIST_OF_TABLES.to_owned(),
             [] => "a list".to_owned(),
             words => format!("a list of {}", quoted(words)),
+        }
+    }
+
+    /// Describes a table by the words of its values, where its keys are names.
+    fn table(&mut self, root: &Value, schema: &Value) -> String {
+        let values = schema
+            .get("additionalProperties")
+            .filter(|all| all.is_object());
+        let mut elements = Self::default();
+        for value in values
+            .into_iter()
+            .flat_map(|values| alternatives(root, values))
+        {
+            elements.add(root, value);
+        }
+        self.nests_words |= !elements.words.is_empty();
+        match elements.words.as_slice() {
+            [] => TABLE.to_owned(),
+            _ => format!("a table with values of {elements}"),
         }
     }
 }

@@ -87,8 +87,7 @@ pub(crate) enum SessionsCommand {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
         /// Seal it with the key of this file, 64 hexadecimal digits: a host with the same key takes
-        /// it over with what waits in it and was allowed in it, and can answer that. Do not go on
-        /// with the session here.
+        /// it over with its pending requests and its approvals. Do not resume the session here.
         #[arg(long, value_name = "KEY_FILE")]
         seal: Option<PathBuf>,
     },
@@ -101,7 +100,7 @@ pub(crate) enum SessionsCommand {
         /// Give it a new id.
         #[arg(long)]
         as_new: bool,
-        /// The file was sealed with the key of this file (`export --seal`): what waits in it can be
+        /// The file was sealed with the key of this file (`export --seal`): pending requests can be
         /// answered here, and what was allowed in it stays so.
         #[arg(long, value_name = "KEY_FILE", conflicts_with = "as_new")]
         sealed: Option<PathBuf>,

@@ -48,7 +48,7 @@ fn intro(host: &Host, terminal: &Terminal) {
     let tools = tool_names(host.registry());
     let reach = reach(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
-        "serving the Agent Client Protocol for {directory} over standard input and output, to the program that started this\nmodel: {}:{}\ntools: {tools}\nwhich may reach: {reach}",
+        "serving the Agent Client Protocol for {directory} over standard input and output, to the program that started this\nmodel: {}:{}\ntools: {tools}\naccess: {reach}",
         model.provider, model.model
     )));
 }

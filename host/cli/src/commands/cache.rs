@@ -5,7 +5,7 @@ use super::configure;
 use crate::{
     args::{CacheArgs, CacheCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, YELLOW, bytes, date, escape_line},
+    terminal::{BOLD, DIM, Terminal, YELLOW, bytes, counted, date, escape_line},
 };
 use agent_host_app::Overrides;
 use agent_host_sandbox::{CacheContent, CachedComponent, CompileCache};
@@ -39,8 +39,8 @@ pub(super) fn cache(args: CacheArgs, terminal: &Terminal) -> Result<Exit, Failur
             let pruned = cache.map(|cache| cache.prune(max_bytes)).transpose();
             let pruned = pruned.map_err(Failure::failed)?.unwrap_or_default();
             terminal.note(&format!(
-                "{} files removed, {}",
-                pruned.files,
+                "{} removed, {}",
+                counted(pruned.files as u64, "file"),
                 bytes(pruned.bytes)
             ));
         }

@@ -3,16 +3,18 @@
 
 mod triggers;
 
-use super::{configure, explain::shell_quoted, run::UNTOLD, tool_names};
+use super::{configure, explain::shell_quoted, run::UNTOLD, tool_names, trust::unusable_text};
 use crate::{
     args::DoctorArgs,
     exit::{Exit, Failure},
-    terminal::{GREEN, RED, Terminal, YELLOW, bytes, date, escape_line},
+    terminal::{GREEN, RED, Terminal, YELLOW, bytes, counted, date, escape_line},
 };
 use agent_host_app::{
     AuthorityEntry, CheckedModel, Config, Entries, Environment, HookConfig, HookEntry, HostError,
     ModelAnswer, OnHookError, Overrides, Registry, Role, ServerEntry, Skill, TrustFile,
-    check_models, check_rules, config::Untrusted, open_maintenance, open_store, project,
+    check_models, check_rules,
+    config::{LeftOut, Untrusted},
+    open_maintenance, open_store, project,
 };
 use agent_host_engine::policy::{NameGlob, RuleDecision};
 use agent_host_journal::Retention;
@@ -132,6 +134,14 @@ fn trust(config: &Config, is_named: bool) -> Result<Vec<(&'static str, Finding)>
         });
         return Ok(found.into_iter().collect());
     };
+    let left_out = match left_out {
+        LeftOut::Untrusted(untrusted) => untrusted,
+        LeftOut::Unusable(file) => {
+            let (path, why) = (file.path.display(), unusable_text(file));
+            let text = format!("{path} is not trusted and left out: {why}");
+            return Ok(vec![("trust", Finding::Warning(text))]);
+        }
+    };
     let path = left_out.path.display();
     let accept = format!("{path} is not trusted and left out; to accept it: agent-host trust");
     let shown = left_out.demands.iter().take(MAX_DEMANDS);
@@ -181,7 +191,7 @@ async fn state(config: &Config) -> Finding {
     };
     let described = sessions
         .await
-        .map(|rows| format!("{place} ({} sessions)", rows.len()));
+        .map(|rows| format!("{place} ({})", counted(rows.len() as u64, "session")));
     Finding::of(described)
 }
 
@@ -209,15 +219,13 @@ async fn signatures(config: &Config) -> Finding {
         None => {
             Finding::Ok("every row of the store that confers authority is signed by it".to_owned())
         }
-        Some(first) => {
-            let rows = match rows.len() {
+        Some(first) => Finding::Warning(format!(
+            "{} ignored, which no host of this store wrote; the first is {first}; list them: agent-host store check",
+            match rows.len() {
                 1 => "1 row is".to_owned(),
                 count => format!("{count} rows are"),
-            };
-            Finding::Warning(format!(
-                "{rows} ignored, since no host of this store wrote it so; the first is {first}; list them: agent-host store check"
-            ))
-        }
+            }
+        )),
     }
 }
 
@@ -297,9 +305,10 @@ fn cache(config: &Config) -> Finding {
 
 /// Returns a line for a skill.
 fn skill(skill: &Arc<Skill>) -> (&'static str, Finding) {
-    let (count, size) = (skill.files.len(), bytes(skill.size_bytes()));
+    let files = counted(skill.files.len() as u64, "file");
+    let size = bytes(skill.size_bytes());
     let text = format!(
-        "{}: {} ({count} files, {size}, {})",
+        "{}: {} ({files}, {size}, {})",
         skill.name,
         skill.description,
         skill.locked().digest()
@@ -478,9 +487,9 @@ async fn server(entry: &ServerEntry, state_dir: &Path) -> String {
         None => String::new(),
     };
     format!(
-        "{}: {} tools, protocol {version}, {}{home}",
+        "{}: {}, protocol {version}, {}{home}",
         entry.config.name,
-        server.definitions().len(),
+        counted(server.definitions().len() as u64, "tool"),
         server.config().reach.identity()
     )
 }

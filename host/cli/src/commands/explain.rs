@@ -50,7 +50,7 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
             terminal.println(&text);
             terminal.note(&format!("{DIM}{ADVICE}{DIM:#}"));
         }
-        None => terminal.println("There is nothing that a grant would have allowed."),
+        None => terminal.println("No grant would change this."),
     }
     Ok(Exit::Done)
 }

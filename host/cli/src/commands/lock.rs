@@ -34,7 +34,7 @@ enum RowStatus {
 pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let config = configure(args.config, Overrides::default())?;
     if let Some(left_out) = &config.left_out {
-        return show_pins(&LockFile::beside(&left_out.path)?, args.json, terminal);
+        return show_pins(&LockFile::beside(left_out.path())?, args.json, terminal);
     }
     let Some(mut file) = LockFile::open(&config)? else {
         return Err(Failure::usage(

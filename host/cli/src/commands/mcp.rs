@@ -162,7 +162,7 @@ fn intro(server: &Server, clients: &str, terminal: &Terminal) {
     let tools = server.tool_names().join(", ");
     let reach = reach(server.host().registry()).join("\n  ");
     terminal.note(&escape(&format!(
-        "serving over {clients}: {tools}\nwhich may reach: {reach}"
+        "serving over {clients}: {tools}\naccess: {reach}"
     )));
 }
 

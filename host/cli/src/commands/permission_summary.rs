@@ -6,7 +6,7 @@ use agent_host_app::{Registry, grant_lines};
 pub(super) fn for_tool(registry: &Registry, tool: &str) -> String {
     if let Some(entry) = registry.component_of(tool) {
         let grants = grant_lines(&entry.grants).join("; ");
-        return format!("the component `{}`, which may reach: {grants}", entry.name);
+        return format!("the component `{}`; access: {grants}", entry.name);
     }
     match registry.server_of(tool) {
         Some(entry) => format!(

@@ -195,7 +195,7 @@ fn check_model(
         format!("; its key is read from {variable}")
     });
     Err(Failure::usage(format!(
-        "session {} was run with {name}, and no model is configured now, so that the built-in tour would go on with it. Name the \
+        "session {} was run with {name}, and no model is configured now, so the built-in tour would resume it. Name the \
          model{key}: {resume} --model {}",
         session.id(),
         shell_quoted(&name)

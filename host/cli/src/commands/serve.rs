@@ -149,7 +149,7 @@ async fn work(
         let tools = tool_names(host.registry());
         let reach = reach(host.registry()).join("\n  ");
         terminal.note(&escape(&format!(
-            "working on {} for the sessions of the store\ntools: {tools}\nwhich may reach: {reach}",
+            "working on {} for the sessions of the store\ntools: {tools}\naccess: {reach}",
             placement.machine
         )));
     }
@@ -200,7 +200,7 @@ fn intro(host: &Host, url: &str, terminal: &Terminal) {
     let tools = tool_names(host.registry());
     let reach = reach(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
-        "serving the API at {url}{API}, and the page at {url}/\nmodel: {}:{}\ntools: {tools}\nwhich may reach: {reach}",
+        "serving the API at {url}{API}, and the page at {url}/\nmodel: {}:{}\ntools: {tools}\naccess: {reach}",
         model.provider, model.model
     )));
 }

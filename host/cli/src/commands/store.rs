@@ -4,7 +4,7 @@ use super::configure;
 use crate::{
     args::{StoreArgs, StoreCommand},
     exit::{Exit, Failure},
-    terminal::{Terminal, escape_line},
+    terminal::{Terminal, counted, escape_line},
 };
 use agent_host_app::{
     Config, Database, Environment, Overrides, StoreConfig, config::read_store_key,
@@ -74,8 +74,9 @@ async fn migrate(config: &Config, terminal: &Terminal) -> Result<Exit, Failure> 
     });
     if done.signed > 0 {
         terminal.note(&format!(
-            "{} rows from before are signed, and believed from now on; look at those that approve calls: agent-host approvals list",
-            done.signed
+            "{} from before {} signed, and believed from now on; look at those that approve calls: agent-host approvals list",
+            counted(done.signed, "row"),
+            if done.signed == 1 { "is" } else { "are" }
         ));
     }
     Ok(Exit::Done)
@@ -158,56 +159,36 @@ async fn settle(
     let mut left = Vec::new();
     if removes && !removable.is_empty() {
         let removed = store.remove_unsigned(removable).await?;
-        terminal.note(&format!(
-            "Removed {}.",
-            counted(
-                removed,
-                "row without a valid signature",
-                "rows without a valid signature"
-            )
-        ));
+        let rows = counted(removed, "row");
+        terminal.note(&format!("Removed {rows} without a valid signature."));
     } else if !removable.is_empty() {
-        let rows = counted(removable.len() as u64, "row has", "rows have");
+        let rows = counted(removable.len() as u64, "row");
         left.push(format!(
-            "{rows} no valid signature: another program wrote them, or the key of this store was replaced (put it back from a backup); to remove them: agent-host store check --remove-unsigned"
+            "{rows} without a valid signature: another program wrote them, or the key of this store was replaced (put it back from a backup); to remove them: agent-host store check --remove-unsigned"
         ));
     }
     if !of_sessions.is_empty() {
-        let sessions = counted(of_sessions.len() as u64, "session has", "sessions have");
+        let sessions = counted(of_sessions.len() as u64, "session");
         left.push(format!(
-            "{sessions} no valid signature; to continue a copy of one: agent-host sessions fork ID; to remove it: agent-host sessions delete ID"
+            "{sessions} without a valid signature; to continue a copy of one: agent-host sessions fork ID; to remove it: agent-host sessions delete ID"
         ));
     }
-    let damages = checked.damages as u64;
-    if damages > 0 {
-        let faults = counted(damages, "fault", "faults");
-        let (sessions, events) = (checked.sessions, checked.events);
-        let damaged = format!(
-            "{faults} in {sessions} sessions with {events} events; restore what is damaged from a backup"
-        );
+    let sessions = counted(checked.sessions, "session");
+    let events = counted(checked.events, "event");
+    if checked.damages > 0 {
+        let faults = counted(checked.damages as u64, "fault");
+        let damaged =
+            format!("{faults} in {sessions} with {events}; restore what is damaged from a backup");
         left.insert(0, damaged);
     }
-    let Checked {
-        sessions,
-        events,
-        blobs,
-        ..
-    } = checked;
     if left.is_empty() {
+        let blobs = counted(checked.blobs, "blob");
         terminal.note(&format!(
-            "Nothing is missing or changed: {sessions} sessions, {events} events, {blobs} blobs."
+            "Nothing is missing or changed: {sessions}, {events}, {blobs}."
         ));
         return Ok(Exit::Done);
     }
     Err(Failure::failed(left.join(". ")))
-}
-
-/// Returns a number with a noun.
-fn counted(count: u64, one: &str, many: &str) -> String {
-    match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {many}"),
-    }
 }
 
 fn print_faults(faults: &[String], terminal: &Terminal) {
@@ -292,9 +273,9 @@ fn report(moved: &Moved, as_json: bool, terminal: &Terminal) {
         );
     }
     terminal.note(&format!(
-        "{} sessions moved, with {} of agents and {} approvals of projects.",
-        moved.sessions.len(),
+        "{} moved, with {} of agents and {} of projects.",
+        counted(moved.sessions.len() as u64, "session"),
         moved.agents,
-        moved.approvals
+        counted(moved.approvals as u64, "approval")
     ));
 }

@@ -2,7 +2,7 @@
 
 mod from_session;
 
-use super::{build, explain::shell_quoted, trust};
+use super::{build, trust};
 use crate::{
     args::TestArgs,
     exit::{Exit, Failure},
@@ -80,10 +80,7 @@ pub(super) fn project_cases(
     if let Some(untrusted) = test::untrusted(dir, &cases, record, environment)?
         && !trust::resolve_trust(&untrusted, trust, environment, terminal)?
     {
-        let command = match dir.to_str() {
-            Some(".") | None => "agent-host trust".to_owned(),
-            Some(dir) => format!("agent-host trust {}", shell_quoted(dir)),
-        };
+        let command = trust::trust_command(dir, &[]);
         return Err(Failure::usage(untrusted.refusal(&command, "--cases FILE")));
     }
     Ok(cases)

@@ -3,10 +3,14 @@
 
 use crate::{
     args::TrustArgs,
+    commands::shell_quoted,
     exit::{Exit, Failure},
     terminal::{BOLD, Terminal, YELLOW, answer, date, escape_line, one_line, path_text},
 };
-use agent_host_app::{Environment, TrustFile, config::Untrusted};
+use agent_host_app::{
+    Environment, TrustFile,
+    config::{LeftOut, Untrusted, UnusableFile},
+};
 use agent_host_author::{Project, test};
 use std::path::Path;
 
@@ -18,6 +22,9 @@ const MAX_IN_LINE: usize = 3;
 
 /// The maximum length of each of them, in characters.
 const MAX_DEMAND_IN_LINE: usize = 120;
+
+/// The maximum length of why a file cannot be used, in characters.
+const MAX_UNUSABLE: usize = 240;
 
 /// The maximum number of skills that are named in a prompt.
 const MAX_SHOWN_SKILLS: usize = 16;
@@ -57,29 +64,68 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
         return Ok(Exit::Done);
     }
     environment.cwd = directory;
-    let configuration = Untrusted::found(&environment)?;
-    let cases = untrusted_cases(&environment)?;
-    if configuration.is_none() && cases.is_none() {
+    let found = untrusted_files(args, &environment)?;
+    if found.is_empty() {
         terminal.note("Nothing in this directory needs trust.");
     }
-    for untrusted in configuration.iter().chain(&cases) {
+    let mut undecided = Vec::new();
+    for untrusted in found {
         let path = path_text(&untrusted.path);
-        if TrustFile::holds(untrusted, &environment)? {
+        if TrustFile::holds(&untrusted, &environment)? {
             terminal.note(&format!("{path} is trusted already."));
             continue;
         }
-        // Without a terminal, naming the directory is the confirmation.
-        if terminal.can_ask() {
-            if !confirm_trust(untrusted, terminal) {
-                return Ok(Exit::Refused);
-            }
-        } else {
-            terminal.note(&demands_text(untrusted));
+        if args.yes || !terminal.can_ask() {
+            terminal.note(&demands_text(&untrusted));
+        } else if !confirm_trust(&untrusted, terminal) {
+            return Ok(Exit::Refused);
         }
-        file.add(untrusted)?;
+        if !args.yes && !terminal.can_ask() {
+            undecided.push(path);
+            continue;
+        }
+        file.add(&untrusted)?;
         terminal.println(&format!("trusted {path}"));
     }
-    Ok(Exit::Done)
+    if undecided.is_empty() {
+        return Ok(Exit::Done);
+    }
+    Err(Failure::usage(format!(
+        "there is no terminal to ask on, so nothing is trusted; to trust {} as shown above: {}",
+        undecided.join(" and "),
+        trust_command(&args.dir, &["--yes"])
+    )))
+}
+
+/// Returns what the configuration and the cases of the directory ask for.
+///
+/// # Errors
+/// One of them cannot be read, so that what it asks for cannot be shown.
+fn untrusted_files(args: &TrustArgs, environment: &Environment) -> Result<Vec<Untrusted>, Failure> {
+    let configuration = match LeftOut::found(environment)? {
+        None => None,
+        Some(LeftOut::Untrusted(untrusted)) => Some(untrusted),
+        Some(LeftOut::Unusable(file)) => {
+            return Err(Failure::usage(format!(
+                "cannot trust {}, since {}; correct or remove the file, then run `{}` again",
+                path_text(&file.path),
+                unusable_text(&file),
+                trust_command(&args.dir, &[])
+            )));
+        }
+    };
+    let cases = untrusted_cases(environment)?;
+    Ok(configuration.into_iter().chain(cases).collect())
+}
+
+/// Returns the command that trusts a directory, for a shell.
+pub(super) fn trust_command(directory: &Path, options: &[&str]) -> String {
+    let mut words = vec!["agent-host".to_owned(), "trust".to_owned()];
+    words.extend(options.iter().map(|&option| option.to_owned()));
+    if directory != Path::new(".") {
+        words.push(shell_quoted(&directory.display().to_string()));
+    }
+    words.join(" ")
 }
 
 /// Returns what a project's cases ask for; `None` without cases. Outside of a project, `tests` may
@@ -117,9 +163,20 @@ pub(super) fn resolve_trust(
     Ok(true)
 }
 
-/// Says in one line that a file is left out because it is not trusted, and what it asks for.
-pub(super) fn warn_left_out(left_out: &Untrusted, terminal: &Terminal) {
-    let demands = &left_out.demands;
+/// Says in one line that a file is left out because it is not trusted, and what it asks for, or why
+/// that cannot be read.
+pub(super) fn warn_left_out(left_out: &LeftOut, terminal: &Terminal) {
+    let untrusted = match left_out {
+        LeftOut::Untrusted(untrusted) => untrusted,
+        LeftOut::Unusable(file) => {
+            return terminal.warn(&format!(
+                "{} is not trusted, and {}; continuing without it",
+                path_text(&file.path),
+                unusable_text(file)
+            ));
+        }
+    };
+    let demands = &untrusted.demands;
     let shown = demands.iter().take(MAX_IN_LINE);
     let shown = shown.map(|demand| one_line(&format!("it {demand}"), MAX_DEMAND_IN_LINE));
     let shown: Vec<String> = shown.collect();
@@ -130,9 +187,14 @@ pub(super) fn warn_left_out(left_out: &Untrusted, terminal: &Terminal) {
     terminal.warn(&format!(
         "{} is not trusted and is left out, so the defaults hold. It asks for more: {}{more}. To see \
          all of it and accept it: agent-host trust",
-        path_text(&left_out.path),
+        path_text(&untrusted.path),
         shown.join("; ")
     ));
+}
+
+/// Returns why a file cannot be used, on one line.
+pub(super) fn unusable_text(file: &UnusableFile) -> String {
+    one_line(&file.reason(), MAX_UNUSABLE)
 }
 
 /// Asks whether the user trusts it; any answer but `y` or `yes` is a no.
@@ -166,7 +228,7 @@ fn demands_text(untrusted: &Untrusted) -> String {
         more => format!("\n  and {more} more, which the file shows"),
     };
     format!(
-        "{YELLOW}{}{YELLOW:#} came with its directory, and asks for more than an untrusted file gets:\n{}{more}{}",
+        "{YELLOW}{}{YELLOW:#} is not trusted yet and asks for:\n{}{more}{}",
         path_text(&untrusted.path),
         lines.join("\n"),
         skills_text(&untrusted.skills)

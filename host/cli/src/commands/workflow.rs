@@ -4,9 +4,9 @@ use super::configure;
 use crate::{
     args::{GraphFormat, WorkflowArgs, WorkflowCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, GREEN, RED, Terminal, escape, one_line},
+    terminal::{BOLD, DIM, GREEN, RED, Terminal, counted, escape, one_line},
 };
-use agent_host_app::{CheckedWorkflow, Config, Host, Overrides};
+use agent_host_app::{CheckedWorkflow, Config, Host, Overrides, config::LeftOut};
 use agent_host_journal::Retention;
 use agent_host_workflow::graph::{self, States};
 use serde_json::json;
@@ -29,6 +29,12 @@ pub(super) async fn workflow(args: WorkflowArgs, terminal: &Terminal) -> Result<
             }
             list(&config, json, terminal);
             Ok(Exit::Done)
+        }
+        // A check that passes what it could not read would be believed.
+        WorkflowCommand::Check { .. } if matches!(config.left_out, Some(LeftOut::Unusable(_))) => {
+            Err(Failure::usage(
+                "the workflows cannot be checked, since agent.toml cannot be used; correct it first",
+            ))
         }
         WorkflowCommand::Check { name: None, json } if config.workflows.is_empty() => {
             if !json {
@@ -76,7 +82,7 @@ fn list(config: &Config, as_json: bool, terminal: &Terminal) {
         let as_line = || {
             let name = &workflow.name;
             let description = one_line(&workflow.description, MAX_DESCRIPTION);
-            let nodes = count(nodes, "node");
+            let nodes = counted(nodes as u64, "node");
             let line = format!("{BOLD}{name:<20}{BOLD:#} {nodes:>12}");
             match description.as_str() {
                 "" => line,
@@ -109,7 +115,7 @@ fn report(
         let as_lines = || {
             let head = match faults.len() {
                 0 => format!("{GREEN}ok{GREEN:#}"),
-                found => format!("{RED}{}{RED:#}", count(found, "fault")),
+                found => format!("{RED}{}{RED:#}", counted(found as u64, "fault")),
             };
             let mut lines = format!("{BOLD}{name}{BOLD:#}: {head}");
             for fault in faults {
@@ -125,15 +131,7 @@ fn report(
         faulty => Err(Failure::usage(format!(
             "{} of {} cannot be run; correct agent.toml",
             faulty,
-            count(workflows.len(), "workflow")
+            counted(workflows.len() as u64, "workflow")
         ))),
-    }
-}
-
-/// Returns a number of things in words.
-fn count(number: usize, thing: &str) -> String {
-    match number {
-        1 => format!("1 {thing}"),
-        number => format!("{number} {thing}s"),
     }
 }

@@ -151,6 +151,14 @@ pub(crate) fn count(number: u64) -> String {
     out
 }
 
+/// Formats a number of things, such as `1 fault` or `2 faults`.
+pub(crate) fn counted(number: u64, thing: &str) -> String {
+    match number {
+        1 => format!("1 {thing}"),
+        number => format!("{number} {thing}s"),
+    }
+}
+
 /// Formats milliseconds for users, such as `4.5 s`, `2 min 5 s` or `1 h 3 min`.
 pub(crate) fn duration(millis: u64) -> String {
     let seconds = millis / 1_000;

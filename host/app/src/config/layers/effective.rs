@@ -3,7 +3,7 @@
 
 use super::{Layer, Layers, Merged, Origin, Origins};
 use crate::config::{
-    Config, ConfigError, Environment, Overrides, Untrusted,
+    Config, ConfigError, Environment, LeftOut, Overrides,
     problem::{LineFinder, key_path},
     raw::RawPrompts,
 };
@@ -24,7 +24,7 @@ const ORIGIN_COLUMN: usize = 44;
 /// An effective configuration.
 #[derive(Debug)]
 pub struct Effective {
-    left_out: Option<Untrusted>,
+    left_out: Option<LeftOut>,
     table: Table,
     origins: Origins,
     layers: Layers,
@@ -73,7 +73,7 @@ impl Effective {
 
     /// Returns [`Config::left_out`].
     #[must_use]
-    pub fn left_out(&self) -> Option<&Untrusted> {
+    pub fn left_out(&self) -> Option<&LeftOut> {
         self.left_out.as_ref()
     }
 

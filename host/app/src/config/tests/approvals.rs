@@ -162,6 +162,18 @@ fn external_tool_with_bad_value_is_refused() {
             "`false` is not a value of this key; its values are `by-effect`, `always`, `never`, or a list of `approve`, `edit`, `reject`, `respond`",
         ),
         (
+            format!("{FILES}approvals = \"never\""),
+            "`never` is not a value of this key; its values are a table with values of `by-effect`, `always`, `never`, or a list of `approve`, `edit`, `reject`, `respond`",
+        ),
+        (
+            "[tool.approvals]\nread_file = false".to_owned(),
+            "`tool` takes a list of tables, and this is one table; write `[[tool]]`",
+        ),
+        (
+            "[[mcp]]\nname = \"m\"\n[[mcp.approvals]]\nx = \"never\"".to_owned(),
+            "`approvals` takes one table, and this is a list of tables; write `[mcp.approvals]`",
+        ),
+        (
             "approval-timing = \"in_order\"".to_owned(),
             "`in_order` is not a value of this key; did you mean `in-order`?",
         ),

@@ -198,9 +198,9 @@ fn triggers_of_an_untrusted_file_are_demands() {
     assert_eq!(
         found.demands,
         [
-            "runs the schedule \"s\" at \"* * * * *\" \"UTC\" by itself: \"go\"",
             "lets senders with the key from \"file:key\" run the webhook \"w\": \"go\"",
             "sends the answers of the webhook \"w\" to \"https://h.example/\", signed with the key from \"env:K\"",
+            "runs the schedule \"s\" at \"* * * * *\" \"UTC\" by itself: \"go\"",
         ]
     );
     let overrides = Overrides::default();

@@ -209,9 +209,9 @@ fn untrusted_hook_asks_for_each_of_its_parts() {
         tree().demands(&format!("{HOOK}{more}")),
         [
             "runs the component \"h.wasm\" as the hook \"h\" (before-tool, after-model)",
-            "continues where the hook \"h\" gives no verdict (on-error = \"pass\")",
             "lets \"h\" send HTTP requests to \"*\"",
             "lets \"h\" use the secret \"s\"",
+            "continues where the hook \"h\" gives no verdict (on-error = \"pass\")",
         ]
     );
 }

@@ -1,18 +1,15 @@
-//! Demands of the tools, grants, secrets and servers of an untrusted file.
+//! Demands of the tools, agents, rules and secrets of an untrusted file.
 
-use super::{Review, UseOf, quoted};
+use super::{Danger, Review, quoted};
 use crate::config::{
-    DEFAULT_MASK, GrantsSection, LimitsSection, SecretSection,
+    LimitsSection, SecretSection,
     agents::RawAgent,
     approval::RawApproval,
-    dir_grants, http_grants,
     model::is_file,
-    paths::too_wide,
     publishers::{RawAccept, RawPublisher},
-    raw::{RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawPrice, RawTool},
+    raw::{RawExternalTool, RawPrice, RawTool},
     rules::{RawDecision, RawRule, tool_globs},
 };
-use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
 use agent_host_registry::Remote;
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::{
@@ -25,7 +22,6 @@ use agent_host_workflow::definition::{
 use std::{
     collections::BTreeMap,
     num::{NonZeroU32, NonZeroUsize},
-    path::Path,
 };
 
 impl Review<'_> {
@@ -37,15 +33,19 @@ impl Review<'_> {
         if let Some((_, path)) = model.split_once(':') {
             self.reach(path);
         }
-        self.demand(format!("answers as a model from {}", quoted(model)));
+        self.demand(
+            Danger::Other,
+            format!("answers as a model from {}", quoted(model)),
+        );
     }
 
     pub(super) fn instructions(&mut self, file: &str) {
         if self.reach(file).is_some() {
             let file = quoted(file);
-            self.demand(format!(
-                "tells the model what is in {file}, outside of its directory"
-            ));
+            self.demand(
+                Danger::Private,
+                format!("tells the model what is in {file}, outside of its directory"),
+            );
         }
     }
 
@@ -54,11 +54,14 @@ impl Review<'_> {
             let (tokens, above) = (token_prices(&long.tokens()), long.above_tokens);
             format!(", of requests above {above} tokens at {tokens}")
         });
-        self.demand(format!(
-            "has budgets of money count {} at {} US dollars for a million tokens{long}",
-            quoted(model),
-            token_prices(raw)
-        ));
+        self.demand(
+            Danger::Other,
+            format!(
+                "has budgets of money count {} at {} US dollars for a million tokens{long}",
+                quoted(model),
+                token_prices(raw)
+            ),
+        );
     }
 
     pub(super) fn tool(&mut self, raw: &RawTool) {
@@ -81,11 +84,14 @@ impl Review<'_> {
             if !Remote::is_meant(component) {
                 self.reach(component);
             }
-            self.demand(format!("runs the component {} as {who}", quoted(component)));
+            self.demand(
+                Danger::Component,
+                format!("runs the component {} as {who}", quoted(component)),
+            );
         }
         self.approvals(&who, approval, approvals);
         if *accept_idempotent {
-            self.demand(format!(
+            self.demand(Danger::Unchecked, format!(
                 "repeats interrupted calls of {who} where the component calls that harmless (accept-idempotent)"
             ));
         }
@@ -109,20 +115,25 @@ impl Review<'_> {
             approval,
         } = raw;
         let who = quoted(name);
-        self.demand(format!(
-            "hands calls of {who} to the program that runs agent-host (external-tool)"
-        ));
+        self.demand(
+            Danger::Other,
+            format!("hands calls of {who} to the program that runs agent-host (external-tool)"),
+        );
         if let Some(effect) = effect.filter(|effect| *effect != Effect::Effectful) {
-            self.demand(format!("declares calls of {who} to be {}", effect.as_str()));
+            self.demand(
+                Danger::Unchecked,
+                format!("declares calls of {who} to be {}", effect.as_str()),
+            );
         }
         self.approvals(&who, approval, &BTreeMap::new());
         if let Some(file) = input_schema.as_str()
             && self.reach(file).is_some()
         {
             let file = quoted(file);
-            self.demand(format!(
-                "takes the schema of {who} from {file}, outside of its directory"
-            ));
+            self.demand(
+                Danger::Private,
+                format!("takes the schema of {who} from {file}, outside of its directory"),
+            );
         }
     }
 
@@ -210,14 +221,17 @@ impl Review<'_> {
         for key in keys {
             self.reach(key);
         }
-        self.demand(match accept {
-            RawAccept::Signed => {
-                let keys = all_quoted(keys, ", ");
-                format!("accepts {which} as signed by {who} with the keys in {keys}")
-            }
-            RawAccept::Digest => format!("accepts {which} of {who} without a signature"),
-            RawAccept::None => format!("refuses {which} of {who}"),
-        });
+        self.demand(
+            Danger::Unchecked,
+            match accept {
+                RawAccept::Signed => {
+                    let keys = all_quoted(keys, ", ");
+                    format!("accepts {which} as signed by {who} with the keys in {keys}")
+                }
+                RawAccept::Digest => format!("accepts {which} of {who} without a signature"),
+                RawAccept::None => format!("refuses {which} of {who}"),
+            },
+        );
     }
 
     /// Demands the calls that a rule runs without asking. Rules that ask or deny only make a
@@ -244,27 +258,14 @@ impl Review<'_> {
         });
         let of = agent.as_deref().map(quoted);
         let of = of.map_or(String::new(), |agent| format!(" by the agent {agent}"));
-        self.demand(format!(
-            "runs calls of {}{}{of} without asking (decision = \"allow\")",
-            tools.join(", "),
-            only.collect::<String>()
-        ));
-    }
-
-    /// Demands the grants of `who`.
-    pub(super) fn grants(&mut self, who: &str, raw: &GrantsSection) {
-        let GrantsSection {
-            dir,
-            http,
-            env,
-            secrets,
-            artifacts,
-        } = raw;
-        dir.iter().flatten().for_each(|dir| self.dir(who, dir));
-        self.hosts(who, http.iter().flatten());
-        self.variables(who, env.iter().flatten());
-        self.secret_names(who, secrets.iter().flatten());
-        self.artifacts(who, *artifacts);
+        self.demand(
+            Danger::Unchecked,
+            format!(
+                "runs calls of {}{}{of} without asking (decision = \"allow\")",
+                tools.join(", "),
+                only.collect::<String>()
+            ),
+        );
     }
 
     pub(super) fn secret(&mut self, raw: &SecretSection) {
@@ -278,10 +279,12 @@ impl Review<'_> {
             return;
         }
         let query = if *in_query { ", in queries too" } else { "" };
+        let danger = Danger::reading(from, Danger::Private);
         let (name, from, audience) = (quoted(name), quoted(from), quoted(audience));
-        self.demand(format!(
-            "reads the secret {name} from {from} and sends it to {audience}{query}"
-        ));
+        self.demand(
+            danger,
+            format!("reads the secret {name} from {from} and sends it to {audience}{query}"),
+        );
     }
 
     /// Demands raised limits. `place` follows the name of a limit.
@@ -303,15 +306,19 @@ impl Review<'_> {
             match approval {
                 RawApproval::When(Approval::Never) => {
                     let tool = tool.map(|tool| format!("{} of ", quoted(tool)));
-                    self.demand(format!(
-                        "runs calls of {}{who} without asking (approval = \"never\")",
-                        tool.unwrap_or_default()
-                    ));
+                    self.demand(
+                        Danger::Unchecked,
+                        format!(
+                            "runs calls of {}{who} without asking (approval = \"never\")",
+                            tool.unwrap_or_default()
+                        ),
+                    );
                 }
                 RawApproval::Decisions(allowed) if !allowed.contains(&DecisionKind::Reject) => {
-                    self.demand(format!(
-                        "leaves out rejecting from what you may decide about {who}"
-                    ));
+                    self.demand(
+                        Danger::Unchecked,
+                        format!("leaves out rejecting from what you may decide about {who}"),
+                    );
                 }
                 RawApproval::When(Approval::ByEffect | Approval::Always)
                 | RawApproval::Decisions(_) => {}
@@ -323,131 +330,6 @@ impl Review<'_> {
         let default = SandboxConfig::default().concurrent_calls / 2;
         let key = format!("concurrent-calls of {who}");
         self.at_most(&key, calls.map(NonZeroUsize::get), default);
-    }
-
-    /// Demands a directory grant beyond the default, which is to read the directory that the file
-    /// came with, or a part of it.
-    pub(super) fn dir(&mut self, who: &str, raw: &RawDirGrant) {
-        let RawDirGrant {
-            host,
-            // Its guest path, and stricter rules.
-            guest: _,
-            mode,
-            allow: _,
-            deny: _,
-            mask,
-            allow_run_later,
-            quota:
-                DirQuota {
-                    write_bytes: _,
-                    creates: _,
-                },
-        } = raw;
-        let writes = *mode == Some(DirMode::ReadWrite);
-        let real = self.reach(host);
-        let beyond = match &real {
-            Some(real) => Some(format!(
-                " outside of its directory (it is {})",
-                quoted(&real.to_string_lossy())
-            )),
-            None if self.is_kept_from_tools(host) => {
-                Some(", which the default keeps from tools".to_owned())
-            }
-            None => None,
-        };
-        let copied = matches!(self.use_of, UseOf::Cases { .. });
-        if beyond.is_none() && mask.is_none() && allow_run_later.is_empty() && (!writes || copied) {
-            return;
-        }
-        let may = if writes { "read and change" } else { "read" };
-        let hidden = match mask.as_deref() {
-            None => String::new(),
-            Some([]) => ", with nothing hidden (mask = [])".to_owned(),
-            Some(mask) => format!(", with nothing hidden but {}", all_quoted(mask, ", ")),
-        };
-        let runs = match allow_run_later.as_slice() {
-            [] => String::new(),
-            files => format!(
-                ", with files in it that programs of yours run later ({})",
-                all_quoted(files, ", ")
-            ),
-        };
-        self.demand(format!(
-            "lets {who} {may} {}{}{hidden}{runs}",
-            quoted(host),
-            beyond.unwrap_or_default()
-        ));
-    }
-
-    /// True if a directory inside of the file's own is not granted by default, or only in part.
-    fn is_kept_from_tools(&self, host: &str) -> bool {
-        let refused = match self.use_of {
-            UseOf::Configuration => dir_grants::of_working_dir(self.environment).is_err(),
-            UseOf::Cases { .. } => too_wide(&self.directory, self.environment).is_some(),
-        };
-        let Some(inside) = self.path_inside(host) else {
-            return refused;
-        };
-        // The mask of a grant begins at its own directory: one of `.git` would not hide
-        // `.git/config`.
-        let hidden = PathRules::new(&DEFAULT_MASK).map_or(true, |mask| {
-            let ancestors = Path::new(&inside).ancestors();
-            let mut names = ancestors.filter_map(Path::to_str);
-            names.any(|name| mask.first_match(name).is_some())
-                || mask.first_below(&inside).is_some()
-        });
-        refused || hidden
-    }
-
-    pub(super) fn hosts<'r>(
-        &mut self,
-        who: &str,
-        hosts: impl IntoIterator<Item = &'r RawHttpGrant>,
-    ) {
-        if self.is_offline() {
-            return;
-        }
-        for host in hosts {
-            let grant = quoted(&http_grants::to_text(&host.clone().into()));
-            self.demand(format!("lets {who} send HTTP requests to {grant}"));
-        }
-    }
-
-    pub(super) fn variables<'r>(
-        &mut self,
-        who: &str,
-        variables: impl IntoIterator<Item = &'r RawEnvGrant>,
-    ) {
-        for variable in variables {
-            let RawEnvGrant {
-                name,
-                // Text of the file itself.
-                value: _,
-                from_host,
-            } = variable;
-            if *from_host {
-                let name = quoted(name);
-                self.demand(format!("hands the environment variable {name} to {who}"));
-            }
-        }
-    }
-
-    pub(super) fn secret_names<'r>(
-        &mut self,
-        who: &str,
-        names: impl IntoIterator<Item = &'r String>,
-    ) {
-        if self.is_offline() {
-            return;
-        }
-        for name in names {
-            self.demand(format!("lets {who} use the secret {}", quoted(name)));
-        }
-    }
-
-    /// True if no server is reached and no secret is read, whatever is granted.
-    fn is_offline(&self) -> bool {
-        matches!(self.use_of, UseOf::Cases { recorded: false })
     }
 }
 

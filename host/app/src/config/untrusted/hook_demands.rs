@@ -1,6 +1,6 @@
 //! The demands of `[[hook]]`.
 
-use super::{Review, quoted};
+use super::{Danger, Review, quoted};
 use crate::config::hooks::{OnHookError, RawHook};
 use agent_host_registry::Remote;
 
@@ -25,15 +25,19 @@ impl Review<'_> {
             self.reach(component);
         }
         let points: Vec<&str> = points.iter().map(|point| point.as_str()).collect();
-        self.demand(format!(
-            "runs the component {} as the hook {who} ({})",
-            quoted(component),
-            points.join(", ")
-        ));
+        self.demand(
+            Danger::Component,
+            format!(
+                "runs the component {} as the hook {who} ({})",
+                quoted(component),
+                points.join(", ")
+            ),
+        );
         if *on_error == OnHookError::Pass {
-            self.demand(format!(
-                "continues where the hook {who} gives no verdict (on-error = \"pass\")"
-            ));
+            self.demand(
+                Danger::Unchecked,
+                format!("continues where the hook {who} gives no verdict (on-error = \"pass\")"),
+            );
         }
         self.limits(&format!(" for {who}"), limits);
         dir.iter().flatten().for_each(|dir| self.dir(&who, dir));

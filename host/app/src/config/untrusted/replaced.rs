@@ -2,7 +2,7 @@
 //! value that needs no trust by itself does where it replaces one that the user chose, unless it is
 //! harmless or a lower limit.
 
-use super::quoted;
+use super::{Danger, quoted};
 use crate::config::{
     layers::{COMBINED, Layers, RULES, join},
     units,
@@ -47,6 +47,9 @@ const LOWER_IS_STRICTER: [&str; 6] = [
 /// A replaced value.
 #[derive(Debug, Serialize)]
 pub(super) struct Replaced {
+    /// Not a part of the digest: the order of demands may change.
+    #[serde(skip)]
+    pub(super) danger: Danger,
     /// The end of a sentence that begins with "it".
     pub(super) text: String,
     /// The value of the user, which is not shown: it may be a secret.
@@ -63,8 +66,11 @@ pub(super) fn replaced(file: &Table, below: &Layers) -> Vec<Replaced> {
     let mut all = Vec::new();
     compare(file, &users, "", &mut |key, what, old, new| {
         let text = format!("replaces {what} of {} by {new}", origin(key));
-        let old = old.clone();
-        all.push(Replaced { text, old });
+        all.push(Replaced {
+            danger: Danger::Other,
+            text,
+            old: old.clone(),
+        });
     });
     // Components came with the file, so they get them with trust alone. The user's rules, limits
     // and
@@ -74,6 +80,8 @@ pub(super) fn replaced(file: &Table, below: &Layers) -> Vec<Replaced> {
         for name in components(file) {
             let (name, origin) = (quoted(name), origin(GRANTS));
             all.push(Replaced {
+                // The grants may be any.
+                danger: Danger::Writes,
                 text: format!("lets its tool {name} use the [grants] of {origin}"),
                 old: Value::Table(grants.clone()),
             });

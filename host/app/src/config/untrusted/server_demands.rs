@@ -1,6 +1,6 @@
 //! Demands of the MCP servers of an untrusted file.
 
-use super::{Review, demands::all_quoted, quoted};
+use super::{Danger, Review, demands::all_quoted, quoted};
 use crate::config::raw::{RawMcp, RawOAuth};
 use std::collections::BTreeMap;
 
@@ -37,16 +37,18 @@ impl Review<'_> {
         self.login(&who, oauth);
         if !roots.is_empty() {
             let directories = all_quoted(roots, ", ");
-            self.demand(format!(
-                "tells the MCP server {who} to work in {directories}"
-            ));
+            self.demand(
+                Danger::Other,
+                format!("tells the MCP server {who} to work in {directories}"),
+            );
         }
         self.headers(&who, headers);
         if !read_only.is_empty() {
             let tools = all_quoted(read_only, ", ");
-            self.demand(format!(
-                "runs these tools of {who} without asking, as read-only: {tools}"
-            ));
+            self.demand(
+                Danger::Unchecked,
+                format!("runs these tools of {who} without asking, as read-only: {tools}"),
+            );
         }
         self.approvals(&who, approval, approvals);
         self.calls_at_once(&who, *concurrent_calls);
@@ -63,30 +65,40 @@ impl Review<'_> {
             }
             None => String::new(),
         };
-        self.demand(format!(
-            "starts the program {words}{within} outside of the sandbox, as the MCP server {who}"
-        ));
+        self.demand(
+            Danger::Program,
+            format!(
+                "starts the program {words}{within} outside of the sandbox, as the MCP server {who}"
+            ),
+        );
     }
 
     /// Demands what is sent to the address of a server.
     fn address(&mut self, who: &str, url: Option<&str>, token: Option<&str>) {
         if let Some(url) = url.map(quoted) {
-            self.demand(format!("sends calls to {url} as the MCP server {who}"));
+            self.demand(
+                Danger::Network,
+                format!("sends calls to {url} as the MCP server {who}"),
+            );
         }
-        if let Some(token) = token.map(quoted) {
-            self.demand(format!(
-                "sends the token from {token} to the MCP server {who}"
-            ));
+        if let Some(token) = token {
+            let (danger, token) = (Danger::reading(token, Danger::Private), quoted(token));
+            self.demand(
+                danger,
+                format!("sends the token from {token} to the MCP server {who}"),
+            );
         }
     }
 
     /// Demands the headers that are sent to a server.
     fn headers(&mut self, who: &str, headers: &BTreeMap<String, String>) {
         for (header, value) in headers {
+            let danger = Danger::reading(value, Danger::Network);
             let (header, value) = (quoted(header), quoted(value));
-            self.demand(format!(
-                "sends the header {header} with {value} to the MCP server {who}"
-            ));
+            self.demand(
+                danger,
+                format!("sends the header {header} with {value} to the MCP server {who}"),
+            );
         }
     }
 
@@ -102,14 +114,18 @@ impl Review<'_> {
             assume_pkce,
         } = raw;
         if *assume_pkce {
-            self.demand(format!(
+            self.demand(Danger::Unchecked, format!(
                 "logs in to the MCP server {who} although its authorization server names no PKCE method"
             ));
         }
-        if let Some(secret) = client_secret.as_deref().map(quoted) {
-            self.demand(format!(
-                "sends the client secret from {secret} to the authorization server of {who}"
-            ));
+        if let Some(secret) = client_secret {
+            let (danger, secret) = (Danger::reading(secret, Danger::Private), quoted(secret));
+            self.demand(
+                danger,
+                format!(
+                    "sends the client secret from {secret} to the authorization server of {who}"
+                ),
+            );
         }
     }
 }

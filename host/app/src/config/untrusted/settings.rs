@@ -1,6 +1,6 @@
 //! Demands of the model, session, context and sandbox sections of an untrusted file.
 
-use super::{Review, quoted};
+use super::{Danger, Review, quoted};
 use crate::config::{
     hosts::RawHosts,
     network::RawNetwork,
@@ -43,28 +43,48 @@ impl Review<'_> {
             retries,
         } = raw;
         if let Some(url) = base_url {
-            self.demand(format!(
-                "sends the conversations of {name}, and the key where one is set, to {}",
-                quoted(url)
-            ));
+            self.demand(
+                Danger::Network,
+                format!(
+                    "sends the conversations of {name}, and the key where one is set, to {}",
+                    quoted(url)
+                ),
+            );
         }
         if let Some(source) = api_key {
-            self.demand(format!("takes the key of {name} from {}", quoted(source)));
+            self.demand(
+                Danger::reading(source, Danger::Private),
+                format!("takes the key of {name} from {}", quoted(source)),
+            );
         }
         if let Some(header) = key_header {
             let header = quoted(header);
-            self.demand(format!("sends the key of {name} in the header {header}"));
+            self.demand(
+                Danger::Private,
+                format!("sends the key of {name} in the header {header}"),
+            );
         }
         for (header, value) in headers {
+            let danger = Danger::reading(value, Danger::Network);
             let (header, value) = (quoted(header), quoted(value));
-            self.demand(format!("sends the header {header} of {name}: {value}"));
+            self.demand(
+                danger,
+                format!("sends the header {header} of {name}: {value}"),
+            );
         }
         for (parameter, value) in query {
+            let danger = Danger::reading(value, Danger::Network);
             let (parameter, value) = (quoted(parameter), quoted(value));
-            self.demand(format!("adds {parameter} to the query of {name}: {value}"));
+            self.demand(
+                danger,
+                format!("adds {parameter} to the query of {name}: {value}"),
+            );
         }
         if let Some(tokens) = max_output_tokens {
-            self.demand(format!("lets a reply of {name} have {tokens} tokens"));
+            self.demand(
+                Danger::Other,
+                format!("lets a reply of {name} have {tokens} tokens"),
+            );
         }
         let default = Timeouts::default();
         let mut timeout = |which, seconds: Option<NonZeroU64>, default: Duration| {
@@ -94,10 +114,13 @@ impl Review<'_> {
                 [] => String::new(),
                 hosts => format!(", except to {}", quoted(&hosts.join(", "))),
             };
-            self.demand(format!(
-                "sends requests to models and MCP servers through the proxy {}{except}",
-                quoted(proxy)
-            ));
+            self.demand(
+                Danger::Network,
+                format!(
+                    "sends requests to models and MCP servers through the proxy {}{except}",
+                    quoted(proxy)
+                ),
+            );
         }
     }
 
@@ -109,17 +132,29 @@ impl Review<'_> {
             connections,
         } = raw;
         if let Some(url) = url {
-            self.demand(format!("keeps sessions in the database {}", quoted(url)));
+            self.demand(
+                Danger::reading(url, Danger::Network),
+                format!("keeps sessions in the database {}", quoted(url)),
+            );
         }
         if let Some(file) = ca {
             let file = quoted(&file.to_string_lossy());
-            self.demand(format!("trusts a database by the authorities in {file}"));
+            self.demand(
+                Danger::Unchecked,
+                format!("trusts a database by the authorities in {file}"),
+            );
         }
         if let Some(key) = key {
-            self.demand(format!("seals secrets with the key from {}", quoted(key)));
+            self.demand(
+                Danger::reading(key, Danger::Private),
+                format!("seals secrets with the key from {}", quoted(key)),
+            );
         }
         if let Some(count) = connections {
-            self.demand(format!("opens up to {count} connections to the database"));
+            self.demand(
+                Danger::Other,
+                format!("opens up to {count} connections to the database"),
+            );
         }
     }
 
@@ -132,26 +167,39 @@ impl Review<'_> {
             max_memory_bytes,
         } = raw;
         for directory in shared_directories {
-            self.demand(format!(
-                "lets any host continue sessions that reach {}",
-                quoted(directory)
-            ));
+            self.demand(
+                Danger::Other,
+                format!(
+                    "lets any host continue sessions that reach {}",
+                    quoted(directory)
+                ),
+            );
         }
         if let Some(machine) = machine {
-            self.demand(format!("calls this machine {}", quoted(machine)));
+            self.demand(
+                Danger::Other,
+                format!("calls this machine {}", quoted(machine)),
+            );
         }
         if lease_seconds.is_some() || max_runs.is_some() || max_memory_bytes.is_some() {
-            self.demand("sets how many sessions run here, and when other hosts continue them");
+            self.demand(
+                Danger::Other,
+                "sets how many sessions run here, and when other hosts continue them",
+            );
         }
     }
 
     pub(super) fn telemetry(&mut self, raw: &RawTelemetry) {
         let RawTelemetry { endpoint, content } = raw;
         if let Some(endpoint) = endpoint {
-            self.demand(format!("sends traces of sessions to {}", quoted(endpoint)));
+            self.demand(
+                Danger::Network,
+                format!("sends traces of sessions to {}", quoted(endpoint)),
+            );
         }
         if *content {
             self.demand(
+                Danger::Network,
                 "puts messages, arguments and results into traces (content = true in [telemetry])",
             );
         }
@@ -181,43 +229,57 @@ impl Review<'_> {
             models: _,
         } = raw;
         if let Some(effort) = effort.filter(|effort| *effort > Effort::High) {
-            self.demand(format!(
-                "raises the effort of {of} to \"{}\"",
-                effort.name()
-            ));
+            self.demand(
+                Danger::Other,
+                format!("raises the effort of {of} to \"{}\"", effort.name()),
+            );
         }
         if let Some(tier) = service_tier {
             let tier = tier.name();
-            self.demand(format!("buys the service tier \"{tier}\" for {of}"));
+            self.demand(
+                Danger::Other,
+                format!("buys the service tier \"{tier}\" for {of}"),
+            );
         }
         if let Some(lifetime) = cache_lifetime {
             let lifetime = lifetime.name();
-            self.demand(format!("has prompts of {of} cached for \"{lifetime}\""));
+            self.demand(
+                Danger::Other,
+                format!("has prompts of {of} cached for \"{lifetime}\""),
+            );
         }
         if let Some(key) = prompt_cache_key {
-            self.demand(format!("shares cached prompts of {of} by {}", quoted(key)));
+            self.demand(
+                Danger::Other,
+                format!("shares cached prompts of {of} by {}", quoted(key)),
+            );
         }
         if !extra_body.is_empty() {
             let names: Vec<&str> = extra_body.keys().map(String::as_str).collect();
             let names = quoted(&names.join(", "));
-            self.demand(format!("adds the fields {names} to the requests of {of}"));
+            self.demand(
+                Danger::Other,
+                format!("adds the fields {names} to the requests of {of}"),
+            );
         }
         for (name, value) in headers {
+            let danger = Danger::reading(value, Danger::Network);
             let (name, value) = (quoted(name), quoted(value));
-            self.demand(format!(
-                "sends the header {name} with the requests of {of}: {value}"
-            ));
+            self.demand(
+                danger,
+                format!("sends the header {name} with the requests of {of}: {value}"),
+            );
         }
     }
 
     /// Demands the artifacts of the session for `who`.
     pub(super) fn artifacts(&mut self, who: &str, raw: Option<RawArtifacts>) {
-        let can = match raw.and_then(RawArtifacts::access) {
+        let (danger, can) = match raw.and_then(RawArtifacts::access) {
             None => return,
-            Some(ArtifactAccess::ReadOnly) => "read",
-            Some(ArtifactAccess::ReadWrite) => "read, store and delete",
+            Some(ArtifactAccess::ReadOnly) => (Danger::Private, "read"),
+            Some(ArtifactAccess::ReadWrite) => (Danger::Writes, "read, store and delete"),
         };
-        self.demand(format!(
+        self.demand(danger, format!(
             "lets {who} {can} the artifacts of the session, which hold the results of every tool"
         ));
     }
@@ -232,17 +294,20 @@ impl Review<'_> {
         } = raw;
         if let Some(RawKeep { days, bytes }) = keep {
             let default = || "the default".to_owned();
-            self.demand(format!(
-                "decides which of your sessions are removed: days = {}, bytes = {}",
-                days.map_or_else(default, |days| days.to_string()),
-                bytes.map_or_else(default, |bytes| bytes.to_string())
-            ));
+            self.demand(
+                Danger::Writes,
+                format!(
+                    "decides which of your sessions are removed: days = {}, bytes = {}",
+                    days.map_or_else(default, |days| days.to_string()),
+                    bytes.map_or_else(default, |bytes| bytes.to_string())
+                ),
+            );
         }
         let default = SqliteOptions::default().lock_timeout.as_millis();
         self.at_most("lock-timeout-ms", lock_timeout_ms.map(u128::from), default);
         self.at_most("artifact-bytes", artifact_bytes, DEFAULT_QUOTA_BYTES);
         if let Some(bytes) = undo_bytes {
-            self.demand(format!(
+            self.demand(Danger::Other, format!(
                 "decides how much of the files that tools change is kept for undoing: undo-bytes = {bytes}"
             ));
         }

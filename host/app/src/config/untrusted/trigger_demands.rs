@@ -1,6 +1,6 @@
 //! The demands of `[[schedule]]` and `[[webhook]]`: each runs an agent without the user.
 
-use super::{Review, quoted};
+use super::{Danger, Review, quoted};
 use crate::config::{schedules::RawSchedule, triggers::RawNotify, webhooks::RawWebhook};
 
 impl Review<'_> {
@@ -23,7 +23,10 @@ impl Review<'_> {
         let times = [cron, at, zone].into_iter().flatten();
         let times: Vec<String> = times.map(|time| quoted(time)).collect();
         let (times, prompt) = (times.join(" "), quoted(prompt));
-        self.demand(format!("runs {who} at {times} by itself: {prompt}"));
+        self.demand(
+            Danger::Unchecked,
+            format!("runs {who} at {times} by itself: {prompt}"),
+        );
         self.notify(&who, notify.as_ref());
     }
 
@@ -41,10 +44,12 @@ impl Review<'_> {
             notify,
         } = raw;
         let who = format!("the webhook {}", quoted(name));
+        let danger = Danger::reading(secret, Danger::Network);
         let (secret, prompt) = (quoted(secret), quoted(prompt));
-        self.demand(format!(
-            "lets senders with the key from {secret} run {who}: {prompt}"
-        ));
+        self.demand(
+            danger,
+            format!("lets senders with the key from {secret} run {who}: {prompt}"),
+        );
         self.notify(&who, notify.as_ref());
     }
 
@@ -52,9 +57,11 @@ impl Review<'_> {
         let Some(RawNotify { url, secret }) = raw else {
             return;
         };
+        let danger = Danger::reading(secret, Danger::Network);
         let (url, secret) = (quoted(url), quoted(secret));
-        self.demand(format!(
-            "sends the answers of {who} to {url}, signed with the key from {secret}"
-        ));
+        self.demand(
+            danger,
+            format!("sends the answers of {who} to {url}, signed with the key from {secret}"),
+        );
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn input(
 ) -> Result<AgentInput, Failure> {
     let Some(continuation) = open else {
         return Err(Failure::usage(format!(
-            "nothing waits in this session. To go on with it: {resume} 'Go on.'"
+            "nothing is pending in this session; to resume it: {resume} 'Go on.'"
         )));
     };
     if let Some(file) = &args.submit {
