@@ -139,15 +139,14 @@ fn undisturbed() -> (Run, usize) {
 /// which the exit code tells.
 fn ends(env: &TestEnv, args: &[&str]) {
     let ran = run(env, args);
-    let reports = durable(env)
+    let mut reports = durable(env)
         .into_iter()
         .filter_map(|record| match record.event {
             Event::TurnEnded { outcome, .. } => Some(outcome),
             _ => None,
         });
     let has_failed = reports
-        .filter(|report| report.summary.workflow.is_some())
-        .next_back()
+        .rfind(|report| report.summary.workflow.is_some())
         .is_some_and(|report| report.failed_nodes().is_some());
     let code = if has_failed { 7 } else { 0 };
     assert_eq!(
