@@ -40,7 +40,7 @@ pub(super) fn cache(args: CacheArgs, terminal: &Terminal) -> Result<Exit, Failur
             let pruned = pruned.map_err(Failure::failed)?.unwrap_or_default();
             terminal.note(&format!(
                 "{} removed, {}",
-                counted(pruned.files as u64, "file"),
+                counted(pruned.files, "file"),
                 bytes(pruned.bytes)
             ));
         }

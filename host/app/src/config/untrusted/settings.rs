@@ -14,7 +14,7 @@ use agent_host_journal::SqliteOptions;
 use agent_host_models::{Effort, RetryPolicy, Timeouts};
 use agent_host_sandbox::{CompileLimits, SandboxConfig};
 use agent_host_types::context::ContextLimits;
-use std::{num::NonZeroU64, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU64, time::Duration};
 
 impl Review<'_> {
     /// Demands what the section of a provider asks for; `name` is the section in words.
@@ -64,22 +64,7 @@ impl Review<'_> {
                 format!("sends the key of {name} in the header {header}"),
             );
         }
-        for (header, value) in headers {
-            let danger = Danger::reading(value, Danger::Network);
-            let (header, value) = (quoted(header), quoted(value));
-            self.demand(
-                danger,
-                format!("sends the header {header} of {name}: {value}"),
-            );
-        }
-        for (parameter, value) in query {
-            let danger = Danger::reading(value, Danger::Network);
-            let (parameter, value) = (quoted(parameter), quoted(value));
-            self.demand(
-                danger,
-                format!("adds {parameter} to the query of {name}: {value}"),
-            );
-        }
+        self.request_parts(name, headers, query);
         if let Some(tokens) = max_output_tokens {
             self.demand(
                 Danger::Other,
@@ -105,6 +90,31 @@ impl Review<'_> {
         timeout("total", *total_timeout_seconds, default.total);
         let key = format!("retries of {name}");
         self.at_most(&key, *retries, RetryPolicy::default().retries);
+    }
+
+    /// Demands the headers and the query that a provider adds to its requests.
+    fn request_parts(
+        &mut self,
+        name: &str,
+        headers: &BTreeMap<String, String>,
+        query: &BTreeMap<String, String>,
+    ) {
+        for (header, value) in headers {
+            let danger = Danger::reading(value, Danger::Network);
+            let (header, value) = (quoted(header), quoted(value));
+            self.demand(
+                danger,
+                format!("sends the header {header} of {name}: {value}"),
+            );
+        }
+        for (parameter, value) in query {
+            let danger = Danger::reading(value, Danger::Network);
+            let (parameter, value) = (quoted(parameter), quoted(value));
+            self.demand(
+                danger,
+                format!("adds {parameter} to the query of {name}: {value}"),
+            );
+        }
     }
 
     pub(super) fn network(&mut self, raw: &RawNetwork) {
