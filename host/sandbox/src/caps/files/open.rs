@@ -3,8 +3,8 @@
 
 use super::{
     FilesCtx,
-    convert::{error_code, file_id, file_type},
-    git_config::{GitConfigWatch, is_config_name},
+    convert::{error_code, file_id, file_type, io_error_code},
+    git_config::{WatchHandle, is_config_name},
     node::{GuestFile, Node, OpenDir, OpenFile},
     resolve::{Follow, ResolvedPath},
 };
@@ -173,9 +173,8 @@ impl FilesCtx {
             Some(_) if request.exclusive => return Err(ErrorCode::Exist.into()),
             Some(_) => {}
         }
-        let is_watched = request.write
-            && is_config_name(&resolved.path)
-            && !self.gate.may_run_later(dir.grant, &resolved.path);
+        let is_watched =
+            is_config_name(&resolved.path) && !self.gate.may_run_later(dir.grant, &resolved.path);
         let mut flags = OPEN
             | match (request.read || is_watched, request.write) {
                 // What is written to a watched file is judged together with what is there.
@@ -203,22 +202,18 @@ impl FilesCtx {
         };
         let stat = self.check_opened(dir, &opened, FileType::RegularFile)?;
         let file = std::fs::File::from(opened);
-        let watch = is_watched.then(|| GitConfigWatch::for_file(&stat));
-        if request.truncate {
-            let empty = || file.set_len(0);
-            let emptied = match &watch {
-                Some(watch) => watch.resize(/*empties*/ true, empty),
-                None => empty(),
-            };
-            emptied.map_err(|error| super::convert::io_error_code(&error))?;
+        let undo = self.undo.as_ref();
+        let watch = is_watched.then(|| WatchHandle::new(&stat, request.truncate, undo));
+        if request.truncate && watch.is_none() {
+            file.set_len(0).map_err(|error| io_error_code(&error))?;
         }
+        let blocking = self.blocking(dir.grant).cloned();
         Ok(Node::File(OpenFile {
-            file: GuestFile::new(file, request.read, self.blocking(dir.grant).cloned()),
+            file: GuestFile::new(file, watch, request.read, blocking),
             grant: dir.grant,
             path: resolved.path,
             readable: request.read,
             writable: request.write,
-            watch,
         }))
     }
 
