@@ -5,41 +5,44 @@
 #[cfg(test)]
 mod tests;
 
-/// The keys that execute, by section; `*` is any key. A subsection makes no difference here. From
-/// git-config(1) of git 2.47, with `hook` and `lfs` of git-hook(1) and git-lfs-config(5).
+/// The keys that execute, by section. After `*.`, in any subsection, and otherwise in none, as git
+/// reads them; `*` alone is any key, and before `!`, the value has to begin with that. From
+/// git-config(1) and the sources of git 2.47, with `hook` and `lfs` of git-hook(1) and
+/// git-lfs-config(5).
 #[rustfmt::skip]
 pub(super) const EXECUTING_KEYS: &[(&str, &[&str])] = &[
-    ("alias", &["*!"]),
-    ("browser", &["cmd", "path"]),
+    ("alias", &["*!", "*.*!"]),
+    ("browser", &["*.cmd", "*.path"]),
     ("core", &["fsmonitor", "sshcommand", "hookspath", "pager", "editor", "askpass", "gitproxy",
         "alternaterefscommand"]),
-    ("credential", &["helper"]),
-    ("diff", &["external", "command", "textconv"]),
-    ("difftool", &["cmd", "path"]),
-    ("filter", &["clean", "smudge", "process"]),
+    ("credential", &["helper", "*.helper"]),
+    ("diff", &["external", "*.command", "*.textconv"]),
+    ("difftool", &["*.cmd", "*.path"]),
+    ("filter", &["*.clean", "*.smudge", "*.process"]),
     ("gc", &["recentobjectshook"]),
-    ("gpg", &["program", "defaultkeycommand"]),
-    ("guitool", &["cmd"]),
+    ("gpg", &["program", "*.program", "*.defaultkeycommand"]),
+    ("guitool", &["*.cmd"]),
     ("help", &["browser"]),
-    ("hook", &["command"]),
+    ("hook", &["*.command"]),
     ("imap", &["tunnel"]),
     ("include", &["path"]),
-    ("includeif", &["path"]),
+    ("includeif", &["*.path"]),
     ("init", &["templatedir"]),
     ("instaweb", &["browser", "httpd", "modulepath"]),
     ("interactive", &["difffilter"]),
-    ("lfs", &["clean", "smudge", "path"]),
-    ("man", &["cmd", "path"]),
-    ("merge", &["driver"]),
-    ("mergetool", &["cmd", "path"]),
-    ("pager", &["*"]),
-    ("protocol", &["allow"]),
-    ("remote", &["uploadpack", "receivepack", "vcs"]),
-    ("sendemail", &["tocmd", "cccmd", "headercmd", "sendmailcmd", "smtpserver"]),
+    ("lfs", &["*.clean", "*.smudge", "*.path"]),
+    ("man", &["*.cmd", "*.path"]),
+    ("merge", &["*.driver"]),
+    ("mergetool", &["*.cmd", "*.path"]),
+    ("pager", &["*", "*.*"]),
+    ("protocol", &["allow", "*.allow"]),
+    ("remote", &["*.uploadpack", "*.receivepack", "*.vcs"]),
+    ("sendemail", &["tocmd", "cccmd", "headercmd", "sendmailcmd", "smtpserver",
+        "*.tocmd", "*.cccmd", "*.headercmd", "*.sendmailcmd", "*.smtpserver"]),
     ("sequence", &["editor"]),
-    ("submodule", &["update!"]),
-    ("tar", &["command"]),
-    ("trailer", &["command", "cmd"]),
+    ("submodule", &["*.update!"]),
+    ("tar", &["*.command"]),
+    ("trailer", &["*.command", "*.cmd"]),
     ("uploadpack", &["packobjectshook"]),
     ("web", &["browser"]),
 ];
@@ -83,7 +86,7 @@ enum Place {
 pub struct GitConfigScan {
     place: Place,
     section: String,
-    /// The section's name has ended, by a `.`.
+    /// The section's name has ended, by a `.` or before a quoted subsection.
     in_subsection: bool,
     key: String,
     is_quoted: bool,
@@ -148,7 +151,10 @@ impl GitConfigScan {
             Place::Comment => Place::Comment,
             Place::Section => self.section(byte),
             Place::AfterSection if is_space => Place::AfterSection,
-            Place::AfterSection if byte == b'"' => Place::Subsection,
+            Place::AfterSection if byte == b'"' => {
+                self.in_subsection = true;
+                Place::Subsection
+            }
             Place::AfterSection => NO,
             Place::Subsection => match byte {
                 b'"' => Place::SubsectionEnd,
@@ -217,11 +223,15 @@ impl GitConfigScan {
             .iter()
             .find(|(name, _)| *name == self.section);
         let keys = of_section.map_or(&[][..], |(_, keys)| keys);
-        let has = |pattern: &str| {
-            let names = |key: &str| key == "*" || key == self.key;
+        let is_this = |pattern: &str| {
+            let in_subsection = pattern.strip_prefix("*.");
+            let key = in_subsection.unwrap_or(pattern);
+            in_subsection.is_some() == self.in_subsection && (key == "*" || key == self.key)
+        };
+        let has = |mark: &str| {
             keys.iter().any(|key| match key.strip_suffix('!') {
-                Some(key) => pattern == "!" && names(key),
-                None => pattern.is_empty() && names(key),
+                Some(key) => mark == "!" && is_this(key),
+                None => mark.is_empty() && is_this(key),
             })
         };
         if has("") {
