@@ -3,6 +3,7 @@
 mod changes;
 mod fixture;
 mod fuzz;
+mod git_keys;
 mod grants;
 mod link_fuzz;
 mod links;
@@ -13,4 +14,5 @@ pub(crate) mod remote;
 mod repositories;
 mod run_later;
 mod streams;
+mod truncations;
 mod undo;
