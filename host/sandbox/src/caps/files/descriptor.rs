@@ -323,7 +323,8 @@ impl HostDescriptor for FilesView<'_> {
             return Err(ErrorCode::Invalid.into());
         }
         let grants = [dir.grant, new_dir.grant];
-        let exclusive = self.ctx.lock_marker(&new_dir, &new_path).await?;
+        // Not while a file is moved, which must have one name to become git configuration.
+        let exclusive = self.ctx.lock_changes(&new_dir, &new_path).await?;
         let link = move |ctx: &FilesCtx| {
             let _exclusive = exclusive;
             // A second name gives write access under the new path, so both paths need it.

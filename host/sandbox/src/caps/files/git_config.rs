@@ -7,9 +7,9 @@
 
 use super::{
     FilesCtx,
-    convert::{FileId, file_id, io_error_code},
+    convert::{FileId, error_code, file_id, file_type, io_error_code},
     node::OpenDir,
-    resolve::ResolvedPath,
+    resolve::{ResolvedPath, lstat},
     stream::WritePosition,
     truncation::{TruncationId, Truncations},
 };
@@ -24,7 +24,7 @@ use std::{
     os::unix::fs::FileExt as _,
     sync::{Arc, LazyLock, Mutex, Weak},
 };
-use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::{FsResult, bindings::filesystem::types::ErrorCode};
 
 /// The most bytes of one file that are read to judge it.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
@@ -43,6 +43,9 @@ struct GitConfigWatch {
 
 #[derive(Default)]
 struct WatchState {
+    /// Git may read the file as configuration. False for a file of another name, which a rename
+    /// changes.
+    is_judged: bool,
     /// The scan of the file as it is: of all of it, or up to the byte with which it is no
     /// configuration. Absent if the file has to be read.
     scan: Option<GitConfigScan>,
@@ -91,16 +94,23 @@ pub(super) struct WatchHandle {
 }
 
 impl WatchHandle {
-    /// Watches an open file. The truncation waits, if there is to be one.
-    pub(super) fn new(stat: &Stat, truncates: bool, undo: Option<&Arc<UndoWriter>>) -> Self {
-        let watch = GitConfigWatch::for_file(file_id(stat));
-        let truncation = truncates.then(|| lock(&watch.state).truncations.add());
-        let undo = undo.map(Arc::clone);
+    /// Watches an open file.
+    pub(super) fn new(stat: &Stat, undo: Option<&Arc<UndoWriter>>) -> Self {
         Self {
-            watch,
-            truncation,
-            undo,
+            watch: GitConfigWatch::for_file(file_id(stat)),
+            truncation: None,
+            undo: undo.map(Arc::clone),
         }
+    }
+
+    /// Truncates the file at the first write that is accepted, or at the close.
+    pub(super) fn truncate_later(&mut self) {
+        self.truncation = Some(lock(&self.watch.state).truncations.add());
+    }
+
+    /// Judges what is written from now on, by all handles.
+    pub(super) fn judge(&self) {
+        lock(&self.watch.state).is_judged = true;
     }
 
     /// Returns whether the file is empty for guests, although its truncation waits.
@@ -181,6 +191,10 @@ impl WatchState {
         write: impl FnOnce(/*truncates*/ bool) -> io::Result<usize>,
     ) -> io::Result<Result<usize, RunLater>> {
         let truncates = self.truncations.are_waiting();
+        if !self.is_judged {
+            self.scan = None;
+            return write(truncates).map(Ok);
+        }
         let (known, content) = if truncates {
             (Some(GitConfigScan::default()), None)
         } else {
@@ -301,17 +315,51 @@ impl FilesCtx {
         Ok(())
     }
 
-    /// Refuses a name for a file that is configuration which executes, since something may read it
-    /// by that name.
-    pub(super) fn check_moved_content(
+    /// Refuses a link that git would read configuration through, from a file of another name.
+    pub(super) fn check_config_symlink(&self, dir: &OpenDir, new: &ResolvedPath) -> FsResult<()> {
+        if is_config_name(&new.path) {
+            return self.check_run_later(dir, new, RunLater::GIT_CONFIG);
+        }
+        Ok(())
+    }
+
+    /// Makes a move. If git reads configuration by the new name, refuses a file that is some which
+    /// executes, and one that has another name, by which it could change unseen. Later writes by
+    /// handles that are open are judged. The caller holds the lock of the file system.
+    pub(super) fn move_judged(
+        &self,
+        dir: &OpenDir,
+        old: &ResolvedPath,
+        new: &ResolvedPath,
+        rename: impl FnOnce() -> FsResult<()>,
+    ) -> FsResult<()> {
+        let may_run_later = self.gate.may_run_later(dir.grant, &new.path);
+        if !is_config_name(&new.path) || may_run_later {
+            return rename();
+        }
+        let stat = lstat(&old.parent, old.name()?).map_err(error_code)?;
+        let stat = stat.ok_or(ErrorCode::NoEntry)?;
+        match file_type(&stat) {
+            FileType::Symlink => self.check_config_symlink(dir, new)?,
+            FileType::RegularFile => {}
+            _ => return rename(),
+        }
+        if stat.st_nlink > 1 {
+            self.check_run_later(dir, new, RunLater::GIT_CONFIG)?;
+        }
+        let watch = GitConfigWatch::for_file(file_id(&stat));
+        let mut state = lock(&watch.state);
+        self.check_moved_content(dir, old, new)?;
+        state.is_judged = true;
+        rename()
+    }
+
+    fn check_moved_content(
         &self,
         dir: &OpenDir,
         old: &ResolvedPath,
         new: &ResolvedPath,
     ) -> FsResult<()> {
-        if old.file_type() != Some(FileType::RegularFile) || !is_config_name(&new.path) {
-            return Ok(());
-        }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&*old.parent, old.name()?, flags, Mode::empty());
         // What cannot be read here cannot be read by git of the same user.

@@ -1,6 +1,7 @@
 //! Attempts over a real directory, through the same host functions that a guest calls.
 
 mod changes;
+mod config_names;
 mod fixture;
 mod fuzz;
 mod git_keys;
