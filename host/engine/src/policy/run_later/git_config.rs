@@ -6,8 +6,8 @@
 mod tests;
 
 /// The keys that execute, by section. After `*.`, in any subsection, and otherwise in none, as git
-/// reads them; `*` alone is any key, and before `!`, the value has to begin with that. From
-/// git-config(1) and the sources of git 2.47, with `hook` and `lfs` of git-hook(1) and
+/// reads them; `*` alone is any key. Before `!`, the value has to begin with that, and before `/`,
+/// to contain it: git-mergetool(1) sources the file of a tool's name. From git-config(1) and the sources of git 2.47, with `hook` and `lfs` of git-hook(1) and
 /// git-lfs-config(5).
 #[rustfmt::skip]
 pub(super) const EXECUTING_KEYS: &[(&str, &[&str])] = &[
@@ -16,7 +16,7 @@ pub(super) const EXECUTING_KEYS: &[(&str, &[&str])] = &[
     ("core", &["fsmonitor", "sshcommand", "hookspath", "pager", "editor", "askpass", "gitproxy",
         "alternaterefscommand"]),
     ("credential", &["helper", "*.helper"]),
-    ("diff", &["external", "*.command", "*.textconv"]),
+    ("diff", &["external", "tool/", "guitool/", "*.command", "*.textconv"]),
     ("difftool", &["*.cmd", "*.path"]),
     ("filter", &["*.clean", "*.smudge", "*.process"]),
     ("gc", &["recentobjectshook"]),
@@ -32,7 +32,7 @@ pub(super) const EXECUTING_KEYS: &[(&str, &[&str])] = &[
     ("interactive", &["difffilter"]),
     ("lfs", &["*.clean", "*.smudge", "*.path"]),
     ("man", &["*.cmd", "*.path"]),
-    ("merge", &["*.driver"]),
+    ("merge", &["tool/", "guitool/", "*.driver"]),
     ("mergetool", &["*.cmd", "*.path"]),
     ("pager", &["*", "*.*"]),
     ("protocol", &["allow", "*.allow"]),
@@ -77,6 +77,8 @@ enum Place {
     AfterKey,
     /// Before the first byte of a value that matters only if that is `!`.
     ValueStart,
+    /// In a value that matters only if it has a `/`.
+    ValuePath,
     Value,
     Ended(GitConfigContent),
 }
@@ -175,7 +177,7 @@ impl GitConfigScan {
                 _ if is_space => Place::AfterKey,
                 _ => NO,
             },
-            Place::ValueStart | Place::Value => self.value(byte),
+            Place::ValueStart | Place::ValuePath | Place::Value => self.value(byte),
             ended @ Place::Ended(_) => ended,
         }
     }
@@ -229,15 +231,18 @@ impl GitConfigScan {
             in_subsection.is_some() == self.in_subsection && (key == "*" || key == self.key)
         };
         let has = |mark: &str| {
-            keys.iter().any(|key| match key.strip_suffix('!') {
-                Some(key) => mark == "!" && is_this(key),
-                None => mark.is_empty() && is_this(key),
+            let mut keys = keys.iter();
+            keys.any(|key| {
+                let name = key.trim_end_matches(['!', '/']);
+                key.strip_prefix(name) == Some(mark) && is_this(name)
             })
         };
         if has("") {
             Place::Ended(GitConfigContent::Executes)
         } else if has("!") {
             Place::ValueStart
+        } else if has("/") {
+            Place::ValuePath
         } else {
             Place::Value
         }
@@ -255,7 +260,7 @@ impl GitConfigScan {
                 }
                 b't' | b'b' | b'n' | b'\\' | b'"' => {
                     self.is_escaped = false;
-                    Place::Value
+                    self.after_value_byte()
                 }
                 _ => NO,
             };
@@ -278,7 +283,16 @@ impl GitConfigScan {
                 self.place
             }
             b'!' if self.place == Place::ValueStart => Place::Ended(GitConfigContent::Executes),
-            _ => Place::Value,
+            b'/' if self.place == Place::ValuePath => Place::Ended(GitConfigContent::Executes),
+            _ => self.after_value_byte(),
+        }
+    }
+
+    /// Returns the place after a byte of the value that decides nothing.
+    fn after_value_byte(&self) -> Place {
+        match self.place {
+            Place::ValueStart => Place::Value,
+            other => other,
         }
     }
 }

@@ -40,8 +40,12 @@ fn texts(section: &str, key: &str, value: &str) -> (Vec<String>, Vec<String>) {
 fn git_config_key_of_the_table_executes() {
     for (section, keys) in EXECUTING_KEYS {
         for key in *keys {
-            let value = if key.ends_with('!') { "!run" } else { "run" };
-            let key = key.trim_end_matches('!');
+            let value = match key.chars().last() {
+                Some('!') => "!run",
+                Some('/') => r#""r#/"un"#,
+                _ => "run",
+            };
+            let key = key.trim_end_matches(['!', '/']);
             let name = key.strip_prefix("*.").unwrap_or(key).replace('*', "status");
             let (plain, below) = texts(section, &name, value);
             let texts = if key.starts_with("*.") { below } else { plain };
@@ -60,12 +64,14 @@ fn git_config_key_of_the_table_executes() {
 fn git_config_key_in_another_kind_of_section_is_harmless() {
     for (section, keys) in EXECUTING_KEYS {
         for key in *keys {
-            let key = key.trim_end_matches('!');
+            let key = key.trim_end_matches(['!', '/']);
             let (name, other) = match key.strip_prefix("*.") {
                 Some(name) => (name, name.to_owned()),
                 None => (key, format!("*.{key}")),
             };
-            let has_both = keys.iter().any(|key| key.trim_end_matches('!') == other);
+            let has_both = keys
+                .iter()
+                .any(|key| key.trim_end_matches(['!', '/']) == other);
             if has_both {
                 continue;
             }
@@ -88,6 +94,7 @@ fn git_config_without_such_a_key_is_harmless() {
         "[user]\n name = a \\\n editor = x\n",
         "[alias]\n st = status\n x = \"status !\"\n",
         "[core]\n editor",
+        "[diff]\n tool = vimdiff # /\n[merge]\n tool = \"meld\" \\\n\n[a]\n b = /x\n",
         "[submodule \"a\"]\n path = a\n url = https://example.com/a\n update = merge\n",
     ] {
         assert_eq!(scanned(text), Harmless, "{text:?}");

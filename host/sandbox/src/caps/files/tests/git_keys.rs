@@ -48,7 +48,7 @@ fn git(dir: &Path, config: &Path, arguments: &[&str]) {
 }
 
 /// Two sections, the first of which executes, a key, and the command that would run it. The value
-/// of a key of `include` is a file.
+/// of `path` is a file of configuration.
 const PAIRS: &[(&str, &str, &str, &str)] = &[
     ("core", "core \"x\"", "fsmonitor", "status"),
     ("core", "core.x", "fsmonitor", "status"),
@@ -82,15 +82,13 @@ async fn git_key_is_refused_only_in_the_section_that_git_reads() {
         let dir = fixture.dir.path().to_owned();
         let (repository_dir, ran) = (dir.join("repository"), dir.join("ran"));
         repository(&repository_dir);
-        fs::write(
-            dir.join("included"),
-            format!("[core]\nfsmonitor = touch {} #\n", ran.display()),
-        )
-        .unwrap();
+        let (ran_path, included) = (ran.display(), dir.join("included"));
+        let fsmonitor = format!("[core]\nfsmonitor = touch {ran_path} #\n");
+        fs::write(&included, fsmonitor).unwrap();
         let value = if *key == "path" {
-            dir.join("included").display().to_string()
+            included.display().to_string()
         } else {
-            format!("touch {}; cat", ran.display())
+            format!("touch {ran_path}; cat")
         };
         let mut found = Vec::new();
         for (section, name) in [(executes, "one.gitconfig"), (harmless, "two.gitconfig")] {
@@ -110,4 +108,28 @@ async fn git_key_is_refused_only_in_the_section_that_git_reads() {
             "git runs it, and it is refused: {executes}, {harmless}: {key}"
         );
     }
+}
+
+/// Git reads the file of a tool, below the directory of its own ones, as a script.
+#[tokio::test]
+async fn git_tool_is_refused_only_if_it_is_a_path() {
+    let mut fixture = writable();
+    let dir = fixture.dir.path().to_owned();
+    let (repository_dir, ran) = (dir.join("repository"), dir.join("ran"));
+    repository(&repository_dir);
+    let (script, config) = (dir.join("script"), dir.join("one.gitconfig"));
+    let text = format!("touch {}\ndiff_cmd () {{ :; }}\n", ran.display());
+    fs::write(&script, text).unwrap();
+    let up = "../".repeat(20);
+    let tool = format!("[diff]\n\ttool = {up}{}\n", script.display());
+    fs::write(&config, &tool).unwrap();
+    git(&repository_dir, &config, &["difftool", "--no-prompt"]);
+    assert!(ran.exists(), "the oracle does not see an attack");
+    fixture
+        .check(&[
+            (&*format!("create one.gitconfig {tool}"), "access"),
+            ("create two.gitconfig [merge]\ntool = a/b", "access"),
+            ("create three.gitconfig [diff]\ntool = vimdiff", "21"),
+        ])
+        .await;
 }
