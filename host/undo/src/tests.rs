@@ -287,7 +287,7 @@ fn undo_restores_what_calls_have_changed() {
 fn undo_leaves_what_was_changed_since_unless_forced() {
     let changed = "it was changed since";
     let killed = "the program ended during the call, so that it may have been changed since";
-    let table: [(&str, Calls, &str, &str); 5] = [
+    let table: [(&str, Calls, &str, &str); 6] = [
         (
             "written",
             |project| {
@@ -323,6 +323,18 @@ fn undo_leaves_what_was_changed_since_unless_forced() {
                 fs::write(project.path("new"), "mine").unwrap();
             },
             "new",
+            changed,
+        ),
+        (
+            "written after the end, as expected",
+            |project| {
+                let run = Run::new(project, "c");
+                run.keep("a");
+                run.writer.expect_change();
+                run.end();
+                fs::write(project.path("a"), "two").unwrap();
+            },
+            "a",
             changed,
         ),
         (

@@ -12,7 +12,10 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 /// Keeps the files that one run of a call changes. The entry is made at the first change.
@@ -21,6 +24,8 @@ pub struct UndoWriter {
     log: UndoLog,
     call: CallId,
     entry: Mutex<Open>,
+    /// A change may be made after the end.
+    expects_change: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -39,8 +44,18 @@ struct Open {
 
 impl UndoWriter {
     pub(crate) fn new(log: UndoLog, call: CallId) -> Self {
-        let entry = Mutex::default();
-        Self { log, call, entry }
+        Self {
+            log,
+            call,
+            entry: Mutex::default(),
+            expects_change: AtomicBool::new(false),
+        }
+    }
+
+    /// Keeps the entry even if nothing has changed at its end, because a change may follow: it is
+    /// undone only by force if it does.
+    pub fn expect_change(&self) {
+        self.expects_change.store(true, Ordering::Relaxed);
     }
 
     /// Keeps the state of a path that is about to be changed, unless it was kept before. Blocks for
@@ -102,7 +117,11 @@ impl UndoWriter {
         let mut open = self.open();
         self.settle(&mut open)?;
         match &open.file {
-            Some((number, _)) if !open.has_changed => self.log.remove(*number),
+            Some((number, _))
+                if !open.has_changed && !self.expects_change.load(Ordering::Relaxed) =>
+            {
+                self.log.remove(*number)
+            }
             _ => Ok(()),
         }
     }

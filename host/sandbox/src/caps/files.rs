@@ -21,6 +21,7 @@ mod resolve;
 mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
+mod truncation;
 
 use crate::{
     gate::{Gate, Growth},

@@ -23,7 +23,9 @@ const KEYS: &str = "
 
 No file named `config`, `config.worktree`, or with `gitconfig` in its name becomes git
 configuration with one of these keys.
-From `git-config(1)` of git 2.47. `*` stands for any subsection.
+From `git-config(1)` and the sources of git 2.47. `*.` stands for any subsection, and a key without
+it executes only where there is none; `*` alone is any key. At the end, `!` is the first byte of
+the value, and `/` one in it.
 ";
 
 /// Returns the page.

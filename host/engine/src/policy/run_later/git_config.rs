@@ -5,41 +5,44 @@
 #[cfg(test)]
 mod tests;
 
-/// The keys that execute, by section; `*` is any key. A subsection makes no difference here. From
-/// git-config(1) of git 2.47, with `hook` and `lfs` of git-hook(1) and git-lfs-config(5).
+/// The keys that execute, by section. After `*.`, in any subsection, and otherwise in none, as git
+/// reads them; `*` alone is any key. Before `!`, the value has to begin with that, and before `/`,
+/// to contain it: git-mergetool(1) sources the file of a tool's name. From git-config(1) and the sources of git 2.47, with `hook` and `lfs` of git-hook(1) and
+/// git-lfs-config(5).
 #[rustfmt::skip]
 pub(super) const EXECUTING_KEYS: &[(&str, &[&str])] = &[
-    ("alias", &["*!"]),
-    ("browser", &["cmd", "path"]),
+    ("alias", &["*!", "*.*!"]),
+    ("browser", &["*.cmd", "*.path"]),
     ("core", &["fsmonitor", "sshcommand", "hookspath", "pager", "editor", "askpass", "gitproxy",
         "alternaterefscommand"]),
-    ("credential", &["helper"]),
-    ("diff", &["external", "command", "textconv"]),
-    ("difftool", &["cmd", "path"]),
-    ("filter", &["clean", "smudge", "process"]),
+    ("credential", &["helper", "*.helper"]),
+    ("diff", &["external", "tool/", "guitool/", "*.command", "*.textconv"]),
+    ("difftool", &["*.cmd", "*.path"]),
+    ("filter", &["*.clean", "*.smudge", "*.process"]),
     ("gc", &["recentobjectshook"]),
-    ("gpg", &["program", "defaultkeycommand"]),
-    ("guitool", &["cmd"]),
+    ("gpg", &["program", "*.program", "*.defaultkeycommand"]),
+    ("guitool", &["*.cmd"]),
     ("help", &["browser"]),
-    ("hook", &["command"]),
+    ("hook", &["*.command"]),
     ("imap", &["tunnel"]),
     ("include", &["path"]),
-    ("includeif", &["path"]),
+    ("includeif", &["*.path"]),
     ("init", &["templatedir"]),
     ("instaweb", &["browser", "httpd", "modulepath"]),
     ("interactive", &["difffilter"]),
-    ("lfs", &["clean", "smudge", "path"]),
-    ("man", &["cmd", "path"]),
-    ("merge", &["driver"]),
-    ("mergetool", &["cmd", "path"]),
-    ("pager", &["*"]),
-    ("protocol", &["allow"]),
-    ("remote", &["uploadpack", "receivepack", "vcs"]),
-    ("sendemail", &["tocmd", "cccmd", "headercmd", "sendmailcmd", "smtpserver"]),
+    ("lfs", &["*.clean", "*.smudge", "*.path"]),
+    ("man", &["*.cmd", "*.path"]),
+    ("merge", &["tool/", "guitool/", "*.driver"]),
+    ("mergetool", &["*.cmd", "*.path"]),
+    ("pager", &["*", "*.*"]),
+    ("protocol", &["allow", "*.allow"]),
+    ("remote", &["*.uploadpack", "*.receivepack", "*.vcs"]),
+    ("sendemail", &["tocmd", "cccmd", "headercmd", "sendmailcmd", "smtpserver",
+        "*.tocmd", "*.cccmd", "*.headercmd", "*.sendmailcmd", "*.smtpserver"]),
     ("sequence", &["editor"]),
-    ("submodule", &["update!"]),
-    ("tar", &["command"]),
-    ("trailer", &["command", "cmd"]),
+    ("submodule", &["*.update!"]),
+    ("tar", &["*.command"]),
+    ("trailer", &["*.command", "*.cmd"]),
     ("uploadpack", &["packobjectshook"]),
     ("web", &["browser"]),
 ];
@@ -74,6 +77,8 @@ enum Place {
     AfterKey,
     /// Before the first byte of a value that matters only if that is `!`.
     ValueStart,
+    /// In a value that matters only if it has a `/`.
+    ValuePath,
     Value,
     Ended(GitConfigContent),
 }
@@ -83,7 +88,7 @@ enum Place {
 pub struct GitConfigScan {
     place: Place,
     section: String,
-    /// The section's name has ended, by a `.`.
+    /// The section's name has ended, by a `.` or before a quoted subsection.
     in_subsection: bool,
     key: String,
     is_quoted: bool,
@@ -148,7 +153,10 @@ impl GitConfigScan {
             Place::Comment => Place::Comment,
             Place::Section => self.section(byte),
             Place::AfterSection if is_space => Place::AfterSection,
-            Place::AfterSection if byte == b'"' => Place::Subsection,
+            Place::AfterSection if byte == b'"' => {
+                self.in_subsection = true;
+                Place::Subsection
+            }
             Place::AfterSection => NO,
             Place::Subsection => match byte {
                 b'"' => Place::SubsectionEnd,
@@ -169,7 +177,7 @@ impl GitConfigScan {
                 _ if is_space => Place::AfterKey,
                 _ => NO,
             },
-            Place::ValueStart | Place::Value => self.value(byte),
+            Place::ValueStart | Place::ValuePath | Place::Value => self.value(byte),
             ended @ Place::Ended(_) => ended,
         }
     }
@@ -217,17 +225,24 @@ impl GitConfigScan {
             .iter()
             .find(|(name, _)| *name == self.section);
         let keys = of_section.map_or(&[][..], |(_, keys)| keys);
-        let has = |pattern: &str| {
-            let names = |key: &str| key == "*" || key == self.key;
-            keys.iter().any(|key| match key.strip_suffix('!') {
-                Some(key) => pattern == "!" && names(key),
-                None => pattern.is_empty() && names(key),
+        let is_this = |pattern: &str| {
+            let in_subsection = pattern.strip_prefix("*.");
+            let key = in_subsection.unwrap_or(pattern);
+            in_subsection.is_some() == self.in_subsection && (key == "*" || key == self.key)
+        };
+        let has = |mark: &str| {
+            let mut keys = keys.iter();
+            keys.any(|key| {
+                let name = key.trim_end_matches(['!', '/']);
+                key.strip_prefix(name) == Some(mark) && is_this(name)
             })
         };
         if has("") {
             Place::Ended(GitConfigContent::Executes)
         } else if has("!") {
             Place::ValueStart
+        } else if has("/") {
+            Place::ValuePath
         } else {
             Place::Value
         }
@@ -245,7 +260,7 @@ impl GitConfigScan {
                 }
                 b't' | b'b' | b'n' | b'\\' | b'"' => {
                     self.is_escaped = false;
-                    Place::Value
+                    self.after_value_byte()
                 }
                 _ => NO,
             };
@@ -268,7 +283,16 @@ impl GitConfigScan {
                 self.place
             }
             b'!' if self.place == Place::ValueStart => Place::Ended(GitConfigContent::Executes),
-            _ => Place::Value,
+            b'/' if self.place == Place::ValuePath => Place::Ended(GitConfigContent::Executes),
+            _ => self.after_value_byte(),
+        }
+    }
+
+    /// Returns the place after a byte of the value that decides nothing.
+    fn after_value_byte(&self) -> Place {
+        match self.place {
+            Place::ValueStart => Place::Value,
+            other => other,
         }
     }
 }

@@ -114,7 +114,6 @@ impl Change for Rename {
         old.name()?;
         new.name()?;
         ctx.check_moved_link(dir, &old, &new)?;
-        ctx.check_moved_content(new_dir, &old, &new)?;
         if op == FileOp::Write {
             ctx.keep(dir, &old)?;
             ctx.keep(new_dir, &new)?;
@@ -132,8 +131,12 @@ impl Change for Rename {
         if old.file_type() == Some(FileType::Directory) {
             ctx.keep_move(&self.dir, old, new)?;
         }
-        rustix::fs::renameat(&*old.parent, old.name()?, &*new.parent, new.name()?)
-            .map_err(error_code)?;
+        let (name, new_name) = (old.name()?, new.name()?);
+        let rename = || {
+            let renamed = rustix::fs::renameat(&*old.parent, name, &*new.parent, new_name);
+            Ok(renamed.map_err(error_code)?)
+        };
+        ctx.move_judged(&self.new_dir, old, new, rename)?;
         Ok(true)
     }
 }
@@ -157,6 +160,7 @@ impl Change for NewSymlink {
         ctx.check(dir, FileOp::Write, &resolved)?;
         ctx.check_nothing_hidden_below(dir, &resolved)?;
         ctx.check_new_symlink(dir, &resolved, &self.target)?;
+        ctx.check_config_symlink(dir, &resolved)?;
         if resolved.name.is_none() {
             return Err(ErrorCode::Exist.into());
         }

@@ -5,12 +5,12 @@ use super::{
     FilesCtx, FilesView,
     changes::{NewSymlink, Rename},
     convert::{self, error_code, io_error_code},
+    git_config::{is_config_name, is_emptied},
     node::{Listing, Node, OpenDir, OpenFile},
     open::OpenRequest,
     resolve::{Follow, read_link},
     stream::{self, FileReader, FileWriter, WritePosition},
 };
-use crate::gate::Growth;
 use agent_host_engine::policy::FileOp;
 use rustix::{
     fs::{AtFlags, FileType, Mode, Stat},
@@ -73,8 +73,13 @@ impl FilesView<'_> {
     }
 
     async fn fstat(&mut self, fd: &Handle) -> FsResult<Stat> {
-        let fstat =
-            |_: &FilesCtx, node: &Node| Ok(rustix::fs::fstat(node.fd()?).map_err(error_code)?);
+        let fstat = |_: &FilesCtx, node: &Node| {
+            let mut stat = rustix::fs::fstat(node.fd()?).map_err(error_code)?;
+            if node.is_emptied() {
+                stat.st_size = 0;
+            }
+            Ok(stat)
+        };
         self.on_node(fd, fstat).await
     }
 
@@ -177,16 +182,8 @@ impl HostDescriptor for FilesView<'_> {
     async fn set_size(&mut self, fd: Handle, size: Filesize) -> FsResult<()> {
         let open = Node::writable_file(self.table, &fd)?;
         self.on_file(open, move |ctx, open| {
-            let resize = || {
-                let file = open.file.get()?;
-                let bytes = size.saturating_sub(file.metadata()?.len());
-                let growth = Growth { bytes, creates: 0 };
-                open.resize(|| {
-                    ctx.gate
-                        .grow(open.grant, &open.path, growth, || file.set_len(size))
-                })
-            };
-            Ok(resize().map_err(|error: std::io::Error| io_error_code(&error))?)
+            stream::resize(&ctx.gate, open, size).map_err(|error| io_error_code(&error))?;
+            Ok(())
         })
         .await
     }
@@ -279,7 +276,10 @@ impl HostDescriptor for FilesView<'_> {
         let follow = follow(flags);
         self.on_dir(&fd, move |ctx, dir| {
             let resolved = ctx.resolve_checked(dir, &path, follow, FileOp::Stat)?;
-            let stat = resolved.stat.ok_or(ErrorCode::NoEntry)?;
+            let mut stat = resolved.stat.ok_or(ErrorCode::NoEntry)?;
+            if is_config_name(&resolved.path) && is_emptied(&stat) {
+                stat.st_size = 0;
+            }
             Ok(convert::descriptor_stat(&stat))
         })
         .await
@@ -323,7 +323,8 @@ impl HostDescriptor for FilesView<'_> {
             return Err(ErrorCode::Invalid.into());
         }
         let grants = [dir.grant, new_dir.grant];
-        let exclusive = self.ctx.lock_marker(&new_dir, &new_path).await?;
+        // Not while a file is moved, which must have one name to become git configuration.
+        let exclusive = self.ctx.lock_changes(&new_dir, &new_path).await?;
         let link = move |ctx: &FilesCtx| {
             let _exclusive = exclusive;
             // A second name gives write access under the new path, so both paths need it.

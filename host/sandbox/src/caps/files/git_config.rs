@@ -1,16 +1,21 @@
 //! Keeps files that git reads as configuration, by their names, from making git run a command. Bytes
 //! are judged before they are written, together with what is in the file, so that pieces, offsets
 //! and the order of writes make no difference. All handles of a file, of all calls, share one watch.
+//!
+//! A truncation at open waits for the first write that is accepted, or for the close of its handle,
+//! so that a refused write leaves the file as it was. To guests, the file is empty meanwhile.
 
 use super::{
     FilesCtx,
-    convert::{FileId, file_id, io_error_code},
+    convert::{FileId, error_code, file_id, file_type, io_error_code},
     node::OpenDir,
-    resolve::ResolvedPath,
+    resolve::{ResolvedPath, lstat},
     stream::WritePosition,
+    truncation::{TruncationId, Truncations},
 };
 use crate::mutex::lock;
 use agent_host_engine::policy::{GitConfigContent, GitConfigScan, RunLater, fold_file_name};
+use agent_host_undo::UndoWriter;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::{
     collections::HashMap,
@@ -19,23 +24,32 @@ use std::{
     os::unix::fs::FileExt as _,
     sync::{Arc, LazyLock, Mutex, Weak},
 };
-use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::{FsResult, bindings::filesystem::types::ErrorCode};
 
 /// The most bytes of one file that are read to judge it.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 /// The bytes that are read at once.
 const CHUNK_BYTES: usize = 8 * 1_024;
 
-/// The files that guests have open for writing.
+/// The files that guests have open.
 static WATCHES: LazyLock<Mutex<HashMap<FileId, Weak<GitConfigWatch>>>> =
     LazyLock::new(Mutex::default);
 
-/// A file that is open for writing.
-pub(super) struct GitConfigWatch {
+/// A file that guests have open.
+struct GitConfigWatch {
     id: FileId,
+    state: Mutex<WatchState>,
+}
+
+#[derive(Default)]
+struct WatchState {
+    /// Git may read the file as configuration. False for a file of another name, which a rename
+    /// changes.
+    is_judged: bool,
     /// The scan of the file as it is: of all of it, or up to the byte with which it is no
     /// configuration. Absent if the file has to be read.
-    scan: Mutex<Option<GitConfigScan>>,
+    scan: Option<GitConfigScan>,
+    truncations: Truncations,
 }
 
 impl Drop for GitConfigWatch {
@@ -53,35 +67,78 @@ impl Drop for GitConfigWatch {
 
 impl GitConfigWatch {
     /// Returns the watch of an open file.
-    pub(super) fn for_file(stat: &Stat) -> Arc<Self> {
-        let id = file_id(stat);
+    fn for_file(id: FileId) -> Arc<Self> {
         let mut watches = lock(&WATCHES);
         if let Some(watch) = watches.get(&id).and_then(Weak::upgrade) {
             return watch;
         }
-        let watch = Arc::new(Self {
-            id,
-            scan: Mutex::new((stat.st_size == 0).then(GitConfigScan::default)),
-        });
+        let state = Mutex::default();
+        let watch = Arc::new(Self { id, state });
         watches.insert(id, Arc::downgrade(&watch));
         watch
     }
+}
 
-    /// Changes the size of the file, which brings no key: what could be cut off behind one was
-    /// never written.
-    pub(super) fn resize(
-        &self,
-        empties: bool,
-        resize: impl FnOnce() -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut scan = lock(&self.scan);
-        *scan = None;
-        resize()?;
-        *scan = empties.then(GitConfigScan::default);
-        Ok(())
+/// Returns whether a file is empty for guests, although its truncation waits.
+pub(super) fn is_emptied(stat: &Stat) -> bool {
+    let watch = lock(&WATCHES).get(&file_id(stat)).and_then(Weak::upgrade);
+    watch.is_some_and(|watch| lock(&watch.state).truncations.are_waiting())
+}
+
+/// The watch of a file, for one handle of it.
+pub(super) struct WatchHandle {
+    watch: Arc<GitConfigWatch>,
+    /// The truncation that the open asked for.
+    truncation: Option<TruncationId>,
+    undo: Option<Arc<UndoWriter>>,
+}
+
+impl WatchHandle {
+    /// Watches an open file.
+    pub(super) fn new(stat: &Stat, undo: Option<&Arc<UndoWriter>>) -> Self {
+        Self {
+            watch: GitConfigWatch::for_file(file_id(stat)),
+            truncation: None,
+            undo: undo.map(Arc::clone),
+        }
     }
 
-    /// Writes bytes, unless the file would come to run commands.
+    /// Truncates the file at the first write that is accepted, or at the close.
+    pub(super) fn truncate_later(&mut self) {
+        self.truncation = Some(lock(&self.watch.state).truncations.add());
+    }
+
+    /// Judges what is written from now on, by all handles.
+    pub(super) fn judge(&self) {
+        lock(&self.watch.state).is_judged = true;
+    }
+
+    /// Returns whether the file is empty for guests, although its truncation waits.
+    pub(super) fn is_emptied(&self) -> bool {
+        lock(&self.watch.state).truncations.are_waiting()
+    }
+
+    /// Changes the size of the file, which brings no key: what could be cut off behind one was
+    /// never written. `resize` is told whether it has to truncate the file before.
+    pub(super) fn resize(
+        &self,
+        size: u64,
+        resize: impl FnOnce(/*truncates*/ bool) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut state = lock(&self.watch.state);
+        state.scan = None;
+        let resized = resize(state.truncations.are_waiting());
+        if resized.is_ok() {
+            state.truncations.clear();
+            state.scan = (size == 0).then(GitConfigScan::default);
+        } else {
+            state.truncations.refuse(self.truncation);
+        }
+        resized
+    }
+
+    /// Writes bytes, unless the file would come to run commands. `write` is told whether it has to
+    /// truncate the file before.
     ///
     /// # Errors
     /// Inside: why not. Outside: the file cannot be read, or the error of `write`.
@@ -90,17 +147,67 @@ impl GitConfigWatch {
         file: &File,
         bytes: &[u8],
         to: WritePosition,
-        write: impl FnOnce() -> io::Result<usize>,
+        write: impl FnOnce(/*truncates*/ bool) -> io::Result<usize>,
     ) -> io::Result<Result<usize, RunLater>> {
-        let mut known = lock(&self.scan);
-        let judged = match (known.take(), to) {
+        let mut state = lock(&self.watch.state);
+        let written = state.write(file, bytes, to, write);
+        match written {
+            Ok(Ok(_)) => state.truncations.clear(),
+            Ok(Err(_)) | Err(_) => state.truncations.refuse(self.truncation),
+        }
+        written
+    }
+
+    /// Prepares for a close that may happen after the call has ended.
+    pub(super) fn close_later(&self) {
+        if let (Some(undo), Some(_)) = (&self.undo, self.truncation) {
+            undo.expect_change();
+        }
+    }
+
+    /// Truncates the file if that was asked for by this handle, and no write of it was refused.
+    pub(super) fn close(&self, file: &File) {
+        let Some(truncation) = self.truncation else {
+            return;
+        };
+        let mut state = lock(&self.watch.state);
+        if state.truncations.close(truncation) {
+            state.scan = None;
+            if let Err(error) = file.set_len(0) {
+                tracing::warn!(
+                    "a file that a guest opened with truncation is left as it was: {error}"
+                );
+            }
+        }
+    }
+}
+
+impl WatchState {
+    fn write(
+        &mut self,
+        file: &File,
+        bytes: &[u8],
+        to: WritePosition,
+        write: impl FnOnce(/*truncates*/ bool) -> io::Result<usize>,
+    ) -> io::Result<Result<usize, RunLater>> {
+        let truncates = self.truncations.are_waiting();
+        if !self.is_judged {
+            self.scan = None;
+            return write(truncates).map(Ok);
+        }
+        let (known, content) = if truncates {
+            (Some(GitConfigScan::default()), None)
+        } else {
+            (self.scan.take(), Some(file))
+        };
+        let judged = match (known, to) {
             (Some(scan), to) if is_decided_before(&scan, to) => Ok(scan),
             (Some(mut scan), to) if is_next(&scan, to) => {
                 scan.feed(bytes);
                 Ok(scan)
             }
-            (_, WritePosition::Offset(at)) => scan_with(file, bytes, at)?,
-            (_, WritePosition::End) => scan_with(file, bytes, file.metadata()?.len())?,
+            (_, WritePosition::Offset(at)) => scan_with(content, bytes, at)?,
+            (_, WritePosition::End) => scan_with(content, bytes, file.metadata()?.len())?,
         };
         let scan = match judged {
             Ok(scan) if scan.content() == GitConfigContent::Executes => {
@@ -109,9 +216,10 @@ impl GitConfigWatch {
             Ok(scan) => scan,
             Err(found) => return Ok(Err(found)),
         };
-        let written = write()?;
+        self.scan = None;
+        let written = write(truncates)?;
         if written == bytes.len() {
-            *known = Some(scan);
+            self.scan = Some(scan);
         }
         Ok(Ok(written))
     }
@@ -135,11 +243,16 @@ fn is_next(scan: &GitConfigScan, to: WritePosition) -> bool {
         }
 }
 
-/// Scans a file as it would be with these bytes at a position, up to the byte that decides.
+/// Scans a file, or none that is empty, as it would be with these bytes at a position, up to the
+/// byte that decides.
 ///
 /// # Errors
 /// Inside: the file is too large to judge. Outside: it cannot be read.
-fn scan_with(file: &File, bytes: &[u8], at: u64) -> io::Result<Result<GitConfigScan, RunLater>> {
+fn scan_with(
+    file: Option<&File>,
+    bytes: &[u8],
+    at: u64,
+) -> io::Result<Result<GitConfigScan, RunLater>> {
     let mut scan = GitConfigScan::default();
     let mut chunk = [0; CHUNK_BYTES];
     while scan.content() == GitConfigContent::Harmless {
@@ -148,7 +261,7 @@ fn scan_with(file: &File, bytes: &[u8], at: u64) -> io::Result<Result<GitConfigS
             return Ok(Err(RunLater::LARGE_GIT_CONFIG));
         }
         chunk.fill(0);
-        let mut count = file.read_at(&mut chunk, from)?;
+        let mut count = file.map_or(Ok(0), |file| file.read_at(&mut chunk, from))?;
         let gap = usize::try_from(at.saturating_sub(from)).unwrap_or(usize::MAX);
         if !bytes.is_empty() && gap > count {
             // The file is filled with zeros up to the bytes.
@@ -202,24 +315,58 @@ impl FilesCtx {
         Ok(())
     }
 
-    /// Refuses a name for a file that is configuration which executes, since something may read it
-    /// by that name.
-    pub(super) fn check_moved_content(
+    /// Refuses a link that git would read configuration through, from a file of another name.
+    pub(super) fn check_config_symlink(&self, dir: &OpenDir, new: &ResolvedPath) -> FsResult<()> {
+        if is_config_name(&new.path) {
+            return self.check_run_later(dir, new, RunLater::GIT_CONFIG);
+        }
+        Ok(())
+    }
+
+    /// Makes a move. If git reads configuration by the new name, refuses a file that is some which
+    /// executes, and one that has another name, by which it could change unseen. Later writes by
+    /// handles that are open are judged. The caller holds the lock of the file system.
+    pub(super) fn move_judged(
+        &self,
+        dir: &OpenDir,
+        old: &ResolvedPath,
+        new: &ResolvedPath,
+        rename: impl FnOnce() -> FsResult<()>,
+    ) -> FsResult<()> {
+        let may_run_later = self.gate.may_run_later(dir.grant, &new.path);
+        if !is_config_name(&new.path) || may_run_later {
+            return rename();
+        }
+        let stat = lstat(&old.parent, old.name()?).map_err(error_code)?;
+        let stat = stat.ok_or(ErrorCode::NoEntry)?;
+        match file_type(&stat) {
+            FileType::Symlink => self.check_config_symlink(dir, new)?,
+            FileType::RegularFile => {}
+            _ => return rename(),
+        }
+        if stat.st_nlink > 1 {
+            self.check_run_later(dir, new, RunLater::GIT_CONFIG)?;
+        }
+        let watch = GitConfigWatch::for_file(file_id(&stat));
+        let mut state = lock(&watch.state);
+        self.check_moved_content(dir, old, new)?;
+        state.is_judged = true;
+        rename()
+    }
+
+    fn check_moved_content(
         &self,
         dir: &OpenDir,
         old: &ResolvedPath,
         new: &ResolvedPath,
     ) -> FsResult<()> {
-        if old.file_type() != Some(FileType::RegularFile) || !is_config_name(&new.path) {
-            return Ok(());
-        }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&*old.parent, old.name()?, flags, Mode::empty());
         // What cannot be read here cannot be read by git of the same user.
         let Ok(file) = opened.map(File::from) else {
             return Ok(());
         };
-        let judged = scan_with(&file, &[], 0).map_err(|error| io_error_code(&error))?;
+        let judged = scan_with(Some(&file), &[], 0).map_err(|error| io_error_code(&error))?;
         match judged {
             Ok(scan) if scan.content() == GitConfigContent::Executes => {
                 self.check_run_later(dir, new, RunLater::GIT_CONFIG)

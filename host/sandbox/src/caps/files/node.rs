@@ -4,7 +4,7 @@
 
 use super::{
     convert::{FileId, descriptor_type, error_code, file_type},
-    git_config::GitConfigWatch,
+    git_config::WatchHandle,
     mask::is_hidden_alias,
     resolve::{Root, join, lstat},
 };
@@ -14,7 +14,7 @@ use rustix::{
     fs::{Dir, FileType},
     io::Errno,
 };
-use std::{fs::File, io, sync::Arc};
+use std::{fs::File, sync::Arc};
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 use wasmtime_wasi::{
     filesystem::Descriptor,
@@ -42,9 +42,6 @@ pub(super) struct OpenDir {
 /// An open regular file.
 #[derive(Clone)]
 pub(super) struct OpenFile {
-    /// Keeps the file from becoming git configuration that executes; absent if it may. Dropped
-    /// before the file is closed, whose number another file may get then.
-    pub(super) watch: Option<Arc<GitConfigWatch>>,
     pub(super) file: Arc<GuestFile>,
     pub(super) grant: usize,
     /// The path in the grant when it was opened, for the audit log.
@@ -53,21 +50,13 @@ pub(super) struct OpenFile {
     pub(super) writable: bool,
 }
 
-impl OpenFile {
-    /// Changes the file's size.
-    pub(super) fn resize(&self, resize: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        match &self.watch {
-            Some(watch) => watch.resize(/*empties*/ false, resize),
-            None => resize(),
-        }
-    }
-}
-
 /// A file that is closed where its operations run, because closing waits for the server of a
 /// network file system to take what was written.
 pub(super) struct GuestFile {
     /// Present until `drop` takes it.
     file: Option<File>,
+    /// Keeps the file from becoming git configuration that executes; absent if it may.
+    watch: Option<WatchHandle>,
     /// The guest asked to read it. The host reads every file that it opens for writing.
     readable: bool,
     blocking: Option<Arc<ToolBlocking>>,
@@ -76,11 +65,13 @@ pub(super) struct GuestFile {
 impl GuestFile {
     pub(super) fn new(
         file: File,
+        watch: Option<WatchHandle>,
         readable: bool,
         blocking: Option<Arc<ToolBlocking>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             file: Some(file),
+            watch,
             readable,
             blocking,
         })
@@ -98,14 +89,41 @@ impl GuestFile {
     pub(super) fn get(&self) -> Result<&File, Errno> {
         self.file.as_ref().ok_or(Errno::BADF)
     }
+
+    pub(super) fn watch(&self) -> Option<&WatchHandle> {
+        self.watch.as_ref()
+    }
+
+    /// Returns whether the file is empty for guests, although its truncation waits.
+    pub(super) fn is_emptied(&self) -> bool {
+        self.watch.as_ref().is_some_and(WatchHandle::is_emptied)
+    }
 }
 
 impl Drop for GuestFile {
     fn drop(&mut self) {
-        if let (Some(file), Some(blocking)) = (self.file.take(), &self.blocking) {
-            blocking.spawn(move || drop(file));
+        let Some(file) = self.file.take() else {
+            return;
+        };
+        let watch = self.watch.take();
+        match &self.blocking {
+            Some(blocking) => {
+                if let Some(watch) = &watch {
+                    watch.close_later();
+                }
+                blocking.spawn(move || close(file, watch));
+            }
+            None => close(file, watch),
         }
     }
+}
+
+/// Closes a file. The watch ends before, since another file may get its number then.
+fn close(file: File, watch: Option<WatchHandle>) {
+    if let Some(watch) = watch {
+        watch.close(&file);
+    }
+    drop(file);
 }
 
 impl Node {
@@ -147,6 +165,11 @@ impl Node {
             Self::Dir(dir) => Ok(dir.fd.as_fd()),
             Self::File(open) => Ok(open.file.get().map_err(error_code)?.as_fd()),
         }
+    }
+
+    /// Returns whether it is a file that is empty for guests, although its truncation waits.
+    pub(super) fn is_emptied(&self) -> bool {
+        matches!(self, Self::File(open) if open.file.is_emptied())
     }
 
     pub(super) fn grant(&self) -> usize {

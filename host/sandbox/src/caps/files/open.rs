@@ -3,8 +3,8 @@
 
 use super::{
     FilesCtx,
-    convert::{error_code, file_id, file_type},
-    git_config::{GitConfigWatch, is_config_name},
+    convert::{error_code, file_id, file_type, io_error_code},
+    git_config::{WatchHandle, is_config_name},
     node::{GuestFile, Node, OpenDir, OpenFile},
     resolve::{Follow, ResolvedPath},
 };
@@ -14,7 +14,7 @@ use rustix::{
     fs::{FileType, Mode, OFlags, Stat},
     io::Errno,
 };
-use std::sync::Arc;
+use std::{fs::File, sync::Arc};
 use wasmtime_wasi::p2::{
     FsResult,
     bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags},
@@ -69,6 +69,16 @@ impl OpenRequest {
         self.create
     }
 
+    /// The access to ask of the kernel. What is written may have to be judged together with what
+    /// is there.
+    fn access(self) -> OFlags {
+        if self.write {
+            OFlags::RDWR
+        } else {
+            OFlags::RDONLY
+        }
+    }
+
     /// The verb for the audit log if the path cannot be resolved.
     fn verb(self) -> &'static str {
         if self.write || self.create {
@@ -77,6 +87,29 @@ impl OpenRequest {
             FileOp::Read.as_str()
         }
     }
+}
+
+/// Opens a file without following a link.
+fn open_regular(
+    parent: &OwnedFd,
+    name: &str,
+    flags: OFlags,
+    request: OpenRequest,
+) -> Result<OwnedFd, Errno> {
+    let open = |flags| rustix::fs::openat(parent, name, flags, Mode::from(0o666));
+    let opened = match open(flags) {
+        // A file that may be written but not read. It cannot be judged, so that no write makes it
+        // git configuration.
+        Err(Errno::ACCESS) if request.write && !request.read => {
+            open(flags.difference(OFlags::RWMODE) | OFlags::WRONLY)
+        }
+        other => other,
+    };
+    opened.map_err(|error| match error {
+        // A FIFO without a reader.
+        Errno::NXIO => Errno::ACCESS,
+        other => other,
+    })
 }
 
 impl FilesCtx {
@@ -173,26 +206,13 @@ impl FilesCtx {
             Some(_) if request.exclusive => return Err(ErrorCode::Exist.into()),
             Some(_) => {}
         }
-        let is_watched = request.write
-            && is_config_name(&resolved.path)
-            && !self.gate.may_run_later(dir.grant, &resolved.path);
-        let mut flags = OPEN
-            | match (request.read || is_watched, request.write) {
-                // What is written to a watched file is judged together with what is there.
-                (true, true) => OFlags::RDWR,
-                (false, true) => OFlags::WRONLY,
-                (_, false) => OFlags::RDONLY,
-            };
+        let mut flags = OPEN | request.access();
         // A file that vanishes meanwhile is not created again, since the quota has not counted it.
         let makes = resolved.stat.is_none();
         flags.set(OFlags::CREATE, makes);
         flags.set(OFlags::EXCL, makes && request.exclusive);
         // O_TRUNC would empty the object before it is known to be the right one.
-        let open = || match rustix::fs::openat(&*resolved.parent, name, flags, Mode::from(0o666)) {
-            // A FIFO without a reader.
-            Err(Errno::NXIO) => Err(Errno::ACCESS),
-            other => other,
-        };
+        let open = || open_regular(&resolved.parent, name, flags, request);
         if request.write && !makes {
             self.keep(dir, &resolved)?;
         }
@@ -201,25 +221,48 @@ impl FilesCtx {
         } else {
             open().map_err(error_code)?
         };
-        let stat = self.check_opened(dir, &opened, FileType::RegularFile)?;
-        let file = std::fs::File::from(opened);
-        let watch = is_watched.then(|| GitConfigWatch::for_file(&stat));
-        if request.truncate {
-            let empty = || file.set_len(0);
-            let emptied = match &watch {
-                Some(watch) => watch.resize(/*empties*/ true, empty),
-                None => empty(),
-            };
-            emptied.map_err(|error| super::convert::io_error_code(&error))?;
-        }
+        self.check_opened(dir, &opened, FileType::RegularFile)?;
+        let watch = self.watch(dir, &resolved, &opened, request)?;
+        let file = File::from(opened);
+        let blocking = self.blocking(dir.grant).cloned();
         Ok(Node::File(OpenFile {
-            file: GuestFile::new(file, request.read, self.blocking(dir.grant).cloned()),
+            file: GuestFile::new(file, watch, request.read, blocking),
             grant: dir.grant,
             path: resolved.path,
             readable: request.read,
             writable: request.write,
-            watch,
         }))
+    }
+
+    /// Watches a file that git may read as configuration, now or after a move, and truncates it if
+    /// the open asks for that: one that git reads now only later.
+    fn watch(
+        &self,
+        dir: &OpenDir,
+        resolved: &ResolvedPath,
+        opened: &OwnedFd,
+        request: OpenRequest,
+    ) -> FsResult<Option<WatchHandle>> {
+        let is_judged =
+            |path: &str| is_config_name(path) && !self.gate.may_run_later(dir.grant, path);
+        let is_config = is_judged(&resolved.path);
+        if !request.write && !is_config {
+            return Ok(None);
+        }
+        let stat = rustix::fs::fstat(opened).map_err(error_code)?;
+        let mut watch = WatchHandle::new(&stat, self.undo.as_ref());
+        // A move that began after this finds the watch, and an earlier one has changed the path.
+        let path = self.root(dir)?.path_of(opened);
+        if is_config || path.map_or(true, |path| is_judged(&path)) {
+            watch.judge();
+        }
+        if request.truncate && is_config {
+            watch.truncate_later();
+        } else if request.truncate {
+            let truncated = watch.resize(0, |_| Ok(rustix::fs::ftruncate(opened, 0)?));
+            truncated.map_err(|error| io_error_code(&error))?;
+        }
+        Ok(Some(watch))
     }
 
     /// Checks that the opened object has the expected type and is not hidden, and returns its

@@ -1,6 +1,7 @@
 //! Keeps guests from making git repositories, and from changing what git runs in those of the host.
 //! A repository is known by its entries, whatever the directory's name; see the policy's
-//! `repository.rs`.
+//! `repository.rs`. What `HEAD` holds makes no difference: git asks for a reference or an object in
+//! it, but libgit2 asks only for the file, and it could change later.
 //!
 //! Whichever entry comes last is refused. Entries of such names are made under the lock of their
 //! file system, as moves are, so that two calls cannot each make one that the other did not see. A
@@ -35,12 +36,21 @@ impl FilesCtx {
         if name.and_then(repository_marker).is_none() {
             return Ok(None);
         }
+        self.lock_changes(dir, path).await.map(Some)
+    }
+
+    /// Waits until this call alone changes names on the file system that the path is on.
+    pub(super) async fn lock_changes(
+        self: &Arc<Self>,
+        dir: &OpenDir,
+        path: &str,
+    ) -> FsResult<OwnedMutexGuard<()>> {
         let (grant, dir, path) = (dir.grant, dir.clone(), path.to_owned());
         let plan = move |ctx: &Self| {
             change_lock(&ctx.resolve(&dir, &path, Follow::No, FileOp::Write.as_str())?)
         };
         let lock = self.run(grant, plan).await?;
-        Ok(Some(lock.lock_owned().await))
+        Ok(lock.lock_owned().await)
     }
 
     /// Refuses an entry with which the directory would be a repository. The caller holds the lock

@@ -32,7 +32,11 @@ pub(super) const MAX_CHUNK_BYTES: usize = 64 * 1_024;
 
 /// Reads from a file at an offset; empty at its end.
 pub(super) fn read(gate: &Gate, file: &GuestFile, size: usize, at: u64) -> io::Result<Vec<u8>> {
+    let is_emptied = file.is_emptied();
     let file = file.get_readable()?;
+    if is_emptied {
+        return Ok(Vec::new());
+    }
     let mut buffer = vec![0; size.min(MAX_CHUNK_BYTES)];
     let count = loop {
         match file.read_at(&mut buffer, at) {
@@ -200,9 +204,9 @@ pub(super) fn write(
     bytes: &[u8],
     to: WritePosition,
 ) -> io::Result<usize> {
-    let write = || write_within_quotas(gate, open, bytes, to);
-    let Some(watch) = &open.watch else {
-        return write();
+    let write = |truncates| write_within_quotas(gate, open, bytes, to, truncates);
+    let Some(watch) = open.file.watch() else {
+        return write(/*truncates*/ false);
     };
     watch
         .write(open.file.get()?, bytes, to, write)?
@@ -217,10 +221,11 @@ fn write_within_quotas(
     open: &OpenFile,
     bytes: &[u8],
     to: WritePosition,
+    truncates: bool,
 ) -> io::Result<usize> {
     let file = open.file.get()?;
     let gap = match to {
-        WritePosition::Offset(resolved) => resolved.saturating_sub(file.metadata()?.len()),
+        WritePosition::Offset(resolved) => resolved.saturating_sub(length(file, truncates)?),
         WritePosition::End => 0,
     };
     let growth = Growth {
@@ -228,6 +233,9 @@ fn write_within_quotas(
         creates: 0,
     };
     let written = gate.grow(open.grant, &open.path, growth, || {
+        if truncates {
+            file.set_len(0)?;
+        }
         loop {
             let written = match to {
                 WritePosition::Offset(resolved) => file.write_at(bytes, resolved),
@@ -241,6 +249,34 @@ fn write_within_quotas(
     })?;
     gate.count_out(written as u64);
     Ok(written)
+}
+
+/// Returns the length of a file from which a change starts.
+fn length(file: &File, truncates: bool) -> io::Result<u64> {
+    if truncates {
+        Ok(0)
+    } else {
+        Ok(file.metadata()?.len())
+    }
+}
+
+/// Changes the size of a file within the quotas.
+pub(super) fn resize(gate: &Gate, open: &OpenFile, size: u64) -> io::Result<()> {
+    let file = open.file.get()?;
+    let resize = |truncates| {
+        let bytes = size.saturating_sub(length(file, truncates)?);
+        let growth = Growth { bytes, creates: 0 };
+        gate.grow(open.grant, &open.path, growth, || {
+            if truncates {
+                file.set_len(0)?;
+            }
+            file.set_len(size)
+        })
+    };
+    match open.file.watch() {
+        Some(watch) => watch.resize(size, resize),
+        None => resize(/*truncates*/ false),
+    }
 }
 
 pub(super) struct FileWriter {

@@ -15,24 +15,70 @@ fn scanned(text: &str) -> GitConfigContent {
     whole
 }
 
+/// The texts that give a key without and with a subsection.
+fn texts(section: &str, key: &str, value: &str) -> (Vec<String>, Vec<String>) {
+    let plain = vec![
+        format!("[{section}]\n{key} = {value}\n"),
+        format!(
+            "[x \"y\"]\n[{}]{} ={value}",
+            section.to_uppercase(),
+            key.to_uppercase()
+        ),
+    ];
+    let below = vec![
+        format!("[{section} \"a]\\\"b\"] {} ={value}", key.to_uppercase()),
+        format!(
+            "\u{feff}# x\n;\n[other]\na = \"b # \\\n c\" # \"\n[{section}.sub]\r\n\t{key}\t= {value}"
+        ),
+        format!("[{section}.sub \"x\"]{key}={value}"),
+        format!("[{section} \"\"]\n{key} = \\\n {value}"),
+    ];
+    (plain, below)
+}
+
 #[test]
 fn git_config_key_of_the_table_executes() {
     for (section, keys) in EXECUTING_KEYS {
         for key in *keys {
-            let name = key.trim_end_matches('!').replace('*', "status");
-            let value = if key.ends_with('!') { "!run" } else { "run" };
-            for text in [
-                format!("[{section}]\n{name} = {value}\n"),
-                format!("[{section} \"a]\\\"b\"] {} ={value}", name.to_uppercase()),
-                format!(
-                    "\u{feff}# x\n;\n[other]\na = \"b # \\\n c\" # \"\n[{section}.sub]\r\n\t{name}\t= {value}"
-                ),
-            ] {
+            let value = match key.chars().last() {
+                Some('!') => "!run",
+                Some('/') => r#""r#/"un"#,
+                _ => "run",
+            };
+            let key = key.trim_end_matches(['!', '/']);
+            let name = key.strip_prefix("*.").unwrap_or(key).replace('*', "status");
+            let (plain, below) = texts(section, &name, value);
+            let texts = if key.starts_with("*.") { below } else { plain };
+            for text in texts {
                 assert_eq!(scanned(&text), Executes, "{text:?}");
             }
             let harmless = format!("[{section}x]\n{name} = {value}\n[{section}]\n{name}x-y = 1\n");
             if *section != "pager" && *section != "alias" {
                 assert_eq!(scanned(&harmless), Harmless, "{harmless:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn git_config_key_in_another_kind_of_section_is_harmless() {
+    for (section, keys) in EXECUTING_KEYS {
+        for key in *keys {
+            let key = key.trim_end_matches(['!', '/']);
+            let (name, other) = match key.strip_prefix("*.") {
+                Some(name) => (name, name.to_owned()),
+                None => (key, format!("*.{key}")),
+            };
+            let has_both = keys
+                .iter()
+                .any(|key| key.trim_end_matches(['!', '/']) == other);
+            if has_both {
+                continue;
+            }
+            let (plain, below) = texts(section, name, "!run");
+            let texts = if key.starts_with("*.") { plain } else { below };
+            for text in texts {
+                assert_eq!(scanned(&text), Harmless, "{text:?}");
             }
         }
     }
@@ -48,6 +94,7 @@ fn git_config_without_such_a_key_is_harmless() {
         "[user]\n name = a \\\n editor = x\n",
         "[alias]\n st = status\n x = \"status !\"\n",
         "[core]\n editor",
+        "[diff]\n tool = vimdiff # /\n[merge]\n tool = \"meld\" \\\n\n[a]\n b = /x\n",
         "[submodule \"a\"]\n path = a\n url = https://example.com/a\n update = merge\n",
     ] {
         assert_eq!(scanned(text), Harmless, "{text:?}");

@@ -340,6 +340,17 @@ impl Fixture {
                 self.write(one, OpenFlags::CREATE | OpenFlags::TRUNCATE, &two())
                     .await
             }
+            "truncate" => {
+                let file = self
+                    .open(one, true, OpenFlags::TRUNCATE, DescriptorFlags::WRITE)
+                    .await?;
+                wasmtime_wasi::p2::bindings::filesystem::types::HostDescriptor::drop(
+                    &mut self.fs(),
+                    file,
+                )
+                .unwrap();
+                Ok("done".to_owned())
+            }
             "list" => self.list(one).await,
             "stat" => self
                 .fs()

@@ -49,9 +49,18 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// Runs attempts in one call, undoes it, and returns what is left and the directory before and
 /// after.
 fn undone(
-    mut fixture: super::fixture::Fixture,
+    fixture: super::fixture::Fixture,
     attempts: &[String],
 ) -> (Vec<String>, [BTreeMap<PathBuf, Vec<u8>>; 2]) {
+    let (left, [before, _, after]) = undone_in_steps(fixture, attempts);
+    (left, [before, after])
+}
+
+/// As `undone`, with the directory before, after the attempts, and after they are undone.
+fn undone_in_steps(
+    mut fixture: super::fixture::Fixture,
+    attempts: &[String],
+) -> (Vec<String>, [BTreeMap<PathBuf, Vec<u8>>; 3]) {
     let (state, call) = (TempDir::new().unwrap(), CallId("call_1".to_owned()));
     let log = UndoLog::new(state.path().join("undo"), DEFAULT_MAX_BYTES);
     let writer = Arc::new(log.writer(&call));
@@ -62,11 +71,12 @@ fn undone(
         runtime.block_on(fixture.act(attempt));
     }
     writer.end().unwrap();
+    let changed = tree(fixture.dir.path());
     let calls = [call].into();
     let undone = undo(&[Undo { log, calls }], /* force */ false).unwrap();
     let left = undone.left.iter();
     let left = left.map(|left| format!("{}: {}", left.path.in_guest(), left.reason));
-    (left.collect(), [before, tree(fixture.dir.path())])
+    (left.collect(), [before, changed, tree(fixture.dir.path())])
 }
 
 #[test]
@@ -99,6 +109,32 @@ fn every_change_of_a_guest_is_undone() {
         let (left, [before, after]) = undone(writable(), &attempts);
         assert_eq!(left, Vec::<String>::new(), "{attempts:?}");
         assert_eq!(after, before, "{attempts:?}");
+    }
+}
+
+/// Git configuration is truncated only when a write is accepted, or at the close.
+#[test]
+fn truncated_git_config_is_undone() {
+    for (attempt, content) in [
+        ("truncate x.gitconfig", ""),
+        ("replace x.gitconfig # new", "# new"),
+        (
+            "replace x.gitconfig [core]\nfsmonitor = x",
+            "[user]\nname = old",
+        ),
+    ] {
+        let fixture = writable();
+        let path = fixture.dir.path().join("work/x.gitconfig");
+        fs::write(&path, "[user]\nname = old").unwrap();
+        let attempts = [attempt.to_owned()];
+        let (left, [before, changed, after]) = undone_in_steps(fixture, &attempts);
+        assert_eq!(left, Vec::<String>::new(), "{attempt}");
+        assert_eq!(
+            changed.get(&path).map(Vec::as_slice),
+            Some(content.as_bytes()),
+            "{attempt}"
+        );
+        assert_eq!(after, before, "{attempt}");
     }
 }
 
