@@ -195,8 +195,8 @@ pub(super) const TABLE: &[(&str, &[RunLaterFiles])] = &[
         files("Python, whenever it starts", "Python: site — Site-specific configuration hook",
             &["sitecustomize.py", "usercustomize.py", "**/site-packages/*.pth", "pyvenv.cfg"]),
         files("shells and editors, once the environment is active", "Python: venv",
-            &["**/.venv/bin", "**/.venv/scripts", "**/venv/bin", "**/venv/scripts", "**/env/bin",
-              "**/env/scripts"]),
+            // Not `env`, which is the name of ordinary files: none could be written.
+            &["**/.venv/bin", "**/.venv/scripts", "**/venv/bin", "**/venv/scripts"]),
         files("tox, nox, and editors that use their environments",
             "tox: Configuration; Nox: Command-line usage",
             &["**/.tox/*/bin", "**/.tox/*/scripts", "**/.nox/*/bin", "**/.nox/*/scripts"]),
