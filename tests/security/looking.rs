@@ -276,7 +276,7 @@ fn faults(ran: &Ran, does: Does) -> Vec<&'static str> {
                 && told.contains(
                     "It asks for more: it keeps sessions in the database \"cmd:touch ran-store",
                 )
-                && told.ends_with("; and 18 more. To see all of it and accept it: agent-host trust")
+                && told.ends_with("; and 18 more. To look at it and accept it: agent-host trust")
         })
     };
     let texts = [&ran.stdout, &ran.stderr];

@@ -2,6 +2,7 @@
 
 mod check;
 mod events;
+mod families;
 mod leases;
 mod memory;
 mod migration;

@@ -60,6 +60,8 @@ const EVERY_TOOL: &str = "every tool";
 
 /// The maximum length of quoted text in a demand, in characters.
 const MAX_QUOTED: usize = 100;
+/// The most characters of a demand in the error of a use without trust.
+const MAX_REFUSED: usize = 240;
 
 /// Configuration that came with a directory and asks for more than an untrusted one gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +109,10 @@ impl Untrusted {
     pub fn refusal(&self, trust: &str, name_it: &str) -> ConfigError {
         let first = self.demands.first();
         let first = first.map_or("asks for nothing", String::as_str);
+        let first = match first.char_indices().nth(MAX_REFUSED) {
+            None => first.to_owned(),
+            Some((end, _)) => format!("{}…", first.get(..end).unwrap_or_default()),
+        };
         let more = match self.demands.len() {
             0 | 1 => String::new(),
             all => format!(" (and asks for {} more)", all - 1),
@@ -442,8 +448,12 @@ impl<'a> Review<'a> {
 }
 
 /// Quotes text of the file for a question: on one line, bounded, and with each deceptive or
-/// invisible character written out.
+/// invisible character written out. A command is not cut: what its end does could be hidden.
 fn quoted(text: &str) -> String {
+    if text.starts_with("cmd:") {
+        let command = in_full(text);
+        return format!("{command} (a command, which runs outside of the sandbox)");
+    }
     let mut chars = text.chars();
     let shown: String = chars.by_ref().take(MAX_QUOTED).collect();
     let cut = match chars.next() {
@@ -451,4 +461,9 @@ fn quoted(text: &str) -> String {
         None => String::new(),
     };
     format!("\"{}\"{cut}", shown.escape_debug())
+}
+
+/// Quotes text of the file as [`quoted`] does, however long it is.
+fn in_full(text: &str) -> String {
+    format!("\"{}\"", text.escape_debug())
 }

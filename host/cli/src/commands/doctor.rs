@@ -7,7 +7,7 @@ use super::{configure, explain::shell_quoted, run::UNTOLD, tool_names, trust::un
 use crate::{
     args::DoctorArgs,
     exit::{Exit, Failure},
-    terminal::{GREEN, RED, Terminal, YELLOW, bytes, counted, date, escape_line},
+    terminal::{GREEN, RED, Terminal, YELLOW, bytes, counted, date, escape_line, one_line},
 };
 use agent_host_app::{
     AuthorityEntry, CheckedModel, Config, Entries, Environment, HookConfig, HookEntry, HostError,
@@ -25,6 +25,9 @@ use std::{fmt::Display, path::Path, sync::Arc};
 
 /// The maximum number of lines about what a file asks for that is not trusted.
 const MAX_DEMANDS: usize = 30;
+
+/// The maximum length of each of them, in characters.
+const MAX_DEMAND: usize = 240;
 
 /// The maximum number of lines about entries of a file that are ignored.
 const MAX_IGNORED: usize = 10;
@@ -145,7 +148,7 @@ fn trust(config: &Config, is_named: bool) -> Result<Vec<(&'static str, Finding)>
     let path = left_out.path.display();
     let accept = format!("{path} is not trusted and left out; to accept it: agent-host trust");
     let shown = left_out.demands.iter().take(MAX_DEMANDS);
-    let shown = shown.map(|demand| format!("it {demand}"));
+    let shown = shown.map(|demand| one_line(&format!("it {demand}"), MAX_DEMAND));
     let more = match left_out.demands.len().saturating_sub(MAX_DEMANDS) {
         0 => None,
         more => Some(format!("and {more} more, which the file shows")),

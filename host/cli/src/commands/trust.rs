@@ -17,6 +17,9 @@ use std::path::Path;
 /// The maximum number of demands in a prompt; with more, its beginning would scroll away.
 const MAX_SHOWN: usize = 30;
 
+/// The maximum length of a demand in a prompt, in characters.
+const MAX_DEMAND: usize = 2_000;
+
 /// The maximum number of demands in the line about a file that is left out.
 const MAX_IN_LINE: usize = 3;
 
@@ -91,7 +94,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
         return Ok(Exit::Done);
     }
     Err(Failure::usage(format!(
-        "there is no terminal to ask on, so nothing is trusted; to trust {} as shown above: {}",
+        "there is no terminal to ask on, so nothing is trusted; read {}, then to trust it: {}",
         undecided.join(" and "),
         trust_command(&args.dir, &["--yes"])
     )))
@@ -185,8 +188,8 @@ pub(super) fn warn_left_out(left_out: &LeftOut, terminal: &Terminal) {
         more => format!("; and {more} more"),
     };
     terminal.warn(&format!(
-        "{} is not trusted and is left out, so the defaults hold. It asks for more: {}{more}. To see \
-         all of it and accept it: agent-host trust",
+        "{} is not trusted and is left out, so the defaults hold. It asks for more: {}{more}. To look \
+         at it and accept it: agent-host trust",
         path_text(&untrusted.path),
         shown.join("; ")
     ));
@@ -199,7 +202,8 @@ pub(super) fn unusable_text(file: &UnusableFile) -> String {
 
 /// Asks whether the user trusts it; any answer but `y` or `yes` is a no.
 fn confirm_trust(untrusted: &Untrusted, terminal: &Terminal) -> bool {
-    if untrusted.demands.len() > MAX_SHOWN {
+    let is_short = |demand: &String| demand.chars().nth(MAX_DEMAND).is_none();
+    if untrusted.demands.len() > MAX_SHOWN || !untrusted.demands.iter().all(is_short) {
         terminal.note(&demands_text(untrusted));
         terminal.note("This is more than one question can show: read it, and name the file on the command line.");
         return false;
@@ -221,7 +225,7 @@ fn confirm_trust(untrusted: &Untrusted, terminal: &Terminal) -> bool {
 fn demands_text(untrusted: &Untrusted) -> String {
     let shown = untrusted.demands.iter().take(MAX_SHOWN);
     // Escaped one by one, so that none can start another line.
-    let lines = shown.map(|demand| escape_line(&format!("  - it {demand}")));
+    let lines = shown.map(|demand| format!("  - it {}", one_line(demand, MAX_DEMAND)));
     let lines: Vec<String> = lines.collect();
     let more = match untrusted.demands.len().saturating_sub(MAX_SHOWN) {
         0 => String::new(),

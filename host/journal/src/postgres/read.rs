@@ -1,6 +1,6 @@
 //! The statements that read. They need no claim, and wait for no writer.
 
-use super::database::Database;
+use super::{database::Database, signatures::owners};
 use crate::{
     chain::{Link, StoredEvent},
     copy::SessionSource,
@@ -19,7 +19,11 @@ use agent_host_types::{
     session_status::{SessionClaim, SessionPhase, SessionStatus},
 };
 use deadpool_postgres::GenericClient;
-use std::{collections::BTreeMap, str::FromStr, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    str::FromStr,
+    sync::Arc,
+};
 use tokio_postgres::{Row, types::ToSql};
 
 /// The columns of a [`SessionInfo`], of a session `s` and the one that started it, if that exists.
@@ -339,7 +343,34 @@ impl Database {
         let query =
             "SELECT p.id FROM sessions s JOIN sessions p ON p.id = s.parent WHERE s.id = $1";
         let rows = self.read(query, &[&session.to_string()]).await?;
-        rows.first().map(|row| parsed(row.get(0))).transpose()
+        let parents = rows.iter().map(|row| row.get(0)).collect();
+        self.of_same_owner(session, parents)
+            .await
+            .map(|mut parents| parents.pop())
+    }
+
+    /// Keeps those of sessions that are owned as this one. No host of this store wrote that others
+    /// are of its family.
+    async fn of_same_owner(
+        &self,
+        session: SessionId,
+        ids: Vec<String>,
+    ) -> Result<Vec<SessionId>, JournalError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let owner = self.ownership(session).await?;
+        let key = self.rows_key()?;
+        let asked: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let owners = owners(&self.client().await?, &asked).await;
+        let owners = owners.map_err(self.failed("read the journal"))?.into_iter();
+        let same = owners.filter_map(|stored| {
+            let id = stored.session.clone();
+            (stored.believed(key) == owner).then_some(id)
+        });
+        let same: HashSet<String> = same.collect();
+        let kept = ids.iter().filter(|id| same.contains(*id));
+        kept.map(|id| parsed(id)).collect()
     }
 
     /// Reads the sessions of a session's agents, and of theirs; each after the one that started it.
@@ -352,7 +383,8 @@ impl Database {
                 UNION SELECT s.id, depth + 1 FROM sessions s JOIN family ON s.parent = family.id
             ) SELECT id FROM family GROUP BY id ORDER BY min(depth), id";
         let rows = self.read(query, &[&session.to_string()]).await?;
-        rows.iter().map(|row| parsed(row.get(0))).collect()
+        let ids = rows.iter().map(|row| row.get(0)).collect();
+        self.of_same_owner(session, ids).await
     }
 }
 

@@ -112,7 +112,7 @@ async fn sign_owners(tx: &Transaction<'_>, key: &RowKey, sessions: &[&str]) -> R
 }
 
 /// Reads whose these sessions are.
-async fn owners(
+pub(super) async fn owners(
     client: &impl GenericClient,
     sessions: &[&str],
 ) -> Result<Vec<StoredOwnership>, Error> {

@@ -96,7 +96,7 @@ impl Database {
             db,
             location,
             files: files.collect(),
-            pruner: Pruner::new(retention, dir.locks.clone()),
+            pruner: Pruner::new(retention, dir.locks.clone(), rows_key.clone()),
             commits: Arc::clone(&commits),
             rows_key,
         };

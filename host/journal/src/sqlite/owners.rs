@@ -64,7 +64,7 @@ pub(super) fn write_owner(
 ) -> Result<(), rusqlite::Error> {
     let parent = rows.first().and_then(|first| first.listing.parent);
     let starter = match parent {
-        Some(parent) => stored_of(tx, parent)?.and_then(|stored| stored.believed(key)),
+        Some(parent) => owner_of(tx, parent, key)?,
         None => None,
     };
     let Some(ownership) = Ownership::of_new(rows, starter) else {
@@ -101,6 +101,15 @@ fn all(db: &Connection) -> Result<Vec<StoredOwnership>, rusqlite::Error> {
     let mut query = db.prepare(&query)?;
     let rows = query.query_map([], |row| stored(row, 0, row.get(3)?))?;
     rows.collect()
+}
+
+/// Returns whose a session is.
+pub(super) fn owner_of(
+    db: &Connection,
+    session: SessionId,
+    key: &RowKey,
+) -> Result<Option<Ownership>, rusqlite::Error> {
+    Ok(stored_of(db, session)?.and_then(|stored| stored.believed(key)))
 }
 
 /// Reads the row of a session.
@@ -142,7 +151,6 @@ impl Reader {
 
     /// Reads whose a session is.
     pub(crate) fn ownership(&self, session: SessionId) -> Result<Option<Ownership>, StoreError> {
-        let stored = self.read(|db| stored_of(db, session))?;
-        Ok(stored.and_then(|stored| stored.believed(self.rows_key())))
+        self.read(|db| owner_of(db, session, self.rows_key()))
     }
 }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     error::{Location, StoreError},
+    signature::RowKey,
     store::{KeepReason, Pruned, Retention},
 };
 use agent_host_engine::{journal::JournalError, session::now_ms};
@@ -54,6 +55,7 @@ struct Pass {
     retention: Retention,
     now_ms: u64,
     left: VecDeque<Candidate>,
+    rows_key: RowKey,
 }
 
 /// The result of one step of a pass.
@@ -75,7 +77,12 @@ enum Progress {
 }
 
 impl Pass {
-    fn start(db: &Connection, retention: Retention, now_ms: u64) -> Result<Self, rusqlite::Error> {
+    fn start(
+        db: &Connection,
+        retention: Retention,
+        now_ms: u64,
+        rows_key: &RowKey,
+    ) -> Result<Self, rusqlite::Error> {
         let mut left = VecDeque::new();
         if retention.age.is_some() || is_too_large(db, retention)? {
             left = candidates(db)?;
@@ -84,6 +91,7 @@ impl Pass {
             retention,
             now_ms,
             left,
+            rows_key: rows_key.clone(),
         })
     }
 
@@ -116,7 +124,7 @@ impl Pass {
             Err(JournalError::Locked { .. }) => return Ok(Step::Kept(session, KeepReason::InUse)),
             Err(error) => return Err(error),
         };
-        let of_agents = descendants(db, session).map_err(failed)?;
+        let of_agents = descendants(db, session, &self.rows_key).map_err(failed)?;
         let mut taken = vec![(session, lock)];
         for of_agent in of_agents {
             match SessionLock::take(locks, of_agent) {
@@ -143,6 +151,7 @@ impl Pass {
 pub(crate) struct Pruner {
     retention: Retention,
     locks: PathBuf,
+    rows_key: RowKey,
     pass: Option<Pass>,
     next_pass: Instant,
     written_bytes: u64,
@@ -150,10 +159,11 @@ pub(crate) struct Pruner {
 
 impl Pruner {
     /// Makes a pruner, unless the retention keeps all.
-    pub(crate) fn new(retention: Retention, locks: PathBuf) -> Option<Self> {
+    pub(crate) fn new(retention: Retention, locks: PathBuf, rows_key: RowKey) -> Option<Self> {
         (retention != Retention::default()).then(|| Self {
             retention,
             locks,
+            rows_key,
             pass: None,
             next_pass: Instant::now() + FIRST_AFTER,
             written_bytes: 0,
@@ -204,7 +214,8 @@ impl Pruner {
             None => {
                 self.written_bytes = 0;
                 remove_unmarked(&self.locks);
-                let pass = Pass::start(db, self.retention, now_ms()).map_err(failed)?;
+                let pass =
+                    Pass::start(db, self.retention, now_ms(), &self.rows_key).map_err(failed)?;
                 self.pass.insert(pass)
             }
         };
@@ -232,7 +243,7 @@ impl Database {
         let failed = StoreError::sqlite(self.location(), "prune the journal");
         remove_unmarked(self.locks());
         let mut db = self.connect_writer()?;
-        let mut pass = Pass::start(&db, retention, now_ms()).map_err(failed)?;
+        let mut pass = Pass::start(&db, retention, now_ms(), self.rows_key()).map_err(failed)?;
         let mut pruned = Pruned::default();
         loop {
             match pass.step(&mut db, self.location(), self.locks())? {

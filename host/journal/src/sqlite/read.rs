@@ -1,6 +1,6 @@
 //! The statements that read. Readers wait for no writer and take no lock.
 
-use super::{database::Database, lock::Mark, schema};
+use super::{database::Database, lock::Mark, owners::owner_of, schema};
 use crate::{
     chain::{Link, StoredEvent},
     copy::SessionSource,
@@ -42,19 +42,26 @@ pub(super) const ENDS: &str =
 /// The number of events of a session, the digest of the last one, and the signature of both.
 type StoredEnd = (i64, Vec<u8>, Option<Vec<u8>>);
 
-/// Returns the sessions of a session's agents, and of theirs; each after the one that started it.
+/// Returns the sessions of a session's agents, and of theirs; each after the one that started it. One
+/// of another owner is not among them, whatever its first event says: no host of this store wrote
+/// that.
 pub(crate) fn descendants(
     db: &Connection,
     session: SessionId,
+    key: &RowKey,
 ) -> Result<Vec<SessionId>, rusqlite::Error> {
+    let owner = owner_of(db, session, key)?;
     let query = format!("SELECT id FROM sessions WHERE {PARENT} = ?1");
     let mut query = db.prepare_cached(&query)?;
     let mut found = vec![session];
     let mut next = 0;
     while let Some(parent) = found.get(next) {
         let children = query.query_map([parent.to_string()], parsed)?;
-        let children = children.collect::<Result<Vec<SessionId>, _>>()?;
-        found.extend(children);
+        for child in children.collect::<Result<Vec<SessionId>, _>>()? {
+            if owner_of(db, child, key)? == owner {
+                found.push(child);
+            }
+        }
         next += 1;
     }
     found.remove(0);
@@ -137,8 +144,15 @@ impl Reader {
     ) -> Result<(Option<SessionId>, Vec<SessionId>), StoreError> {
         let query = format!("SELECT {PARENT} FROM sessions WHERE id = ?1");
         self.read(|db| {
+            let key = &self.rows_key;
             let found = db.query_row(&query, [session.to_string()], |row| parent(row, 0));
-            Ok((found.optional()?.flatten(), descendants(db, session)?))
+            let parent = match found.optional()?.flatten() {
+                Some(parent) if owner_of(db, parent, key)? == owner_of(db, session, key)? => {
+                    Some(parent)
+                }
+                _ => None,
+            };
+            Ok((parent, descendants(db, session, key)?))
         })
     }
 

@@ -9,7 +9,7 @@ pub(super) mod owners;
 mod prune;
 mod reads;
 mod statuses;
-mod transfer;
+pub(super) mod transfer;
 
 use super::{input, record};
 use crate::{

@@ -91,7 +91,7 @@ fn demanding() -> Vec<(String, &'static str)> {
         ("[telemetry]\nendpoint = \"http://a.example\"\n".to_owned(), "sends traces of sessions to \"http://a.example\""),
         ("[telemetry]\ncontent = true\n".to_owned(), "puts messages, arguments and results into traces (content = true in [telemetry])"),
         ("[ollama]\nbase-url = \"http://127.0.0.1:1\"\n".to_owned(), "sends the conversations of [ollama], and the key where one is set, to \"http://127.0.0.1:1\""),
-        ("[openai-compat]\napi-key = \"cmd:touch ran\"\n".to_owned(), "takes the key of [openai-compat] from \"cmd:touch ran\""),
+        ("[openai-compat]\napi-key = \"cmd:touch ran\"\n".to_owned(), "takes the key of [openai-compat] from \"cmd:touch ran\" (a command, which runs outside of the sandbox)"),
         ("[[provider]]\nname = \"openrouter\"\nkind = \"openrouter\"\nbase-url = \"https://a.example\"\n".to_owned(), "sends the conversations of the [[provider]] \"openrouter\", and the key where one is set, to \"https://a.example\""),
         ("[[provider]]\nname = \"a\"\nkind = \"vllm\"\napi-key = \"env:GROQ_API_KEY\"\n".to_owned(), "takes the key of the [[provider]] \"a\" from \"env:GROQ_API_KEY\""),
         ("[openai-compat]\nheaders = { x-a = \"env:HOME\" }\n".to_owned(), "sends the header \"x-a\" of [openai-compat]: \"env:HOME\""),
@@ -139,7 +139,7 @@ fn demanding() -> Vec<(String, &'static str)> {
         (server("command = [\"touch\", \"ran\"]"), "starts the program \"touch\" \"ran\" outside of the sandbox, as the MCP server \"m\""),
         (server("url = \"https://a.example\""), "sends calls to \"https://a.example\" as the MCP server \"m\""),
         (server("token = \"file:t\""), "sends the token from \"file:t\" to the MCP server \"m\""),
-        (server("headers = { X-A = \"cmd:x\" }"), "sends the header \"X-A\" with \"cmd:x\" to the MCP server \"m\""),
+        (server("headers = { X-A = \"cmd:x\" }"), "sends the header \"X-A\" with \"cmd:x\" (a command, which runs outside of the sandbox) to the MCP server \"m\""),
         (server("roots = [\"..\"]"), "tells the MCP server \"m\" to work in \"..\""),
         (server("oauth = { assume-pkce = true }"), "logs in to the MCP server \"m\" although its authorization server names no PKCE method"),
         (server("oauth = { client-secret = \"file:s\" }"), "sends the client secret from \"file:s\" to the authorization server of \"m\""),
@@ -185,7 +185,7 @@ fn demanding() -> Vec<(String, &'static str)> {
         (http("host = \"169.254.169.254\""), "lets every tool send HTTP requests to \"169.254.169.254\""),
         ("[[grants.env]]\nname = \"KEY\"\nfrom-host = true\n".to_owned(), "hands the environment variable \"KEY\" to every tool"),
         ("[grants]\nsecrets = [\"s\"]\n".to_owned(), "lets every tool use the secret \"s\""),
-        ("[[secret]]\nname = \"s\"\nfrom = \"cmd:touch ran\"\naudience = \"https://a.example\"\nin-query = true\n".to_owned(), "reads the secret \"s\" from \"cmd:touch ran\" and sends it to \"https://a.example\", in queries too"),
+        ("[[secret]]\nname = \"s\"\nfrom = \"cmd:touch ran\"\naudience = \"https://a.example\"\nin-query = true\n".to_owned(), "reads the secret \"s\" from \"cmd:touch ran\" (a command, which runs outside of the sandbox) and sends it to \"https://a.example\", in queries too"),
         ("[limits]\ndeadline-ms = 30001\n".to_owned(), "raises deadline-ms to 30001 (the default is 30000)"),
     ];
     for (key, default) in [

@@ -1,6 +1,6 @@
 //! Demands of the MCP servers of an untrusted file.
 
-use super::{Danger, Review, demands::all_quoted, quoted};
+use super::{Danger, Review, demands::all_quoted, in_full, quoted};
 use crate::config::raw::{RawMcp, RawOAuth};
 use std::collections::BTreeMap;
 
@@ -57,7 +57,8 @@ impl Review<'_> {
 
     /// Demands the start of a server.
     fn program(&mut self, who: &str, command: &[String], dir: Option<&str>) {
-        let words = all_quoted(command, " ");
+        let words: Vec<String> = command.iter().map(|word| in_full(word)).collect();
+        let words = words.join(" ");
         let within = match dir {
             Some(dir) => {
                 self.reach(dir);

@@ -11,7 +11,7 @@ mod tests;
 /// git-lfs-config(5).
 #[rustfmt::skip]
 pub(super) const EXECUTING_KEYS: &[(&str, &[&str])] = &[
-    ("alias", &["*!", "*.*!"]),
+    ("alias", &["*", "*.*"]),
     ("browser", &["*.cmd", "*.path"]),
     ("core", &["fsmonitor", "sshcommand", "hookspath", "pager", "editor", "askpass", "gitproxy",
         "alternaterefscommand"]),

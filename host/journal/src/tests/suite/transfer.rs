@@ -50,7 +50,7 @@ impl Write for Buffer {
     }
 }
 
-pub(super) async fn exported(store: &dyn JournalStore, session: SessionId) -> Vec<u8> {
+pub(in crate::tests) async fn exported(store: &dyn JournalStore, session: SessionId) -> Vec<u8> {
     let buffer = Buffer::default();
     let out = Box::new(buffer.clone());
     store.export(session, out).await.unwrap();

@@ -3,7 +3,8 @@
 //! and the order of writes make no difference. All handles of a file, of all calls, share one watch.
 //!
 //! A truncation at open waits for the first write that is accepted, or for the close of its handle,
-//! so that a refused write leaves the file as it was. To guests, the file is empty meanwhile.
+//! so that a refused write leaves the file as it was. To guests, the file is empty meanwhile. If a
+//! later write of that handle is refused, the file gets its content from before again.
 
 use super::{
     FilesCtx,
@@ -50,6 +51,9 @@ struct WatchState {
     /// configuration. Absent if the file has to be read.
     scan: Option<GitConfigScan>,
     truncations: Truncations,
+    /// The content before the truncation of a handle that is open, of at most
+    /// [`MAX_CONFIG_BYTES`].
+    before: Option<(TruncationId, Vec<u8>)>,
 }
 
 impl Drop for GitConfigWatch {
@@ -150,10 +154,14 @@ impl WatchHandle {
         write: impl FnOnce(/*truncates*/ bool) -> io::Result<usize>,
     ) -> io::Result<Result<usize, RunLater>> {
         let mut state = lock(&self.watch.state);
-        let written = state.write(file, bytes, to, write);
+        let written = state.write(file, bytes, to, self.truncation, write);
         match written {
             Ok(Ok(_)) => state.truncations.clear(),
-            Ok(Err(_)) | Err(_) => state.truncations.refuse(self.truncation),
+            Ok(Err(_)) => {
+                state.truncations.refuse(self.truncation);
+                state.restore(file, self.truncation)?;
+            }
+            Err(_) => state.truncations.refuse(self.truncation),
         }
         written
     }
@@ -171,6 +179,7 @@ impl WatchHandle {
             return;
         };
         let mut state = lock(&self.watch.state);
+        state.before.take_if(|(of, _)| *of == truncation);
         if state.truncations.close(truncation) {
             state.scan = None;
             if let Err(error) = file.set_len(0) {
@@ -188,6 +197,7 @@ impl WatchState {
         file: &File,
         bytes: &[u8],
         to: WritePosition,
+        by: Option<TruncationId>,
         write: impl FnOnce(/*truncates*/ bool) -> io::Result<usize>,
     ) -> io::Result<Result<usize, RunLater>> {
         let truncates = self.truncations.are_waiting();
@@ -217,12 +227,33 @@ impl WatchState {
             Err(found) => return Ok(Err(found)),
         };
         self.scan = None;
+        if let Some(by) = by.filter(|_| truncates) {
+            self.before = content_of(file).map(|content| (by, content));
+        }
         let written = write(truncates)?;
         if written == bytes.len() {
             self.scan = Some(scan);
         }
         Ok(Ok(written))
     }
+
+    /// Gives the file the content from before the truncation of a handle.
+    fn restore(&mut self, file: &File, by: Option<TruncationId>) -> io::Result<()> {
+        let Some((_, content)) = self.before.take_if(|(of, _)| Some(*of) == by) else {
+            return Ok(());
+        };
+        self.scan = None;
+        file.set_len(0)?;
+        file.write_all_at(&content, 0)
+    }
+}
+
+/// Reads a file; none that is too large or cannot be read.
+fn content_of(file: &File) -> Option<Vec<u8>> {
+    let size = file.metadata().ok()?.len();
+    let mut content = vec![0; usize::try_from(size.min(MAX_CONFIG_BYTES)).ok()?];
+    file.read_exact_at(&mut content, 0).ok()?;
+    (size <= MAX_CONFIG_BYTES).then_some(content)
 }
 
 /// Returns whether a write leaves the bytes with which a file is no configuration.

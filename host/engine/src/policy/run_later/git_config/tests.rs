@@ -92,7 +92,6 @@ fn git_config_without_such_a_key_is_harmless() {
         "[core]\n\tbare = true\n\trepositoryformatversion = 0\n",
         "[user]\n name = \"core # editor = x\" ; [core] editor = x\n",
         "[user]\n name = a \\\n editor = x\n",
-        "[alias]\n st = status\n x = \"status !\"\n",
         "[core]\n editor",
         "[diff]\n tool = vimdiff # /\n[merge]\n tool = \"meld\" \\\n\n[a]\n b = /x\n",
         "[submodule \"a\"]\n path = a\n url = https://example.com/a\n update = merge\n",
@@ -104,10 +103,12 @@ fn git_config_without_such_a_key_is_harmless() {
 #[test]
 fn git_config_value_counts_from_its_first_byte() {
     for text in [
-        "[alias]\nx = !run",
-        "[alias]\nx = \"!run\"",
-        "[alias]\nx = \"\"\\\r\n \"!run",
         "[submodule \"a\"]\nupdate = !run",
+        "[submodule \"a\"]\nupdate = \"!run\"",
+        "[submodule \"a\"]\nupdate = \"\"\\\r\n \"!run",
+        // An alias may run a command without `!`, by an option of the command that it is.
+        "[alias]\nx = !run",
+        "[alias]\nx = ls-remote --upload-pack=run .",
     ] {
         assert_eq!(scanned(text), Executes, "{text:?}");
     }

@@ -222,7 +222,7 @@ async fn truncation_waits_for_an_accepted_write_or_the_close() {
             ],
             "# new",
         ),
-        // A key in pieces, the first of which is accepted.
+        // A key in pieces, the first of which is accepted: the file is again as it was.
         (
             &[
                 ("a truncate", "done"),
@@ -231,7 +231,19 @@ async fn truncation_waits_for_an_accepted_write_or_the_close() {
                 ("a write 11 itor = x", "access"),
                 ("a close", "done"),
             ],
-            "[core]fsmon",
+            OLD,
+        ),
+        // Not once another handle has written after the close of the first.
+        (
+            &[
+                ("a truncate", "done"),
+                ("b open", "done"),
+                ("a write 0 [core]", "6"),
+                ("a close", "done"),
+                ("b write 6 fsmonitor = x", "access"),
+                ("b close", "done"),
+            ],
+            "[core]",
         ),
         // Another handle.
         (
