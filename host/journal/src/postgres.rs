@@ -8,6 +8,7 @@ mod journal;
 mod lease;
 mod maintenance;
 mod messages;
+mod owners;
 mod placement;
 mod read;
 mod runs;

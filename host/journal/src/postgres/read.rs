@@ -1,12 +1,12 @@
 //! The statements that read. They need no claim, and wait for no writer.
 
-use super::{database::Database, signatures::owners};
+use super::{database::Database, owners::stored_owner};
 use crate::{
     chain::{Link, StoredEvent},
     copy::SessionSource,
     error::{Damage, Location, StoreError},
     find::Wanted,
-    ownership::{Ownership, SessionScope, StoredOwnership},
+    ownership::SessionScope,
     row::{PAGE_BYTES, damaged},
     session_list::{ListPage, SessionInfo},
     signature::RowKey,
@@ -18,12 +18,7 @@ use agent_host_types::{
     id::{Digest, SessionId},
     session_status::{SessionClaim, SessionPhase, SessionStatus},
 };
-use deadpool_postgres::GenericClient;
-use std::{
-    collections::{BTreeMap, HashSet},
-    str::FromStr,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, str::FromStr, sync::Arc};
 use tokio_postgres::{Row, types::ToSql};
 
 /// The columns of a [`SessionInfo`], of a session `s` and the one that started it, if that exists.
@@ -171,29 +166,6 @@ impl Database {
         let mut infos = infos.collect::<Result<Vec<_>, _>>()?;
         infos.retain(|info| scope.has(info.ownership.as_ref()));
         Ok(infos)
-    }
-
-    /// Whether a session exists within a scope.
-    pub(super) async fn is_within(
-        &self,
-        session: SessionId,
-        scope: &SessionScope,
-    ) -> Result<bool, JournalError> {
-        let found = owner_of(&self.client().await?, session).await;
-        let found = found.map_err(self.failed("read the journal"))?;
-        let key = self.rows_key()?;
-        Ok(found.is_some_and(|stored| scope.has(stored.believed(key).as_ref())))
-    }
-
-    /// Reads whose a session is.
-    pub(super) async fn ownership(
-        &self,
-        session: SessionId,
-    ) -> Result<Option<Ownership>, JournalError> {
-        let found = owner_of(&self.client().await?, session).await;
-        let found = found.map_err(self.failed("read the journal"))?;
-        let key = self.rows_key()?;
-        Ok(found.and_then(|stored| stored.believed(key)))
     }
 
     /// Reads a part of the sessions that no other started, the one that was written to last first.
@@ -349,30 +321,6 @@ impl Database {
             .map(|mut parents| parents.pop())
     }
 
-    /// Keeps those of sessions that are owned as this one. No host of this store wrote that others
-    /// are of its family.
-    async fn of_same_owner(
-        &self,
-        session: SessionId,
-        ids: Vec<String>,
-    ) -> Result<Vec<SessionId>, JournalError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let owner = self.ownership(session).await?;
-        let key = self.rows_key()?;
-        let asked: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let owners = owners(&self.client().await?, &asked).await;
-        let owners = owners.map_err(self.failed("read the journal"))?.into_iter();
-        let same = owners.filter_map(|stored| {
-            let id = stored.session.clone();
-            (stored.believed(key) == owner).then_some(id)
-        });
-        let same: HashSet<String> = same.collect();
-        let kept = ids.iter().filter(|id| same.contains(*id));
-        kept.map(|id| parsed(id)).collect()
-    }
-
     /// Reads the sessions of a session's agents, and of theirs; each after the one that started it.
     pub(super) async fn descendants(
         &self,
@@ -424,29 +372,6 @@ pub(super) fn within<'s>(
         condition = format!("{condition} AND s.owner = ${}", parameters.len());
     }
     condition
-}
-
-/// Reads the row of a session that says whose it is.
-pub(super) async fn owner_of(
-    client: &impl GenericClient,
-    session: SessionId,
-) -> Result<Option<StoredOwnership>, tokio_postgres::Error> {
-    let query = "SELECT project, owner, owner_signature FROM sessions WHERE id = $1";
-    let query = client.prepare_cached(query).await?;
-    let id = session.to_string();
-    let found = client.query_opt(&query, &[&id]).await?;
-    Ok(found.map(|row| stored_owner(&row, id, 0)))
-}
-
-/// Reads the project, the owner and their signature, of which this is the first column.
-pub(super) fn stored_owner(row: &Row, session: String, column: usize) -> StoredOwnership {
-    let owner = row.get(column + 1);
-    let project: Option<String> = row.get(column);
-    StoredOwnership {
-        session,
-        ownership: project.map(|project| Ownership { project, owner }),
-        signature: row.get(column + 2),
-    }
 }
 
 /// Returns the status of a session: its phase is in column `first`, and behind it whether a host

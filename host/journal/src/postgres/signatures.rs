@@ -5,11 +5,10 @@ use super::{
     approvals,
     database::Database,
     firings::{self, StoredFiring},
-    read::stored_owner,
+    owners::owners,
     stored_run,
 };
 use crate::{
-    ownership::StoredOwnership,
     signature::{RowKey, SessionEnd, Table, UnsignedRow},
     stored_approval::StoredApproval,
 };
@@ -109,19 +108,6 @@ async fn sign_owners(tx: &Transaction<'_>, key: &RowKey, sessions: &[&str]) -> R
     let sign = "UPDATE sessions SET owner_signature = v.signature
         FROM unnest($1::text[], $2::bytea[]) AS v (session, signature) WHERE id = v.session";
     tx.execute(sign, &[&sessions, &signatures]).await
-}
-
-/// Reads whose these sessions are.
-pub(super) async fn owners(
-    client: &impl GenericClient,
-    sessions: &[&str],
-) -> Result<Vec<StoredOwnership>, Error> {
-    let query = "SELECT project, owner, owner_signature, id FROM sessions
-        WHERE id = ANY ($1) ORDER BY id";
-    let query = client.prepare_cached(query).await?;
-    let rows = client.query(&query, &[&sessions]).await?;
-    let owner = |row: &tokio_postgres::Row| stored_owner(row, row.get(3), 0);
-    Ok(rows.iter().map(owner).collect())
 }
 
 async fn firings_after(

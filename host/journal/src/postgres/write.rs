@@ -4,7 +4,7 @@
 use super::{
     database::{Database, Lock, lock_shared},
     lease::Lease,
-    read::owner_of,
+    owners::owner_of,
 };
 use crate::{
     chain::Link,

@@ -24,8 +24,8 @@ const KEYS: &str = "
 No file named `config`, `config.worktree`, or with `gitconfig` in its name becomes git
 configuration with one of these keys.
 From `git-config(1)` and the sources of git 2.47. `*.` stands for any subsection, and a key without
-it executes only where there is none; `*` alone is any key. At the end, `!` is the first byte of
-the value, and `/` one in it.
+it executes only where there is none; `*` alone is any key. A key with a path executes with a value
+that has a `/`.
 ";
 
 /// Returns the page.
@@ -45,8 +45,17 @@ pub fn run_later_document() -> String {
     page.push_str(KEYS);
     page.push_str("\n| section | keys |\n|---|---|\n");
     for (section, keys) in EXECUTING_KEYS {
-        let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+        let keys: Vec<String> = keys.iter().map(|key| shown_key(key)).collect();
         let _ = writeln!(page, "| `{section}` | {} |", keys.join(", "));
     }
     page
+}
+
+/// Returns a key of the table with what its value has to be.
+fn shown_key(key: &str) -> String {
+    match (key.strip_suffix('/'), key.strip_suffix('!')) {
+        (Some(key), _) => format!("`{key}` (a path)"),
+        (_, Some(key)) => format!("`{key}` (a value from `!` on)"),
+        _ => format!("`{key}`"),
+    }
 }
