@@ -19,7 +19,7 @@ pub enum OnUntrusted {
     #[default]
     Refuse,
     /// The whole file is left out, as if it did not exist, for a command that only looks:
-    /// [`Config::left_out`](super::Config::left_out) has its review.
+    /// [`Config::left_out`] has its review.
     LeaveOut,
     /// It is used, whatever it asks for.
     Use,

@@ -19,7 +19,7 @@ const STARTS: [&str; 8] = [
     "worktrees",
 ];
 
-/// Returns the one of [`MARKERS`] that a name is on some file system.
+/// Returns the one of `MARKERS` that a name is on some file system.
 #[must_use]
 pub fn repository_marker(name: &str) -> Option<&'static str> {
     let marker = |name: &str| {
