@@ -122,7 +122,8 @@ async fn firing_of_a_killed_host_is_completed_once() {
     // As time does: the killed host had it for 60 s.
     let store = PostgresStore::open(&url, PostgresOptions::default());
     let store = store.await.unwrap();
-    let triggers = vec![sql(&url, "SELECT trigger_name FROM firings")];
+    let trigger = sql(&url, "SELECT trigger_name FROM firings");
+    let triggers = vec![trigger.clone()];
     let taken = store.take_firings(triggers, u64::MAX >> 1, 0).await;
     assert_eq!(taken.unwrap().len(), 1);
     let second = ApiServer::start_elsewhere(&one, &other, &model);
@@ -141,7 +142,7 @@ async fn firing_of_a_killed_host_is_completed_once() {
         due_ms: Some(0),
         ..firing
     };
-    change_firing(&store, "schedule s", is_closed, reopen).await;
+    change_firing(&store, &trigger, is_closed, reopen).await;
     let third = ApiServer::start(&one, &model, &[]);
     while sql(&url, started) != "1" {}
     for server in [second, third] {
