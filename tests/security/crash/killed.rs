@@ -126,7 +126,7 @@ fn decision_is_used_once() {
     let again = run(&env, &decide);
     assert_eq!(again.code, Some(2), "{again:?}");
     assert!(
-        again.stderr.contains("nothing waits in this session"),
+        again.stderr.contains("nothing is pending in this session"),
         "{again:?}"
     );
     resumes(&env);
