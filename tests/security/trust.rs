@@ -379,7 +379,7 @@ fn test_cases_that_ask_for_more_need_trust() {
         (
             secret,
             &["--record"],
-            "it reads the secret \"s\" from \"cmd:touch ran\" and sends it to \"https://a.example\"",
+            "it reads the secret \"s\" from \"cmd:touch ran\" (a command, which runs outside of the sandbox) and sends it to \"https://a.example\"",
         ),
         (
             "[[grants.http]]\nhost = \"127.0.0.1\"\n",
