@@ -44,7 +44,7 @@ const PAGE: i64 = 512;
 /// A session, the number of its events, the digest of the last one, and the signature.
 type End = (String, i64, Vec<u8>, Option<Vec<u8>>);
 
-/// Signs every row that there is, and returns their number.
+/// Signs every row, and returns their number.
 pub(super) async fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<u64, Error> {
     let mut signed = 0;
     for mut approval in approvals::stored(tx).await? {

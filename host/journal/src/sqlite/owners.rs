@@ -77,7 +77,7 @@ pub(super) fn write_owner(
     Ok(())
 }
 
-/// Signs every row that there is.
+/// Signs every row.
 pub(super) fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<(), rusqlite::Error> {
     let mut sign = tx.prepare("UPDATE owners SET signature = ?2 WHERE session = ?1")?;
     for StoredOwnership {

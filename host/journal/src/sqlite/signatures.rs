@@ -25,7 +25,7 @@ fn removal(table: Table) -> Option<&'static str> {
     }
 }
 
-/// Signs every row that there is.
+/// Signs every row.
 pub(super) fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<(), rusqlite::Error> {
     for mut approval in approvals::stored(tx)? {
         approval.sign(key);

@@ -46,7 +46,7 @@ impl Truncations {
         self.waiting.clear();
     }
 
-    /// Ends the wait of one. Returns whether the file is to be truncated now.
+    /// Ends the wait of one. Returns true if the file has to be truncated now.
     pub(super) fn close(&mut self, id: TruncationId) -> bool {
         let Some(at) = self.waiting.iter().position(|waiting| waiting.id == id) else {
             return false;

@@ -90,24 +90,31 @@ async fn symbolic_link_does_not_lead_to_git_config() {
         .await;
 }
 
-/// A link and a move at once, after which the file has two names, or is no configuration.
+/// Makes a file, and moves it to a name of git configuration while another call does a step. Returns
+/// the fixture, and what both did.
+async fn race(step: String) -> (Fixture, String) {
+    let mut one = writable();
+    let mut two = beside(&one);
+    one.check(&[("create x # any", "5")]).await;
+    let racing = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(two.act(&step))
+    });
+    let moved = one.act("move x y.gitconfig").await;
+    let done = format!("{moved} {}", racing.join().unwrap());
+    (one, done)
+}
+
+/// A link and a move at once, after which the file has two names, or is not configuration.
 #[tokio::test]
 async fn racing_link_and_move_do_not_name_git_config_twice() {
     for _ in 0..200 {
-        let mut one = writable();
-        let mut two = beside(&one);
-        one.check(&[("create x # any", "5")]).await;
-        let racing = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .build()
-                .unwrap();
-            runtime.block_on(two.act("link x second"))
-        });
-        let moved = one.act("move x y.gitconfig").await;
-        let linked = racing.join().unwrap();
+        let (one, done) = race("link x second".to_owned()).await;
         let work = one.dir.path().join("work");
         let names = ["y.gitconfig", "second"].map(|name| fs::exists(work.join(name)).unwrap());
-        assert_ne!(names, [true, true], "{moved} {linked}");
+        assert_ne!(names, [true, true], "{done}");
     }
 }
 
@@ -115,19 +122,9 @@ async fn racing_link_and_move_do_not_name_git_config_twice() {
 #[tokio::test]
 async fn racing_open_and_move_do_not_write_git_config() {
     for _ in 0..200 {
-        let mut one = writable();
-        let mut two = beside(&one);
-        one.check(&[("create x # any", "5")]).await;
-        let racing = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .build()
-                .unwrap();
-            runtime.block_on(two.act(&format!("write x {BAD}")))
-        });
-        let moved = one.act("move x y.gitconfig").await;
-        let written = racing.join().unwrap();
+        let (one, done) = race(format!("write x {BAD}")).await;
         let path = one.dir.path().join("work/y.gitconfig");
         let content = fs::read_to_string(path).unwrap_or_default();
-        assert_ne!(content, BAD, "{moved} {written}");
+        assert_ne!(content, BAD, "{done}");
     }
 }
