@@ -9,14 +9,21 @@ use std::collections::HashSet;
 use tokio_postgres::{Error, Row};
 
 impl Database {
+    async fn stored_owner_of(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<StoredOwnership>, JournalError> {
+        let found = owner_of(&self.client().await?, session).await;
+        Ok(found.map_err(self.failed("read the journal"))?)
+    }
+
     /// Whether a session exists within a scope.
     pub(super) async fn is_within(
         &self,
         session: SessionId,
         scope: &SessionScope,
     ) -> Result<bool, JournalError> {
-        let found = owner_of(&self.client().await?, session).await;
-        let found = found.map_err(self.failed("read the journal"))?;
+        let found = self.stored_owner_of(session).await?;
         let key = self.rows_key()?;
         Ok(found.is_some_and(|stored| scope.has(stored.believed(key).as_ref())))
     }
@@ -26,8 +33,7 @@ impl Database {
         &self,
         session: SessionId,
     ) -> Result<Option<Ownership>, JournalError> {
-        let found = owner_of(&self.client().await?, session).await;
-        let found = found.map_err(self.failed("read the journal"))?;
+        let found = self.stored_owner_of(session).await?;
         let key = self.rows_key()?;
         Ok(found.and_then(|stored| stored.believed(key)))
     }
