@@ -125,6 +125,42 @@ fn approval_that_was_inserted_by_hand_is_reported() {
     );
 }
 
+/// Without the key that signed them, sessions are of no project until the key is back; the check says
+/// that it is the key, and removes nothing. A copy of a session needs no key.
+#[test]
+fn key_of_a_store_that_is_gone_is_named() {
+    let env = TestEnv::new();
+    env.configure("");
+    assert_eq!(run(&env, "", "", &TALK).code, Some(0));
+    let session = listed(&env).remove(0);
+    let key = env
+        .outside()
+        .join("home/.local/state/agent-host/rows.key");
+    let kept = fs::read(&key).unwrap();
+    fs::remove_file(&key).unwrap();
+    for args in [
+        ["store", "check"].as_slice(),
+        &["store", "check", "--remove-unsigned"],
+    ] {
+        let checked = run(&env, "", "", args);
+        assert_eq!(checked.code, Some(1), "{checked:?}");
+        let said = "its key is not the one that signed them: put that key back from a backup";
+        assert!(checked.stderr.contains(said), "{checked:?}");
+    }
+    let forked = run(&env, "", "", &["sessions", "fork", &session]);
+    assert_eq!(forked.code, Some(0), "{forked:?}");
+    assert!(listed(&env).contains(&forked.stdout.trim().to_owned()));
+    fs::write(&key, kept).unwrap();
+    assert!(listed(&env).contains(&session));
+}
+
+/// Returns the sessions of the project.
+fn listed(env: &TestEnv) -> Vec<String> {
+    let rows = run(env, "", "", &["sessions", "list", "--json"]).json_lines();
+    let id = |row: &serde_json::Value| row["session"].as_str().unwrap().to_owned();
+    rows.iter().map(id).collect()
+}
+
 /// A conversation moves from the state directory into a database and back, and continues.
 #[test]
 fn sessions_move_to_a_database_and_back() {

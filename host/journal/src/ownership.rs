@@ -35,16 +35,16 @@ impl Ownership {
         })
     }
 
-    /// Signs that a session is theirs. It never changes.
-    pub(crate) fn sign(&self, session: &str, key: &RowKey) -> [u8; BYTES] {
-        key.sign(Table::Owners, &self.values(session))
+    /// Signs whose a session is, or that it is nobody's. That never changes.
+    pub(crate) fn sign(this: Option<&Self>, session: &str, key: &RowKey) -> [u8; BYTES] {
+        key.sign(Table::Owners, &Self::values(this, session))
     }
 
-    fn values<'a>(&'a self, session: &'a str) -> [Value<'a>; 3] {
+    fn values<'a>(this: Option<&'a Self>, session: &'a str) -> [Value<'a>; 3] {
         [
             Value::Text(session),
-            Value::Text(&self.project),
-            self.owner.as_deref().into(),
+            this.map(|own| own.project.as_str()).into(),
+            this.and_then(|own| own.owner.as_deref()).into(),
         ]
     }
 }
@@ -71,10 +71,8 @@ impl StoredOwnership {
     }
 
     fn is_valid(&self, key: &RowKey) -> bool {
-        self.ownership.as_ref().is_none_or(|ownership| {
-            let values = ownership.values(&self.session);
-            key.is_valid(Table::Owners, &values, self.signature.as_deref())
-        })
+        let values = Ownership::values(self.ownership.as_ref(), &self.session);
+        key.is_valid(Table::Owners, &values, self.signature.as_deref())
     }
 }
 

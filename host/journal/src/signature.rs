@@ -102,10 +102,17 @@ impl UnsignedRow {
         }
     }
 
-    /// Whether it can be removed by itself. A session has events; it is removed as a session.
+    /// Whether it can be removed by itself. A session has events and an owner; it is removed as a
+    /// session.
     #[must_use]
     pub fn is_removable(&self) -> bool {
-        self.table != Table::Sessions
+        self.session().is_none()
+    }
+
+    /// Returns the session, if it is one of which the end or the owner is not believed.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        matches!(self.table, Table::Owners | Table::Sessions).then_some(&self.row)
     }
 }
 

@@ -15,7 +15,7 @@ use agent_host_journal::{
     move_sessions,
 };
 use serde_json::json;
-use std::ops::ControlFlow;
+use std::{collections::BTreeSet, ops::ControlFlow};
 
 /// The name of the store in the state directory, for `--to`.
 const STATE_DIR: &str = "state-dir";
@@ -152,10 +152,21 @@ async fn settle(
     removes: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let (removable, of_sessions): (Vec<_>, Vec<_>) = checked
+    let of_sessions: BTreeSet<String> = checked
+        .unsigned
+        .iter()
+        .filter_map(|row| row.session().map(str::to_owned))
+        .collect();
+    if checked.sessions > 0 && of_sessions.len() as u64 == checked.sessions {
+        return Err(Failure::failed(
+            "no session of this store has a valid signature, so its key is not the one that signed them: put that key back from a backup, and check again. Nothing is removed. To have a copy of a session without that key: agent-host sessions fork ID",
+        ));
+    }
+    let removable: Vec<_> = checked
         .unsigned
         .into_iter()
-        .partition(UnsignedRow::is_removable);
+        .filter(UnsignedRow::is_removable)
+        .collect();
     let mut left = Vec::new();
     if removes && !removable.is_empty() {
         let removed = store.remove_unsigned(removable).await?;
@@ -164,13 +175,13 @@ async fn settle(
     } else if !removable.is_empty() {
         let rows = counted(removable.len() as u64, "row");
         left.push(format!(
-            "{rows} without a valid signature: another program wrote them, or the key of this store was replaced (put it back from a backup); to remove them: agent-host store check --remove-unsigned"
+            "{rows} without a valid signature: another program wrote them; to remove them: agent-host store check --remove-unsigned"
         ));
     }
     if !of_sessions.is_empty() {
         let sessions = counted(of_sessions.len() as u64, "session");
         left.push(format!(
-            "{sessions} without a valid signature; to continue a copy of one: agent-host sessions fork ID; to remove it: agent-host sessions delete ID"
+            "{sessions} without a valid signature; to have a copy of one: agent-host sessions fork ID; to remove it: agent-host sessions delete ID"
         ));
     }
     let sessions = counted(checked.sessions, "session");

@@ -9,6 +9,7 @@ use super::{
     stored_run,
 };
 use crate::{
+    ownership::Ownership,
     signature::{RowKey, SessionEnd, Table, UnsignedRow},
     stored_approval::StoredApproval,
 };
@@ -27,14 +28,10 @@ fn removal(table: Table) -> Option<&'static str> {
             "DELETE FROM firings WHERE trigger_name = ($1::text[])[1] AND key = ($1::text[])[2]
              AND signature IS NOT DISTINCT FROM $2",
         ),
-        Table::Owners => Some(
-            "UPDATE sessions SET project = NULL, owner = NULL, owner_signature = NULL
-             WHERE id = ($1::text[])[1] AND owner_signature IS NOT DISTINCT FROM $2",
-        ),
         Table::Runs => Some(
             "DELETE FROM runs WHERE session = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
         ),
-        Table::Sessions | Table::Tokens | Table::Trust => None,
+        Table::Owners | Table::Sessions | Table::Tokens | Table::Trust => None,
     }
 }
 
@@ -100,10 +97,11 @@ pub(super) async fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<u64, 
 /// Signs whose these sessions are.
 async fn sign_owners(tx: &Transaction<'_>, key: &RowKey, sessions: &[&str]) -> Result<u64, Error> {
     let owners = owners(tx, sessions).await?.into_iter();
-    let owners = owners
-        .filter_map(|stored| Some((stored.ownership?.sign(&stored.session, key), stored.session)));
     let (signatures, sessions): (Vec<_>, Vec<_>) = owners
-        .map(|(signature, session)| (signature.to_vec(), session))
+        .map(|stored| {
+            let signature = Ownership::sign(stored.ownership.as_ref(), &stored.session, key);
+            (signature.to_vec(), stored.session)
+        })
         .unzip();
     let sign = "UPDATE sessions SET owner_signature = v.signature
         FROM unnest($1::text[], $2::bytea[]) AS v (session, signature) WHERE id = v.session";

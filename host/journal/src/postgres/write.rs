@@ -403,13 +403,17 @@ async fn owner_columns(
         _ => None,
     };
     let starter = starter.and_then(|stored| stored.believed(key));
-    let Some(mut ownership) = Ownership::of_new(rows, starter) else {
-        return Ok((None, None, None));
+    let mut ownership = Ownership::of_new(rows, starter);
+    if let Some(ownership) = &mut ownership {
+        // PostgreSQL's texts have no NUL.
+        ownership.project = ownership.project.replace('\0', "\u{fffd}");
+    }
+    let signature = Ownership::sign(ownership.as_ref(), id, key).to_vec();
+    let (project, owner) = match ownership {
+        Some(Ownership { project, owner }) => (Some(project), owner),
+        None => (None, None),
     };
-    // PostgreSQL's texts have no NUL.
-    ownership.project = ownership.project.replace('\0', "\u{fffd}");
-    let signature = ownership.sign(id, key).to_vec();
-    Ok((Some(ownership.project), ownership.owner, Some(signature)))
+    Ok((project, owner, Some(signature)))
 }
 
 /// Stores blobs that are not stored yet, and that the session refers to them.

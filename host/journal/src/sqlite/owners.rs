@@ -11,11 +11,12 @@ use agent_host_types::id::SessionId;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use std::sync::Arc;
 
-/// The table of whose the sessions are. A session without a row is only seen by those who see all.
+/// The table of whose the sessions are, each of which has a row. One that is nobody's has no project,
+/// and is only seen by those who see all.
 const TABLE: &str = "
 CREATE TABLE owners (
     session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
-    project TEXT NOT NULL,
+    project TEXT,
     owner TEXT,
     signature BLOB
 ) STRICT;
@@ -52,6 +53,11 @@ pub(super) fn add_table(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
     );
     // Each round reaches the agents of those before.
     while tx.execute(&of_agents, [])? > 0 {}
+    tx.execute(
+        "INSERT INTO owners (session) SELECT id FROM sessions
+         WHERE NOT EXISTS (SELECT 1 FROM owners WHERE session = sessions.id)",
+        [],
+    )?;
     Ok(())
 }
 
@@ -67,11 +73,12 @@ pub(super) fn write_owner(
         Some(parent) => owner_of(tx, parent, key)?,
         None => None,
     };
-    let Some(ownership) = Ownership::of_new(rows, starter) else {
-        return Ok(());
+    let ownership = Ownership::of_new(rows, starter);
+    let signature = Ownership::sign(ownership.as_ref(), id, key);
+    let (project, owner) = match ownership {
+        Some(Ownership { project, owner }) => (Some(project), owner),
+        None => (None, None),
     };
-    let signature = ownership.sign(id, key);
-    let Ownership { project, owner } = ownership;
     tx.prepare_cached("INSERT INTO owners VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![id, project, owner, signature])?;
     Ok(())
@@ -84,20 +91,23 @@ pub(super) fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<(), rusqlit
         session, ownership, ..
     } in all(tx)?
     {
-        let signature = ownership.map(|ownership| ownership.sign(&session, key));
+        let signature = Ownership::sign(ownership.as_ref(), &session, key);
         sign.execute(params![session, signature])?;
     }
     Ok(())
 }
 
-/// Returns the rows without a valid signature.
+/// Returns those of the sessions without a valid signature.
 pub(super) fn unsigned(db: &Connection, key: &RowKey) -> Result<Vec<UnsignedRow>, rusqlite::Error> {
     let stored = all(db)?.into_iter();
     Ok(stored.filter_map(|stored| stored.unsigned(key)).collect())
 }
 
 fn all(db: &Connection) -> Result<Vec<StoredOwnership>, rusqlite::Error> {
-    let query = format!("SELECT {COLUMNS}, session FROM owners ORDER BY session");
+    let query = format!(
+        "SELECT {COLUMNS}, sessions.id FROM sessions
+         LEFT JOIN owners ON owners.session = sessions.id ORDER BY sessions.id"
+    );
     let mut query = db.prepare(&query)?;
     let rows = query.query_map([], |row| stored(row, 0, row.get(3)?))?;
     rows.collect()

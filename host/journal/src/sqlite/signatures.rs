@@ -20,8 +20,7 @@ fn removal(table: Table) -> Option<&'static str> {
         Table::Firings => {
             Some("DELETE FROM firings WHERE trigger_name = ?1 AND key = ?2 AND signature IS ?3")
         }
-        Table::Owners => Some("DELETE FROM owners WHERE session = ?1 AND signature IS ?2"),
-        Table::Runs | Table::Sessions | Table::Tokens | Table::Trust => None,
+        Table::Owners | Table::Runs | Table::Sessions | Table::Tokens | Table::Trust => None,
     }
 }
 

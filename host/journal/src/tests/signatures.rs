@@ -280,6 +280,11 @@ fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
             ] {
                 cases.push(case("changed", set(column, value), 0, 1));
             }
+            let remove = match is_postgres {
+                true => "UPDATE sessions SET project = NULL, owner = NULL, owner_signature = NULL",
+                false => "DELETE FROM owners",
+            };
+            cases.push(case("removed", remove.to_owned(), 0, 1));
             let other = "'0197a000-0000-7000-8000-000000000002'";
             let copy = match is_postgres {
                 true => format!(
