@@ -107,7 +107,17 @@ fn path_in(cwd: &Path) -> Result<Option<PathBuf>, ConfigError> {
         return Ok(None);
     }
     let Ok(real) = path.canonicalize() else {
-        return Ok(Some(path));
+        return match path.read_link() {
+            Err(_) => Ok(Some(path)),
+            Ok(target) => {
+                let (path, target) = (path.display(), target.display());
+                Err(config_error!(
+                    "",
+                    "{path} is a link to {target}, which cannot be opened",
+                    "put a file in its place, or remove it"
+                ))
+            }
+        };
     };
     if real.starts_with(canonical(cwd)) {
         return Ok(Some(real));

@@ -9,7 +9,8 @@ use crate::{
     inputs::{self, CASES},
 };
 use std::{
-    fs, io,
+    fs,
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
@@ -22,7 +23,7 @@ pub fn component(project: &Project) -> Result<PathBuf, AuthorError> {
     let build = format!("run `agent-host build {}`", project.dir.display());
     let built = fs::metadata(&component).and_then(|found| found.modified());
     let built = built.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
+        ErrorKind::NotFound => {
             AuthorError::Usage(format!("{} is not built yet; {build}", project.name))
         }
         _ => AuthorError::Usage(format!("cannot read {}: {error}", component.display())),
@@ -48,7 +49,10 @@ pub fn component(project: &Project) -> Result<PathBuf, AuthorError> {
 pub fn cases(project: &Path) -> Result<Vec<PathBuf>, AuthorError> {
     let dir = project.join(CASES);
     let entries = match fs::read_dir(&dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        // A file of this name has nothing to do with cases.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         entries => entries.and_then(Iterator::collect::<io::Result<Vec<_>>>),
     };
     let entries = entries

@@ -110,6 +110,9 @@ fn as_json(findings: &[(&str, Finding)], is_failed: bool) -> Value {
 }
 
 fn configuration(config: &Config) -> Finding {
+    if config.left_out.is_some() && config.files().is_empty() {
+        return Finding::Warning("agent.toml is left out; the defaults hold".to_owned());
+    }
     let files = config.files();
     let files: Vec<String> = files
         .iter()
@@ -117,7 +120,6 @@ fn configuration(config: &Config) -> Finding {
         .collect();
     Finding::Ok(match files.is_empty() {
         false => files.join(", over "),
-        true if config.left_out.is_some() => "the defaults hold".to_owned(),
         true => "no agent.toml; the defaults hold".to_owned(),
     })
 }

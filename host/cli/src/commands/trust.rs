@@ -8,7 +8,7 @@ use crate::{
     terminal::{BOLD, Terminal, YELLOW, answer, date, escape_line, one_line, path_text},
 };
 use agent_host_app::{
-    Environment, TrustFile,
+    Config, Environment, Overrides, TrustFile,
     config::{LeftOut, Untrusted, UnusableFile},
 };
 use agent_host_author::{Project, test};
@@ -56,6 +56,14 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
     let directory = directory
         .canonicalize()
         .map_err(|error| Failure::usage(format!("cannot open {}: {error}", directory.display())))?;
+    if !directory.is_dir() {
+        let parent = directory.parent().unwrap_or(Path::new("/"));
+        return Err(Failure::usage(format!(
+            "{} is not a directory; trust is given to one: {}",
+            path_text(&directory),
+            trust_command(parent, &[])
+        )));
+    }
     if args.revoke {
         let gone = file.remove(&directory)?;
         for trusted in &gone {
@@ -91,6 +99,10 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
         terminal.println(&format!("trusted {path}"));
     }
     if undecided.is_empty() {
+        // Every command in the directory is about to say so.
+        if let Err(error) = Config::load(None, &Overrides::default(), &environment) {
+            terminal.warn(&error.to_string());
+        }
         return Ok(Exit::Done);
     }
     Err(Failure::usage(format!(
@@ -110,7 +122,7 @@ fn untrusted_files(args: &TrustArgs, environment: &Environment) -> Result<Vec<Un
         Some(LeftOut::Untrusted(untrusted)) => Some(untrusted),
         Some(LeftOut::Unusable(file)) => {
             return Err(Failure::usage(format!(
-                "cannot trust {}, since {}; correct or remove the file, then run `{}` again",
+                "cannot trust {}, since {}; then run `{}` again",
                 path_text(&file.path),
                 unusable_text(&file),
                 trust_command(&args.dir, &[])
@@ -173,7 +185,7 @@ pub(super) fn warn_left_out(left_out: &LeftOut, terminal: &Terminal) {
         LeftOut::Untrusted(untrusted) => untrusted,
         LeftOut::Unusable(file) => {
             return terminal.warn(&format!(
-                "{} is not trusted, and {}; continuing without it",
+                "continuing without {}, which is not trusted: {}",
                 path_text(&file.path),
                 unusable_text(file)
             ));
@@ -195,9 +207,10 @@ pub(super) fn warn_left_out(left_out: &LeftOut, terminal: &Terminal) {
     ));
 }
 
-/// Returns why a file cannot be used, on one line.
+/// Returns why a file cannot be used, and what to do, on one line.
 pub(super) fn unusable_text(file: &UnusableFile) -> String {
-    one_line(&file.reason(), MAX_UNUSABLE)
+    let shown = |text: &str| one_line(text, MAX_UNUSABLE);
+    format!("{}; {}", shown(&file.reason()), shown(file.fix()))
 }
 
 /// Asks whether the user trusts it; any answer but `y` or `yes` is a no.

@@ -100,9 +100,12 @@ fn file_that_is_no_file_of_the_directory_is_left_out() {
     for (target, expected) in [
         (
             outside.as_path(),
-            "is a link to ROOT/srv/agent.toml, outside of the directory",
+            "it cannot be used: it is a link to ROOT/srv/agent.toml, outside of the directory",
         ),
-        (Path::new("gone.toml"), "No such file or directory"),
+        (
+            Path::new("gone.toml"),
+            "it cannot be used: it is a link to gone.toml, which cannot be opened",
+        ),
         (Path::new("data"), "it is not a regular file"),
     ] {
         symlink(target, &file).unwrap();

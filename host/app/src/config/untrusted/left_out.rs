@@ -89,12 +89,21 @@ impl UnusableFile {
         match own {
             Some(excerpt) => format!("line {} of it cannot be used: {reason}", excerpt.line),
             None => {
-                let reason = reason
-                    .strip_prefix(&cannot_read(&self.path))
-                    .unwrap_or(reason);
+                let path = format!("{} ", self.path.display());
+                let without = |prefix: &str| reason.strip_prefix(prefix).map(str::to_owned);
+                let reason = without(&cannot_read(&self.path))
+                    .or_else(|| without(&path).map(|rest| format!("it {rest}")))
+                    .unwrap_or_else(|| reason.clone());
                 format!("it cannot be used: {reason}")
             }
         }
+    }
+
+    /// Returns what to do about it.
+    #[must_use]
+    pub fn fix(&self) -> &str {
+        let problem = self.error.problems().first();
+        problem.map_or("correct the file", |problem| &problem.fix)
     }
 }
 
