@@ -410,6 +410,10 @@ fn configuration_and_health_are_described() {
     let (journal, moved) = (state.join("agent-host.db"), state.join("moved"));
     fs::rename(&journal, &moved).unwrap();
     assert_eq!(server.get("/ready").problem(), (500, "internal".to_owned()));
+    let failed = server.post("/sessions", &json!({"message": "hi"}));
+    assert_eq!(failed.problem(), (500, "internal".to_owned()));
+    let said = "the store of sessions failed; the log of this server says why";
+    assert_eq!(failed.json()["detail"], said);
     assert_eq!(server.get("/health").status, 200);
     fs::rename(&moved, &journal).unwrap();
     assert_eq!(server.get("/ready").status, 200);

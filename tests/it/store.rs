@@ -133,9 +133,7 @@ fn key_of_a_store_that_is_gone_is_named() {
     env.configure("");
     assert_eq!(run(&env, "", "", &TALK).code, Some(0));
     let session = listed(&env).remove(0);
-    let key = env
-        .outside()
-        .join("home/.local/state/agent-host/rows.key");
+    let key = env.outside().join("home/.local/state/agent-host/rows.key");
     let kept = fs::read(&key).unwrap();
     fs::remove_file(&key).unwrap();
     for args in [

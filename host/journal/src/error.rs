@@ -320,7 +320,7 @@ pub enum StoreError {
         known: i64,
     },
     /// The file of a key does not hold a key.
-    #[error("{} does not hold a key of {bytes} bytes; delete it, and {then}", path.display())]
+    #[error("{} does not hold a key of {bytes} bytes; put it back from a backup, or delete it, and {then}", path.display())]
     KeyFile {
         /// The file.
         path: PathBuf,

@@ -2,9 +2,10 @@
 
 use crate::{
     Service,
-    access::Caller,
+    access::{AccessRole, Caller},
     problem::{Problem, ProblemCode},
 };
+use agent_host_engine::journal::JournalError;
 use agent_host_types::model::Provenance;
 use axum::{Json, extract::State};
 use schemars::JsonSchema;
@@ -43,9 +44,14 @@ pub(crate) async fn ready(
         ));
     }
     let store = service.host.store();
-    store.approvals().await?;
+    let failed = |error: JournalError| match caller.role() {
+        AccessRole::Operator => Problem::new(ProblemCode::Internal, error.to_string()),
+        _ => error.into(),
+    };
+    store.approvals().await.map_err(failed)?;
     // Nothing is written, by a transaction that could write.
-    store.remember_approvals(Vec::new()).await?;
+    let written = store.remember_approvals(Vec::new()).await;
+    written.map_err(failed)?;
     let compiler = service.host.registry().check_compiler().await;
     compiler.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
     Ok(health(State(service), caller).await)

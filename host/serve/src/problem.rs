@@ -11,6 +11,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fmt;
 
 /// The media type of a problem.
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -126,6 +127,14 @@ impl Problem {
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(ProblemCode::NotFound, detail)
     }
+
+    /// Creates the problem of a store that failed. What is wrong with it is for the log: it names
+    /// files of this machine.
+    pub(crate) fn of_store(reason: &impl fmt::Display) -> Self {
+        tracing::error!("a request fails: {reason}");
+        let detail = "the store of sessions failed; the log of this server says why";
+        Self::new(ProblemCode::Internal, detail)
+    }
 }
 
 impl From<Refusal> for Problem {
@@ -153,12 +162,13 @@ impl IntoResponse for Problem {
 
 impl From<JournalError> for Problem {
     fn from(error: JournalError) -> Self {
-        let code = match &error {
-            JournalError::NotFound(_) => ProblemCode::NotFound,
-            JournalError::Locked { .. } | JournalError::Exists(_) => ProblemCode::SessionLocked,
-            JournalError::Storage(_) | JournalError::Corrupt(_) => ProblemCode::Internal,
-        };
-        Self::new(code, error.to_string())
+        match error {
+            JournalError::NotFound(_) => Self::new(ProblemCode::NotFound, error.to_string()),
+            JournalError::Locked { .. } | JournalError::Exists(_) => {
+                Self::new(ProblemCode::SessionLocked, error.to_string())
+            }
+            JournalError::Storage(_) | JournalError::Corrupt(_) => Self::of_store(&error),
+        }
     }
 }
 

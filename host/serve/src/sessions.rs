@@ -392,6 +392,9 @@ fn refused_input(end: &TurnEnd) -> Problem {
         TurnEnd::Error {
             error: TurnError::Input { message },
         } => Problem::new(ProblemCode::NotWaiting, message.clone()),
+        TurnEnd::Error {
+            error: TurnError::Journal { message },
+        } => Problem::of_store(message),
         TurnEnd::Error { error } => Problem::new(ProblemCode::Internal, error.to_string()),
         end => Problem::new(
             ProblemCode::NotWaiting,

@@ -187,9 +187,13 @@ impl From<&TurnError> for ApiError {
             ),
             _ => (StatusCode::INTERNAL_SERVER_ERROR, cause),
         };
+        let message = match error {
+            TurnError::Journal { message } => Problem::of_store(message).detail,
+            error => error.to_string(),
+        };
         Self {
             has_run: true,
-            ..Self::new(status, &code, error.to_string())
+            ..Self::new(status, &code, message)
         }
     }
 }

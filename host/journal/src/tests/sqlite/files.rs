@@ -303,7 +303,7 @@ fn continuation_key_is_made_once_and_checked() {
     assert_eq!(
         text(other.continuation_key()),
         format!(
-            "{} does not hold a key of 32 bytes; delete it, and calls that wait for a decision are asked about anew",
+            "{} does not hold a key of 32 bytes; put it back from a backup, or delete it, and calls that wait for a decision are asked about anew",
             path.display()
         )
     );
@@ -337,7 +337,7 @@ fn key_of_rows_is_made_once_and_checked() {
     assert_eq!(
         text(open(&state)),
         format!(
-            "{} does not hold a key of 32 bytes; delete it, and what was approved is asked about anew, tokens and trust are given \
+            "{} does not hold a key of 32 bytes; put it back from a backup, or delete it, and what was approved is asked about anew, tokens and trust are given \
              anew, and of sessions only copies are continued",
             path.display()
         )
