@@ -333,6 +333,7 @@ fn definitions_changing_between_loads_are_refused() {
 #[test]
 fn unusable_lock_stops_every_command() {
     let env = env(&Guest::default().bytes());
+    let long = format!("version = 1\n{}\n", "y".repeat(100_000));
     for (text, says) in [
         ("version = \n", "is not a lock file"),
         ("", "is not a lock file"),
@@ -346,6 +347,7 @@ fn unusable_lock_stops_every_command() {
             "has version 2, and this program reads version 1",
         ),
         ("\u{0}", "is not a lock file"),
+        (long.as_str(), "is not a lock file: line 2: "),
     ] {
         env.write("agent.lock", text);
         for args in [&["run", "look"][..], &["lock", "--accept"]] {
@@ -356,6 +358,7 @@ fn unusable_lock_stops_every_command() {
                 "{}",
                 refused.stderr
             );
+            assert!(refused.stderr.len() < 1_000, "{}", refused.stderr);
             for says in [says, "delete it and accept them anew"] {
                 assert!(refused.stderr.contains(says), "{}", refused.stderr);
             }

@@ -71,6 +71,7 @@ pub use model::{ModelConfig, ModelsConfig};
 pub(crate) use parse::advice;
 pub use parse::{MAX_CONFIG_BYTES, nearest, parse};
 pub use paths::canonical;
+pub(crate) use problem::shortened;
 pub use problem::{ConfigError, ConfigProblem, ConfigSpan, Excerpt};
 pub use provider::ProviderConfig;
 pub(crate) use publishers::{Accepts, RegistriesConfig};

@@ -2,7 +2,7 @@
 //! components are not in it: with the binary, the operator accepted them.
 
 use crate::{
-    config::Config,
+    config::{Config, shortened},
     lock_diff::difference,
     trusted_file::{self, FileError, Versioned},
 };
@@ -96,11 +96,26 @@ pub enum LockError {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLock {
     /// It does not have the form of one.
-    #[error("is not a lock file: {0}")]
-    Form(#[from] toml::de::Error),
+    #[error("is not a lock file: line {line}: {reason}")]
+    Form {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it. It quotes text of the file, which is not escaped.
+        reason: String,
+    },
     /// It has another version.
     #[error("has version {0}, and this program reads version {LOCK_VERSION}")]
     Version(u32),
+}
+
+impl InvalidLock {
+    fn of_form(error: &toml::de::Error, text: &str) -> Self {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        Self::Form {
+            line: before.map_or(1, |before| before.matches('\n').count() + 1),
+            reason: shortened(error.message().trim_end().to_owned()),
+        }
+    }
 }
 
 impl LockFile {
@@ -139,11 +154,12 @@ impl LockFile {
     /// Parses the text of a lock.
     pub(crate) fn parse(text: &str) -> Result<Lock, InvalidLock> {
         // The version first: the other keys are those of that version.
-        let Versioned { version } = toml::from_str(text)?;
+        let form = |error| InvalidLock::of_form(&error, text);
+        let Versioned { version } = toml::from_str(text).map_err(form)?;
         if version != LOCK_VERSION {
             return Err(InvalidLock::Version(version));
         }
-        Ok(toml::from_str(text)?)
+        toml::from_str(text).map_err(form)
     }
 
     /// Checks a component or a server against the lock. A new one is accepted and written; a

@@ -297,7 +297,7 @@ impl Excerpt {
 }
 
 /// Cuts a reason after [`MAX_REASON_CHARS`]: a file decides how long the names in it are.
-fn shortened(mut reason: String) -> String {
+pub(crate) fn shortened(mut reason: String) -> String {
     if let Some((end, _)) = reason.char_indices().nth(MAX_REASON_CHARS) {
         reason.truncate(end);
         reason.push_str(ELLIPSIS);
