@@ -27,19 +27,30 @@ const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+
 /// The text of the denied call.
 const DENIED: &str = "Tool call execution denied. not on a Sunday";
 
-/// The calls: a text, JSON, an image, a denial and an error.
-fn calls() -> [Value; 5] {
+/// What the host says of the arguments of a tool with an output schema, as the JSON of its error.
+const INVALID: &str = r#"{"code":"invalid-input","message":"The arguments do not fit the tool's schema; the tool did not run. `/path`: 1 is not of type \"string\""}"#;
+
+/// What it says of a path outside of the grants.
+const OUTSIDE: &str = "Tool call execution denied. read /workspace/../outside was refused: it leaves the granted directory (rule default-deny). \
+    The tool then said: `../outside` may not be read: the operator's grants do not allow it; work inside the granted \
+    directory, and say so if the task needs more";
+
+/// The calls: a text, JSON, an image, a denial and an error; and a failure and a denial of tools with
+/// output schemas, which those of an error do not fit.
+fn calls() -> [Value; 7] {
     [
         json!({ "name": "give_text", "arguments": { "text": "hello" } }),
         json!({ "name": "add", "arguments": { "numbers": [1, 2, 3] } }),
         json!({ "name": "give_image", "arguments": {} }),
         json!({ "name": "deny", "arguments": { "reason": "not on a Sunday" } }),
         json!({ "name": "give_error", "arguments": { "message": "no" } }),
+        json!({ "name": "list_directory", "arguments": { "path": 1 } }),
+        json!({ "name": "read_file", "arguments": { "path": "../outside" } }),
     ]
 }
 
 /// Runs a client on our server over both transports, and compares what it prints of each call.
-fn talks(client: impl Fn() -> Option<Command>, results: &[Value; 5]) {
+fn talks(client: impl Fn() -> Option<Command>, results: &[Value; 7]) {
     let env = TestEnv::new();
     let served = Served::start(&env, &GUESTS);
     let mut spawned = vec![program().to_owned()];
@@ -73,7 +84,7 @@ fn talks(client: impl Fn() -> Option<Command>, results: &[Value; 5]) {
 }
 
 /// A Python library of one list of packages.
-fn python(packages: &str, library: &str, results: &[Value; 5]) {
+fn python(packages: &str, library: &str, results: &[Value; 7]) {
     talks(
         || {
             let mut command = Command::new(mcp_python(packages)?);
@@ -110,7 +121,7 @@ fn image() -> Value {
 }
 
 /// The results as they are on the wire, which the official SDKs return.
-fn wire() -> [Value; 5] {
+fn wire() -> [Value; 7] {
     let result = |output: &str, content: Value| {
         let is_error = !["text", "json", "content"].contains(&output);
         json!({
@@ -125,11 +136,13 @@ fn wire() -> [Value; 5] {
         result("content", image()),
         result("execution-denied", text(DENIED)),
         result("error-text", text("no")),
+        result("error-json", text(INVALID)),
+        result("execution-denied", text(OUTSIDE)),
     ]
 }
 
 /// The results as FastMCP returns or raises them.
-fn of_fastmcp() -> [Value; 5] {
+fn of_fastmcp() -> [Value; 7] {
     let result = |content: Value, structured: Value| json!({ "content": [content], "structured": structured });
     [
         result(text("hello"), Value::Null),
@@ -140,6 +153,8 @@ fn of_fastmcp() -> [Value; 5] {
         result(image(), Value::Null),
         raised("ToolError", DENIED),
         raised("ToolError", "no"),
+        raised("ToolError", INVALID),
+        raised("ToolError", OUTSIDE),
     ]
 }
 
@@ -182,6 +197,8 @@ fn pydantic_ai() {
         json!(data_url()),
         raised("ModelRetry", DENIED),
         raised("ModelRetry", "no"),
+        raised("ModelRetry", INVALID),
+        raised("ModelRetry", OUTSIDE),
     ];
     python("sdk-1", "pydantic_ai", &results);
 }
@@ -195,6 +212,8 @@ fn openai_agents() {
         json!({ "type": "image", "image_url": data_url() }),
         text(DENIED),
         text("no"),
+        text(INVALID),
+        text(OUTSIDE),
     ];
     python("sdk-1", "agents", &results);
 }
@@ -210,6 +229,8 @@ fn langchain() {
         message("success", picture, Value::Null),
         message("error", text(DENIED), Value::Null),
         message("error", text("no"), Value::Null),
+        message("error", text(INVALID), Value::Null),
+        message("error", text(OUTSIDE), Value::Null),
     ];
     python("sdk-1", "langchain", &results);
 }

@@ -69,30 +69,34 @@ impl Structured {
 /// | `text` | one text block |
 /// | `json` | `structuredContent`, and its JSON as a text block |
 /// | `content` | a block for each part |
-/// | `error-text`, `error-json` | the same with `isError` |
+/// | `error-text`, `error-json` | one text block, of an error's JSON, too, with `isError` |
 /// | `execution-denied` | `isError`, and a text block: `DENIED_TEXT`, a space and the reason, where there is one |
+///
+/// An error has no `structuredContent`: it would not fit the output schema of its tool, and the
+/// client of the TypeScript SDK 1.32.2 checks that of errors, too, and hides the whole result.
 pub(crate) fn call_result(
     output: ToolResultOutput,
     structured: Structured,
     form: StructuredAs,
 ) -> CallToolResult {
     let tag = output.tag();
-    let json = |text: &JsonText, result: fn(Vec<ContentBlock>) -> CallToolResult| {
-        let mut result = result(vec![ContentBlock::text(text.as_str())]);
-        result.structured_content = structured.allows(text).then(|| match form {
-            StructuredAs::Value => text.to_value(),
-            StructuredAs::Placeholder => Value::Null,
-        });
-        result
-    };
     let mut result = match output {
         ToolResultOutput::Text(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-        ToolResultOutput::Json(text) => json(&text, CallToolResult::success),
+        ToolResultOutput::Json(text) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text.as_str())]);
+            result.structured_content = structured.allows(&text).then(|| match form {
+                StructuredAs::Value => text.to_value(),
+                StructuredAs::Placeholder => Value::Null,
+            });
+            result
+        }
         ToolResultOutput::Content(parts) => {
             CallToolResult::success(parts.into_iter().enumerate().map(block).collect())
         }
         ToolResultOutput::ErrorText(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
-        ToolResultOutput::ErrorJson(text) => json(&text, CallToolResult::error),
+        ToolResultOutput::ErrorJson(text) => {
+            CallToolResult::error(vec![ContentBlock::text(text.as_str())])
+        }
         ToolResultOutput::ExecutionDenied(reason) => {
             // One block, since many clients show or pass on only the first.
             let text = reason.map_or_else(

@@ -331,9 +331,7 @@ fn other_calls_are_refused() {
 /// The result of an agent that was not started.
 fn too_deep() -> Value {
     let failure = json!({ "code": "agent-failed", "message": TOO_DEEP });
-    let mut result = texts("error-json", &[&failure.to_string()]);
-    result["structuredContent"] = failure;
-    result
+    texts("error-json", &[&failure.to_string()])
 }
 
 /// The depth of agents counts on from that of the agent that calls.

@@ -82,10 +82,7 @@ fn every_variant_has_its_result() {
         ),
         (
             ToolResultOutput::error_json(json!({ "code": "timeout" })),
-            structured(
-                error("error-json", json!([text(r#"{"code":"timeout"}"#)])),
-                json!({ "code": "timeout" }),
-            ),
+            error("error-json", json!([text(r#"{"code":"timeout"}"#)])),
         ),
         (
             ToolResultOutput::ExecutionDenied(None),
@@ -117,23 +114,18 @@ fn non_object_is_structured_if_the_version_allows_it() {
     ];
     for value in values {
         let content = json!([text(&value.to_string())]);
-        let outputs = [
-            (
-                ToolResultOutput::json(value.clone()),
-                success("json", content.clone()),
-            ),
-            (
-                ToolResultOutput::error_json(value.clone()),
-                error("error-json", content),
-            ),
-        ];
-        for (output, expected) in outputs {
-            assert_eq!(sent(output.clone(), Structured::Objects), expected);
-            assert_eq!(
-                sent(output, Structured::Any),
-                structured(expected, value.clone())
-            );
+        let failed = ToolResultOutput::error_json(value.clone());
+        for structured in [Structured::Objects, Structured::Any] {
+            let expected = error("error-json", content.clone());
+            assert_eq!(sent(failed.clone(), structured), expected);
         }
+        let output = ToolResultOutput::json(value.clone());
+        let expected = success("json", content);
+        assert_eq!(sent(output.clone(), Structured::Objects), expected);
+        assert_eq!(
+            sent(output, Structured::Any),
+            structured(expected, value.clone())
+        );
     }
 }
 
