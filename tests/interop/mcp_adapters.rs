@@ -27,10 +27,10 @@ const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+
 /// The text of the denied call.
 const DENIED: &str = "Tool call execution denied. not on a Sunday";
 
-/// What the host says of the arguments of a tool with an output schema, as the JSON of its error.
+/// The error of arguments that do not fit, for a tool with an output schema.
 const INVALID: &str = r#"{"code":"invalid-input","message":"The arguments do not fit the tool's schema; the tool did not run. `/path`: 1 is not of type \"string\""}"#;
 
-/// What it says of a path outside of the grants.
+/// The denial of a path outside of the grants.
 const OUTSIDE: &str = "Tool call execution denied. read /workspace/../outside was refused: it leaves the granted directory (rule default-deny). \
     The tool then said: `../outside` may not be read: the operator's grants do not allow it; work inside the granted \
     directory, and say so if the task needs more";

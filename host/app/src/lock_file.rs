@@ -100,7 +100,7 @@ pub enum InvalidLock {
     Form {
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it. It quotes text of the file, which is not escaped.
+        /// Why it cannot be read. It quotes text of the file, which is not escaped.
         reason: String,
     },
     /// It has another version.

@@ -35,7 +35,7 @@ impl Ownership {
         })
     }
 
-    /// Signs whose a session is, or that it is nobody's. That never changes.
+    /// Signs whose a session is, or that it has no owner. That never changes.
     pub(crate) fn sign(this: Option<&Self>, session: &str, key: &RowKey) -> [u8; BYTES] {
         key.sign(Table::Owners, &Self::values(this, session))
     }

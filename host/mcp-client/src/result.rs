@@ -2,14 +2,16 @@
 //! variant and round-trips exactly; for other servers the protocol's fields decide, never the
 //! content of a text.
 
+mod media;
 #[cfg(test)]
 mod tests;
 
+use self::media::Media;
 use agent_host_engine::{secrets::Secrets, text};
 use agent_host_types::{
     failure::ToolFailure,
     json::JsonText,
-    media,
+    media as media_types,
     output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -24,6 +26,9 @@ const FILENAME_META: &str = "agent-host/filename";
 /// The text of a resource without content.
 pub(crate) const EMPTY_RESOURCE: &str = "[the resource has no content]";
 
+/// The text of an error without content.
+const NO_REASON: &str = "The MCP server reports an error, and gives no reason.";
+
 /// The maximum of bytes shown of a link's name and address.
 const LINK_SHOWN: usize = 2 * 1024;
 
@@ -37,9 +42,10 @@ const UNKNOWN_SHOWN: usize = 2 * 1024;
 /// | `structuredContent`, with nothing beside it or texts that repeat it | `json`, or `error-json` with `isError` |
 /// | `isError` | `error-text`: the texts, and a line for each other part |
 /// | one text | `text` |
-/// | otherwise | `content`: a part for each block, and `structuredContent` as text |
+/// | otherwise | `content`: a part for each block, and `structuredContent` as text, unless it repeats the blocks |
 ///
-/// Media types are corrected. A link is described by a text.
+/// Media types are corrected. A link is described by a text. Base64 of media in `structuredContent`
+/// and in texts becomes files.
 ///
 /// # Errors
 /// `invalid-output`: it is no result, or has too many parts.
@@ -105,25 +111,38 @@ fn from_other_server(
     structured: Option<Value>,
     failed: bool,
 ) -> Result<ToolResultOutput, ToolFailure> {
-    let structured = match structured {
-        // Servers repeat it as text for older clients, as the protocol requires.
-        Some(value) if repeats(blocks, &value) => {
-            let json = JsonText::try_from(&value)?;
-            return Ok(match failed {
-                true => ToolResultOutput::ErrorJson(json),
-                false => ToolResultOutput::Json(json),
-            });
-        }
-        structured => structured,
-    };
-    let parts = blocks.iter().map(|block| part(block, Author::Other));
-    let mut parts: Vec<ContentPart> = parts.collect::<Result<_, _>>()?;
+    let mut media = Media::of_blocks(blocks);
+    let mut structured = structured.filter(|value| !is_blocks(value, blocks));
+    // Servers repeat it as text for older clients, as the protocol requires.
+    let repeated = structured
+        .as_ref()
+        .is_some_and(|value| repeats(blocks, value));
+    let has_media = structured.as_mut().is_some_and(|value| media.take(value));
+    if let Some(value) = structured.take_if(|_| repeated && !has_media) {
+        let json = JsonText::try_from(&value)?;
+        return Ok(match failed {
+            true => ToolResultOutput::ErrorJson(json),
+            false => ToolResultOutput::Json(json),
+        });
+    }
+    let mut parts = Vec::new();
+    for block in blocks.iter().filter(|_| !repeated) {
+        parts.push(match part(block, Author::Other)? {
+            ContentPart::Text { text } => media.part_of_text(text),
+            part => part,
+        });
+    }
     parts.extend(structured.map(|value| ContentPart::Text {
         text: value.to_string(),
     }));
+    parts.extend(media.files.into_iter().map(ContentPart::File));
     if failed {
         let lines: Vec<String> = parts.into_iter().map(line).collect();
-        return Ok(ToolResultOutput::ErrorText(lines.join("\n")));
+        let text = lines.join("\n");
+        return Ok(ToolResultOutput::ErrorText(match text.trim().is_empty() {
+            true => NO_REASON.to_owned(),
+            false => text,
+        }));
     }
     Ok(match parts.pop() {
         Some(ContentPart::Text { text }) if parts.is_empty() => ToolResultOutput::Text(text),
@@ -134,19 +153,41 @@ fn from_other_server(
     })
 }
 
+/// Returns the texts of blocks that are texts alone.
+fn texts(blocks: &[Value]) -> Option<Vec<&str>> {
+    blocks.iter().map(block_text).collect()
+}
+
+/// Whether the structured content is nothing but the blocks once more, with a picture or without, as
+/// the reference server of files has it.
+fn is_blocks(structured: &Value, blocks: &[Value]) -> bool {
+    let has_file = texts(blocks).is_none();
+    has_file
+        && unwrapped(structured)
+            .unwrap_or(structured)
+            .as_array()
+            .map(Vec::as_slice)
+            == Some(blocks)
+}
+
+/// Returns the value of an object with one field.
+fn unwrapped(structured: &Value) -> Option<&Value> {
+    let wrapped = structured.as_object().filter(|fields| fields.len() == 1);
+    wrapped.and_then(|fields| fields.values().next())
+}
+
 /// Whether the blocks are texts that have nothing beyond the structured content. FastMCP wraps a
 /// result that is no object as `{"result": ..}`, other servers with another key, and a list has a
 /// text for each item.
 fn repeats(blocks: &[Value], structured: &Value) -> bool {
-    let Some(texts) = blocks.iter().map(block_text).collect::<Option<Vec<_>>>() else {
+    let Some(texts) = texts(blocks) else {
         return false;
     };
     let is = |text: &str, value: &Value| {
         value.as_str() == Some(text)
             || serde_json::from_str::<Value>(text).is_ok_and(|parsed| parsed == *value)
     };
-    let wrapped = structured.as_object().filter(|fields| fields.len() == 1);
-    let wrapped = wrapped.and_then(|fields| fields.values().next());
+    let wrapped = unwrapped(structured);
     let items = wrapped.unwrap_or(structured).as_array();
     match texts.as_slice() {
         texts if texts.iter().all(|text| text.trim().is_empty()) => true,
@@ -186,7 +227,7 @@ fn part(block: &Value, author: Author) -> Result<ContentPart, ToolFailure> {
         file.filename = Some(name.to_owned());
     }
     if let Author::Other = author {
-        media::correct(&mut file);
+        media_types::correct(&mut file);
     }
     Ok(ContentPart::File(file))
 }
@@ -212,7 +253,7 @@ fn resource_file(block: &Value, author: Author) -> Result<Option<FilePart>, Tool
         (Some(text), _) => (FileData::Text(text.to_owned()), "text/plain"),
         (None, Some(blob)) => {
             let bytes = bytes(blob)?;
-            let seen = media::sniff(&bytes).unwrap_or(media::OCTET_STREAM);
+            let seen = media_types::sniff(&bytes).unwrap_or(media_types::OCTET_STREAM);
             (FileData::Bytes(bytes), seen)
         }
         (None, None) => return Ok(None),
@@ -228,7 +269,7 @@ fn link_file(block: &Value) -> Option<FilePart> {
     let uri = string(Some(block), "uri")?;
     let declared = string(Some(block), "mimeType");
     Some(FilePart {
-        media_type: declared.map_or_else(|| media::of_url(uri), str::to_owned),
+        media_type: declared.map_or_else(|| media_types::of_url(uri), str::to_owned),
         data: FileData::Url(uri.to_owned()),
         filename: None,
     })
@@ -239,7 +280,7 @@ fn link_file(block: &Value) -> Option<FilePart> {
 fn link_text(block: &Value) -> Option<ContentPart> {
     let uri = string(Some(block), "uri")?;
     let mut file = link_file(block)?;
-    media::correct(&mut file);
+    media_types::correct(&mut file);
     let name = string(Some(block), "name").filter(|name| !name.is_empty());
     Some(describe_link(
         uri,

@@ -26,7 +26,7 @@ use agent_host_types::{
     output::ToolResultOutput,
     tool::{Effect, ToolDefinition},
 };
-use failures::unknown;
+use failures::{unknown, with_texts};
 use serde_json::{Map, Value};
 use std::{
     collections::HashMap,
@@ -353,7 +353,7 @@ impl McpServer {
                 ToolResultOutput::Json(_)
                 | ToolResultOutput::Text(_)
                 | ToolResultOutput::Content(_),
-            ) => schema.validate(structured),
+            ) => (schema.validate(structured)).map_err(|failure| with_texts(failure, output)),
             _ => Ok(()),
         }
     }

@@ -11,8 +11,8 @@ use agent_host_types::id::SessionId;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use std::sync::Arc;
 
-/// The table of whose the sessions are, each of which has a row. One that is nobody's has no project,
-/// and is only seen by those who see all.
+/// The table of whose the sessions are, each of which has a row. A session without an owner has no
+/// project, and only those see it who see all.
 const TABLE: &str = "
 CREATE TABLE owners (
     session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,

@@ -22,6 +22,108 @@ fn gif() -> FileData {
     FileData::Bytes(STANDARD.decode(GIF).unwrap())
 }
 
+/// Media within the JSON of a result become files: as text, one picture would cost a model tens of
+/// thousands of tokens.
+#[test]
+fn media_in_json_become_files() {
+    let words = |words: &str| json!({"type": "text", "text": words});
+    let mut bytes = STANDARD.decode(GIF).unwrap();
+    bytes.resize(900, 0);
+    let gif = STANDARD.encode(&bytes);
+    let seen = file("image/gif", FileData::Bytes(bytes.clone()), None);
+    let block = json!({"type": "image", "mimeType": "image/gif", "data": gif});
+    let raw = vec![1; 900];
+    let (sound, data) = (STANDARD.encode(&raw), FileData::Bytes(raw));
+    let mark = "[image/gif, 900 bytes: file 1 below]";
+    let content = ToolResultOutput::Content;
+    let marked = |more: &str| text(&format!("{{\"a\":\"{mark}\"{more}}}"));
+    let letters = "abcd".repeat(400);
+    for (result, expected) in [
+        // The reference server of files.
+        (
+            json!({"content": [block], "structuredContent": {"content": [block]}}),
+            content(vec![seen.clone()]),
+        ),
+        (
+            json!({"content": [block], "structuredContent": {"data": gif, "width": 1}}),
+            content(vec![
+                seen.clone(),
+                text(r#"{"data":"[the data of the file above]","width":1}"#),
+            ]),
+        ),
+        (
+            json!({"structuredContent": {"a": gif}}),
+            content(vec![marked(""), seen.clone()]),
+        ),
+        // The text that repeats it has the picture, too.
+        (
+            json!({
+                "content": [words(&json!({"a": gif}).to_string())],
+                "structuredContent": {"a": gif},
+            }),
+            content(vec![marked(""), seen.clone()]),
+        ),
+        (
+            json!({"content": [words("A dot.")], "structuredContent": {"a": gif, "b": 1}}),
+            content(vec![text("A dot."), marked(",\"b\":1"), seen.clone()]),
+        ),
+        (
+            json!({"content": [words(&json!({"a": gif}).to_string())]}),
+            content(vec![marked(""), seen.clone()]),
+        ),
+        (
+            json!({"content": [words(&format!("data:image/gif;base64,{gif}"))]}),
+            content(vec![seen.clone()]),
+        ),
+        (
+            json!({"structuredContent": {"mimeType": "audio/x-raw", "data": [sound]}}),
+            content(vec![
+                text(
+                    r#"{"data":["[audio/x-raw, 900 bytes: file 1 below]"],"mimeType":"audio/x-raw"}"#,
+                ),
+                file("audio/x-raw", data, None),
+            ]),
+        ),
+        (
+            json!({"content": [words("No.")], "structuredContent": {"a": gif}, "isError": true}),
+            ToolResultOutput::ErrorText(format!(
+                "No.\n{{\"a\":\"{mark}\"}}\n[image/gif: 900 bytes, left out]"
+            )),
+        ),
+        // Base64 of nothing that is known, which a tool may have been asked for.
+        (
+            json!({"structuredContent": {"encoded": letters}}),
+            ToolResultOutput::json(json!({"encoded": letters})),
+        ),
+        (
+            json!({"content": [words(&letters)]}),
+            ToolResultOutput::Text(letters.clone()),
+        ),
+    ] {
+        assert_eq!(output(result.clone()), Ok(expected), "{result}");
+    }
+    let many = vec![gif.as_str(); 20];
+    let Ok(ToolResultOutput::Content(parts)) = output(json!({"structuredContent": many})) else {
+        panic!("no content");
+    };
+    assert_eq!(parts.len(), 17);
+    let ContentPart::Text { text } = &parts[0] else {
+        panic!("{parts:?}");
+    };
+    assert_eq!(text.matches("[image/gif, 900 bytes, left out]").count(), 4);
+}
+
+#[test]
+fn error_without_content_says_so() {
+    for result in [
+        json!({"content": [], "isError": true}),
+        json!({"content": [{"type": "text", "text": " \n"}], "isError": true}),
+    ] {
+        let expected = ToolResultOutput::ErrorText(NO_REASON.to_owned());
+        assert_eq!(output(result), Ok(expected));
+    }
+}
+
 /// For results of other servers the protocol's fields decide.
 #[test]
 fn other_servers_results_map_by_fields() {

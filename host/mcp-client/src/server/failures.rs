@@ -8,11 +8,39 @@ use crate::{
 use agent_host_engine::text;
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
-    output::ToolResultOutput,
+    output::{ContentPart, ToolResultOutput},
 };
 
 /// The maximum of bytes shown of a server's reason for a denial.
 const DENIAL_BYTES: usize = 500;
+
+/// The maximum of bytes shown of a result that is not taken.
+const SAID_BYTES: usize = 4 * 1024;
+
+/// Adds what a result says to the reason for which it is not taken: it may help the model all the
+/// same, and the call ran.
+pub(super) fn with_texts(failure: ToolFailure, output: &ToolResultOutput) -> ToolFailure {
+    let said = match output {
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
+        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => json.as_str().into(),
+        ToolResultOutput::Content(parts) => {
+            let texts = parts.iter().filter_map(|part| match part {
+                ContentPart::Text { text } => Some(text.as_str()),
+                ContentPart::File(_) => None,
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        ToolResultOutput::ExecutionDenied(_) => String::new(),
+    };
+    if said.trim().is_empty() {
+        return failure;
+    }
+    let said = text::sanitize(&said, SAID_BYTES);
+    ToolFailure::new(
+        failure.code,
+        format!("{} The result was:\n{said}", failure.message()),
+    )
+}
 
 impl McpServer {
     /// Returns the result of a call that the server did not answer with one.

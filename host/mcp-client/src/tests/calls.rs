@@ -72,10 +72,7 @@ async fn call_ends_as_expected_for_each_behaviour() {
         ),
         (
             "promises-in-words",
-            Err((
-                ToolErrorCode::InvalidOutput,
-                "does not fit the schema that it promises",
-            )),
+            Err((ToolErrorCode::InvalidOutput, "The result was:\nOne thing.")),
         ),
         (
             "no-result",
