@@ -156,6 +156,34 @@ fn cancel_stops_a_running_turn() {
     }
 }
 
+/// A person stops the agent and writes on: the next prompt waits for the end of the cancelled one.
+#[test]
+fn prompt_after_a_cancel_waits_for_its_end() {
+    let env = TestEnv::new();
+    let (listener, model) = silent();
+    let mut client = AcpClient::connect(&env, &model, &[]);
+    let session = client.session(&env);
+    let of = json!({"sessionId": session});
+    let stopped = [client.prompt(&session, "Wait."), {
+        client.notify("session/cancel", &of);
+        let next = client.prompt(&session, "Wait again.");
+        client.notify("session/cancel", &of);
+        next
+    }];
+    let last = client.prompt(&session, "Hurry.");
+    for prompt in stopped {
+        assert_eq!(client.stop_reason(prompt), "cancelled");
+    }
+    // It runs, so that another one is refused, until it is stopped by its own request.
+    let refused = client.prompt(&session, "Now.");
+    let refused = error_of(&client.response(refused));
+    assert_eq!(refused, (-32600, json!({"code": "session-running"})));
+    drop(listener);
+    client.notify("$/cancel_request", &json!({"requestId": last}));
+    assert_eq!(client.stop_reason(last), "cancelled");
+    assert_eq!(client.end().code, Some(0));
+}
+
 /// A second prompt is refused while the first runs, which is not disturbed.
 #[test]
 fn second_prompt_of_a_session_is_refused() {

@@ -121,9 +121,9 @@ impl AcpAgent {
             "$/cancel_request" => {
                 let request = read::<CancelRequest>(method, params).ok();
                 let session =
-                    request.and_then(|request| self.sessions.of_request(&request.request_id));
+                    request.and_then(|request| self.sessions.cancel_request(&request.request_id));
                 if let Some(session) = session {
-                    self.cancel(session);
+                    self.runs.cancel(session, None);
                 }
             }
             _ => {}

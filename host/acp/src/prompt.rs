@@ -4,7 +4,7 @@ use crate::{
     agent::AcpAgent,
     connection::NoAnswer,
     content::message,
-    sessions::Opened,
+    sessions::{Begin, Opened, running},
     wire::{ErrorCode, Prompt, RpcError, read},
 };
 use agent_host_app::runs::{self, Follower};
@@ -15,8 +15,13 @@ use agent_host_types::{
     turn::{AgentInput, TurnEnd, TurnError},
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+use tokio::{sync::oneshot, time::timeout};
 use tokio_util::sync::CancellationToken;
+
+/// Time in which a cancelled prompt has to end for the one that waits for it: a call that was
+/// stopped gets a few seconds to record its end.
+const NEXT_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl AcpAgent {
     /// Starts a prompt in a task of its own, which answers the request.
@@ -27,9 +32,17 @@ impl AcpAgent {
         let session = session_id.parse().map_err(|_| {
             RpcError::new(ErrorCode::NotFound, "a session is named by its whole id")
         })?;
-        let (mut opened, cancel) = self.sessions.begin_prompt(session, request.clone())?;
+        let (begin, cancel) = self.sessions.begin_prompt(session, request.clone())?;
         let agent = Arc::clone(self);
         self.prompts.spawn(async move {
+            let begun = match begin {
+                Begin::Now(opened) => Ok(opened),
+                Begin::After(begun) => begun_later(begun).await,
+            };
+            let mut opened = match begun {
+                Ok(opened) => opened,
+                Err(result) => return agent.connection.respond(&request, result).await,
+            };
             let input = AgentInput::Message(message);
             let ended = agent.run(session, &mut opened, input, &cancel).await;
             // The client may send the next prompt once it has the answer.
@@ -109,6 +122,24 @@ impl AcpAgent {
         match end {
             Ok(end) => Ok(Some(end)),
             Err(error) => Err(RpcError::new(ErrorCode::Internal, error.to_string())),
+        }
+    }
+}
+
+/// Waits until the prompt before has ended.
+///
+/// # Errors
+/// The answer: the session was closed, or the prompt before does not end.
+async fn begun_later(
+    mut begun: oneshot::Receiver<Opened>,
+) -> Result<Opened, Result<Value, RpcError>> {
+    match timeout(NEXT_TIMEOUT, &mut begun).await {
+        Ok(Ok(opened)) => Ok(opened),
+        Ok(Err(_)) => Err(Ok(json!({ "stopReason": "cancelled" }))),
+        Err(_) => {
+            begun.close();
+            // It may have ended at that moment.
+            begun.try_recv().map_err(|_| Err(running()))
         }
     }
 }

@@ -15,10 +15,11 @@ use agent_host_journal::SessionInfo;
 use agent_host_types::{id::SessionId, run::RunArguments};
 use serde_json::{Value, json};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
 };
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 /// The most sessions that are open on a connection.
@@ -38,11 +39,33 @@ pub(crate) struct Opened {
     pub(crate) transcript: Transcript,
 }
 
+/// The most prompts of a session that wait for a cancelled one.
+const MAX_NEXT: usize = 16;
+
 /// A prompt that has not ended.
 #[derive(Debug)]
 struct Prompt {
     request: Value,
     cancel: CancellationToken,
+    /// Those that came after it was cancelled: each of them is cancelled, too, but the last one.
+    next: VecDeque<NextPrompt>,
+}
+
+/// A prompt that waits for the end of a cancelled one. Editors send one when a person stops the
+/// agent and writes on.
+#[derive(Debug)]
+struct NextPrompt {
+    request: Value,
+    cancel: CancellationToken,
+    begin: oneshot::Sender<Opened>,
+}
+
+/// The begin of a prompt.
+pub(crate) enum Begin {
+    /// At once.
+    Now(Opened),
+    /// When the one before has ended. The sender is dropped if the session is closed.
+    After(oneshot::Receiver<Opened>),
 }
 
 /// An open session: idle, or with its prompt.
@@ -55,6 +78,42 @@ enum State {
 impl State {
     fn is_prompt(&self, request: &Value) -> bool {
         matches!(self, Self::Prompted(prompt) if prompt.request == *request)
+    }
+
+    /// Returns the token of a prompt: of the one that runs, or waits for it.
+    fn of_request(&self, request: &Value) -> Option<&CancellationToken> {
+        let Self::Prompted(prompt) = self else {
+            return None;
+        };
+        if prompt.request == *request {
+            return Some(&prompt.cancel);
+        }
+        let mut next = prompt.next.iter();
+        next.find(|next| next.request == *request)
+            .map(|next| &next.cancel)
+    }
+}
+
+impl Prompt {
+    /// Returns the token of the prompt that is to run last.
+    fn last(&self) -> &CancellationToken {
+        let last = self.next.back();
+        last.map_or(&self.cancel, |next| &next.cancel)
+    }
+
+    /// Hands the session to the next prompt that still waits for it.
+    fn hand_on(&mut self, mut opened: Opened) -> Option<Opened> {
+        while let Some(next) = self.next.pop_front() {
+            match next.begin.send(opened) {
+                Ok(()) => {
+                    self.request = next.request;
+                    self.cancel = next.cancel;
+                    return None;
+                }
+                Err(back) => opened = back,
+            }
+        }
+        Some(opened)
     }
 }
 
@@ -86,60 +145,80 @@ impl OpenSessions {
         }
     }
 
-    /// Takes a session for a prompt, and returns it with the token that cancels the prompt.
+    /// Takes a session for a prompt, and returns it with the token that cancels the prompt. One that
+    /// comes after a cancelled prompt waits for its end.
     pub(crate) fn begin_prompt(
         &self,
         session: SessionId,
         request: Value,
-    ) -> Result<(Opened, CancellationToken), RpcError> {
+    ) -> Result<(Begin, CancellationToken), RpcError> {
         let mut sessions = self.lock();
         let cancel = CancellationToken::new();
-        let prompt = Prompt {
-            request,
-            cancel: cancel.clone(),
-        };
-        match sessions.remove(&session) {
-            None => Err(RpcError::new(
+        let state = sessions.get_mut(&session).ok_or_else(|| {
+            RpcError::new(
                 ErrorCode::NotFound,
                 "the session is not open on this connection; send `session/load` or `session/new` first",
-            )),
-            Some(prompted @ State::Prompted(_)) => {
-                sessions.insert(session, prompted);
-                Err(running())
+            )
+        })?;
+        match state {
+            State::Prompted(prompt) => {
+                if !prompt.last().is_cancelled() || prompt.next.len() == MAX_NEXT {
+                    return Err(running());
+                }
+                let (begin, begun) = oneshot::channel();
+                let next = NextPrompt {
+                    request,
+                    cancel: cancel.clone(),
+                    begin,
+                };
+                prompt.next.push_back(next);
+                Ok((Begin::After(begun), cancel))
             }
-            Some(State::Idle(opened)) => {
-                sessions.insert(session, State::Prompted(prompt));
-                Ok((opened, cancel))
+            State::Idle(opened) => {
+                let opened = std::mem::take(opened);
+                *state = State::Prompted(Prompt {
+                    request,
+                    cancel: cancel.clone(),
+                    next: VecDeque::new(),
+                });
+                Ok((Begin::Now(opened), cancel))
             }
         }
     }
 
     /// Gives back the session of a prompt, unless it was closed meanwhile.
     pub(crate) fn end_prompt(&self, session: SessionId, request: &Value, opened: Opened) {
-        match self.lock().get_mut(&session) {
-            Some(state) if state.is_prompt(request) => *state = State::Idle(opened),
-            _ => {}
+        let mut sessions = self.lock();
+        let state = sessions.get_mut(&session);
+        let Some(state) = state.filter(|state| state.is_prompt(request)) else {
+            return;
+        };
+        if let State::Prompted(prompt) = state
+            && let Some(opened) = prompt.hand_on(opened)
+        {
+            *state = State::Idle(opened);
         }
     }
 
-    /// Cancels the prompt of a session, and returns whether there is one.
+    /// Cancels the prompts of a session, and returns whether there is one.
     pub(crate) fn cancel(&self, session: SessionId) -> bool {
         match self.lock().get(&session) {
             Some(State::Prompted(prompt)) => {
                 prompt.cancel.cancel();
+                prompt.next.iter().for_each(|next| next.cancel.cancel());
                 true
             }
             Some(State::Idle(_)) | None => false,
         }
     }
 
-    /// Returns the session of a prompt.
-    pub(crate) fn of_request(&self, request: &Value) -> Option<SessionId> {
+    /// Cancels a prompt, and returns its session if it runs.
+    pub(crate) fn cancel_request(&self, request: &Value) -> Option<SessionId> {
         let sessions = self.lock();
-        let mut found = sessions
-            .iter()
-            .filter(|(_, state)| state.is_prompt(request));
-        found.next().map(|(session, _)| *session)
+        sessions.iter().find_map(|(session, state)| {
+            state.of_request(request)?.cancel();
+            state.is_prompt(request).then_some(*session)
+        })
     }
 }
 
@@ -366,7 +445,7 @@ impl AcpAgent {
     }
 }
 
-fn running() -> RpcError {
+pub(crate) fn running() -> RpcError {
     RpcError::new(
         ErrorCode::SessionRunning,
         "the session has a prompt that has not ended; wait for its end, or send `session/cancel`",
