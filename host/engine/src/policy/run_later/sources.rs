@@ -31,6 +31,7 @@ pub(super) const PAGES: &[(&str, &str)] = &[
     ("Windsurf", "Cascade Hooks"),
     ("Devin CLI", "Configuration; Configuration file"),
     ("Kiro", "MCP: Configuration"),
+    ("Factory Droid", "Hierarchical Settings & Org Control"),
     ("Crush", "README; Configuration"),
     ("opencode", "Config"),
     ("goose", "Hooks"),
