@@ -33,8 +33,8 @@ that has a `/`.
 
 /// The head of the list of pages, after the month.
 const SOURCES: &str = "
-Copies of these pages were read, which may be some months older. Names of other products have not
-been compared with their documentation.
+Copies of these pages, which may be some months older, were read or searched for names of files.
+Names of other products have not been compared with their documentation.
 
 | product | pages |
 |---|---|
