@@ -8,6 +8,7 @@
 mod document;
 mod git_config;
 mod repository;
+mod sources;
 mod table;
 
 pub use document::run_later_document;

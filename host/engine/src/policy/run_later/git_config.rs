@@ -7,8 +7,8 @@ mod tests;
 
 /// The keys that execute, by section. After `*.`, in any subsection, and otherwise in none, as git
 /// reads them; `*` alone is any key. Before `!`, the value has to begin with that, and before `/`,
-/// to contain it: git-mergetool(1) sources the file of a tool's name. From git-config(1) and the sources of git 2.47, with `hook` and `lfs` of git-hook(1) and
-/// git-lfs-config(5).
+/// to contain it: git-mergetool(1) sources the file of a tool's name. From git-config(1) and the
+/// sources of git 2.47, with `hook` and `lfs` of git-hook(1) and git-lfs-config(5).
 #[rustfmt::skip]
 pub(super) const EXECUTING_KEYS: &[(&str, &[&str])] = &[
     ("alias", &["*", "*.*"]),

@@ -8,7 +8,7 @@ use super::{RunLater, find, fold};
 const MARKERS: [&str; 4] = ["HEAD", "commondir", "objects", "refs"];
 
 /// The first bytes in lower case of the names below `.git` in the table. A test checks them.
-const STARTS: [&str; 8] = [
+const STARTS: [&str; 9] = [
     "config",
     "commondir",
     "head",
@@ -16,6 +16,7 @@ const STARTS: [&str; 8] = [
     "info",
     "modules",
     "objects",
+    "rebase-merge",
     "worktrees",
 ];
 

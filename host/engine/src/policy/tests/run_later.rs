@@ -67,6 +67,211 @@ fn every_run_later_row_needs_a_grant_that_names_it() {
     }
 }
 
+/// Names from the documentation of programs, and the pattern that refuses each.
+const DOCUMENTED: &[(&str, &str)] = &[
+    (".git/rebase-merge/git-rebase-todo", "**/.git/rebase-merge"),
+    (".hg/hgrc-not-shared", "**/.hg/hgrc*"),
+    ("home/.jjconfig.toml", ".jjconfig.toml"),
+    ("home/.config/jj/conf.d/work.toml", "**/.config/jj"),
+    ("home/.config/husky/init.sh", "**/.config/husky"),
+    (".config/lefthook.toml", "lefthook.toml"),
+    ("lefthook-local.jsonc", "lefthook-local.*"),
+    (".pre-commit-config.yml", ".pre-commit-config.y*ml"),
+    ("prek.toml", "prek.toml"),
+    ("home/.config/Code/User/mcp.json", "**/.config/code/user"),
+    (".bsp/sbt.json", ".bsp"),
+    ("_dir-locals.el", "_dir-locals.el"),
+    (".continuerc.json", ".continuerc.json"),
+    (".codeium/windsurf/hooks.json", "**/.codeium/windsurf"),
+    (".kilo/kilo.jsonc", ".kilo"),
+    ("kilo.jsonc", "kilo.json*"),
+    (".github/lsp.json", "**/.github/lsp.json"),
+    (".github/mcp.json", "**/.github/mcp.json"),
+    (
+        ".github/copilot/settings.local.json",
+        "**/.github/copilot/settings*.json",
+    ),
+    ("crushrc", "crushrc"),
+    (".amp/plugins/a.ts", "**/.amp/plugins"),
+    (".agents/plugins/a/hooks/hooks.json", "**/.agents/plugins"),
+    (".agents/hooks.json", "**/.agents/hooks.json"),
+    (".devin/hooks.v1.json", "**/.devin/hooks*"),
+    (".zshrc.zwc", ".zshrc*"),
+    (
+        "Documents/PowerShell/Microsoft.VSCode_profile.ps1",
+        "microsoft.*_profile.ps1",
+    ),
+    (
+        "Documents/PowerShell/Profile.ps1",
+        "**/powershell/profile.ps1",
+    ),
+    ("Library/LaunchAgents/a.plist", "launchagents"),
+    (
+        "Microsoft/Windows/Start Menu/Programs/StartUp/a.lnk",
+        "**/start menu/programs/startup",
+    ),
+    ("home/.cargo/bin/cargo", "**/.cargo/bin"),
+    ("home/.cargo/env.fish", "**/.cargo/env*"),
+    (".envrc.private", ".envrc.private"),
+    ("devenv.nix", "devenv.nix"),
+    (".mise/conf.d/a.toml", "**/.mise/conf.d"),
+    ("mise/config.local.toml", "**/mise/config*.toml"),
+    (".tool-versions", ".tool-versions"),
+    (".gnupg/gpg-agent.conf", ".gnupg"),
+    ("pnpm-workspace.yaml", "pnpm-workspace.yaml"),
+    ("bunfig.toml", "bunfig.toml"),
+    (
+        ".venv/lib/python3.15/site-packages/a.start",
+        "**/site-packages/*.start",
+    ),
+    (".python-version", ".python-version"),
+    (".pdm-python", ".pdm-python"),
+    ("etc/conda/activate.d/a.sh", "activate.d"),
+    ("ipython_kernel_config.json", "ipython_*config.*"),
+    (".bundle/plugin/index", "**/.bundle/plugin"),
+    ("mavenrc_pre.cmd", "mavenrc*.cmd"),
+    (".jvmopts", ".jvmopts"),
+    ("home/.stack/hooks/ghc-install.sh", "**/.stack/hooks"),
+    ("home/.config/go/env", "**/.config/go/env"),
+    ("$irbrc", "$irbrc"),
+    (".RData", ".rdata"),
+    (
+        "home/.docker/cli-plugins/docker-a",
+        "**/.docker/cli-plugins",
+    ),
+];
+
+#[test]
+fn run_later_names_of_the_documentation_are_refused() {
+    for (path, pattern) in DOCUMENTED {
+        let denied = format!("deny files.run-later `{pattern}`");
+        assert_eq!(rule(&[], FileOp::Write, path), denied, "{path}");
+    }
+}
+
+/// Names that ordinary projects hold, close to names of the table.
+const ORDINARY: &[&str] = &[
+    "package.json",
+    "package-lock.json",
+    "pnpm-lock.yaml",
+    "yarn.lock",
+    "bun.lock",
+    "deno.json",
+    "tsconfig.json",
+    "eslint.config.js",
+    ".prettierrc",
+    "jest.config.js",
+    "vite.config.ts",
+    "Cargo.toml",
+    "Cargo.lock",
+    "build.rs",
+    "clippy.toml",
+    "rustfmt.toml",
+    ".config/nextest.toml",
+    "pyproject.toml",
+    "poetry.toml",
+    "pdm.toml",
+    "uv.toml",
+    "uv.lock",
+    "setup.cfg",
+    "requirements.txt",
+    "tests/conftest.py",
+    "weights/model.pth",
+    "src/site_packages.py",
+    "go.mod",
+    "go.sum",
+    "Gemfile",
+    ".rubocop.yml",
+    ".ruby-version",
+    ".nvmrc",
+    "Rakefile",
+    "composer.json",
+    "pom.xml",
+    "build.gradle.kts",
+    "gradle.properties",
+    "gradle/wrapper/gradle-wrapper.properties",
+    "build.sbt",
+    "project/plugins.sbt",
+    "mix.exs",
+    ".formatter.exs",
+    "stack.yaml",
+    "cabal.project",
+    "flake.nix",
+    "CMakeLists.txt",
+    "CMakePresets.json",
+    "BUILD.bazel",
+    "MODULE.bazel",
+    "tools/bazel/defs.bzl",
+    "justfile",
+    "meson.build",
+    "Dockerfile",
+    "compose.yaml",
+    ".dockerignore",
+    ".editorconfig",
+    ".env",
+    ".env.example",
+    ".envrc.example",
+    ".vscodeignore",
+    "global.json",
+    "locales/en/global.json",
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".agents/skills/a/SKILL.md",
+    ".roo/rules/a.md",
+    ".clinerules/a.md",
+    ".github/copilot-instructions.md",
+    ".github/dependabot.yml",
+    "src/extensions/a.json",
+    "hooks/useState.ts",
+    "src/plugins/a.ts",
+    "mcp.json",
+    "lsp.json",
+    "docs/settings.json",
+    "docs/lefthook.md",
+    "scripts/profile.ps1",
+    "library/agents.plist",
+    "bin/run",
+    "etc/config.yaml",
+    "startup/main.c",
+    "data.RData.csv",
+    "analysis.R",
+    "mise.md",
+    "devenv.md",
+    "a.crushrc",
+    "home/config.toml",
+    "index.bsp",
+];
+
+#[test]
+fn run_later_near_misses_stay_writable() {
+    let allowed = "allow grants.dir[0]";
+    for path in ORDINARY {
+        assert_eq!(rule(&[], FileOp::Write, path), allowed, "{path}");
+    }
+    // Ordinary directories may be moved with what is in them.
+    for path in [
+        "src",
+        "lib",
+        "library",
+        "tools",
+        "docs",
+        "documents",
+        "bin",
+        "etc",
+        "home",
+        "code",
+        "config",
+        "plugins",
+        "extensions",
+        "hooks",
+        "scripts",
+        "project",
+        "gradle",
+    ] {
+        assert_eq!(rule(&[], FileOp::Move, path), allowed, "{path}");
+    }
+}
+
 #[test]
 fn run_later_page_is_generated_from_the_table() {
     assert_eq!(
