@@ -156,7 +156,7 @@ fn cancel_stops_a_running_turn() {
     }
 }
 
-/// A person stops the agent and writes on: the next prompt waits for the end of the cancelled one.
+/// The user stops the agent and writes on: the next prompt waits for the end of the cancelled one.
 #[test]
 fn prompt_after_a_cancel_waits_for_its_end() {
     let env = TestEnv::new();

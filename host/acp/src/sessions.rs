@@ -51,7 +51,7 @@ struct Prompt {
     next: VecDeque<NextPrompt>,
 }
 
-/// A prompt that waits for the end of a cancelled one. Editors send one when a person stops the
+/// A prompt that waits for the end of a cancelled one. Editors send one when the user stops the
 /// agent and writes on.
 #[derive(Debug)]
 struct NextPrompt {

@@ -34,7 +34,7 @@ pub const RESERVED_IDS: [&str; 3] = ["loop", "run", "state"];
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// `ID.text`, `ID.output`, `ID.artifacts.KEY` or `ID.error`, and a path into JSON.
+    /// `ID.text`, `ID.output`, `ID.artifacts.KEY`, `ID.error` or `ID.items`, and a path into JSON.
     Node {
         /// The id of the node.
         node: String,
@@ -71,6 +71,9 @@ pub enum Field {
     Artifacts,
     /// The failure; null for a success.
     Error,
+    /// The end of each item of a `foreach`: `{"ok": true, "value"}` or `{"ok": false, "error"}`. The
+    /// failure of the loop is no failure of these.
+    Items,
 }
 
 /// A fact about an iteration.
@@ -154,19 +157,20 @@ pub(crate) fn reference(source: &mut Source<'_>) -> ModalResult<Reference> {
 }
 
 fn node_reference(node: &str, source: &mut Source<'_>) -> ModalResult<Reference> {
-    let what = "`text`, `output`, `artifacts` or `error`";
+    let what = "`text`, `output`, `artifacts`, `error` or `items`";
     let field = cut_err(syntax::word.verify_map(|word| match word {
         "text" => Some(Field::Text),
         "output" => Some(Field::Output),
         "artifacts" => Some(Field::Artifacts),
         "error" => Some(Field::Error),
+        "items" => Some(Field::Items),
         _ => None,
     }))
     .context(syntax::expected(what))
     .parse_next(source)?;
     let path = match field {
         Field::Text => Vec::new(),
-        Field::Output | Field::Error | Field::Artifacts => steps(source)?,
+        Field::Output | Field::Error | Field::Artifacts | Field::Items => steps(source)?,
     };
     if field == Field::Artifacts && path.is_empty() {
         return syntax::refuse(source, "a key, as in `plan.artifacts.KEY`");

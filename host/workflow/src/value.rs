@@ -88,6 +88,10 @@ impl<'a> Resolved<'a> {
                     None => Self::Null,
                 }
             }
+            Field::Items => match output.artifacts.get("items") {
+                Some(Artifact::Value(json)) => Self::part(json, path),
+                Some(Artifact::Reference(_)) | None => Self::Null,
+            },
             Field::Error => match &output.error {
                 Some(error) => Self::of(error).into_part(path),
                 None => Self::Null,

@@ -284,7 +284,7 @@ inputs = [{ first = "a.text" }]
     );
 }
 
-/// F11 and F12: nothing to run over is a success; a failure keeps the results before it.
+/// F11 and F12: nothing to run over is a success; a failed item leaves the others.
 #[tokio::test]
 async fn f11_f12_foreach_over_nothing_and_with_a_failure() {
     let nodes = r#"
@@ -301,8 +301,8 @@ input = { n = "loop.item" }
     let cases: [(&'static [u8], &str, usize, Option<u32>); 3] = [
         (b"[]", "done", 0, None),
         (b"[1,2,3]", "done", 3, None),
-        // The third item is no integer, which the tool's schema refuses.
-        (b"[1,2,\"x\",4]", "error", 2, Some(2)),
+        // The third item is no integer, which the schema of the tool refuses; the others are tried.
+        (b"[1,2,\"x\",4]", "error", 3, Some(2)),
     ];
     for (items, end, iterations, failed) in cases {
         let list = returning("list", Body::Text(1, items));

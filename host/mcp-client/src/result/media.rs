@@ -22,7 +22,7 @@ const TYPE_KEYS: [&str; 4] = ["mimeType", "mime_type", "mediaType", "media_type"
 pub(super) struct Media<'a> {
     /// The base64 of the result's own blocks.
     blocks: Vec<&'a str>,
-    /// What was taken out, in the order of the JSON.
+    /// The files that were taken out, in the order of the JSON.
     pub(super) files: Vec<FilePart>,
 }
 

@@ -26,7 +26,7 @@ pub(super) fn resolve(this: NodeIndex, node: &mut Node, indices: &HashMap<Arc<st
         let Some(&index) = indices.get(id.as_str()) else {
             continue;
         };
-        if *field != Field::Error && index != this {
+        if !matches!(field, Field::Error | Field::Items) && index != this {
             values.insert(index);
         }
         let has_files = matches!(field, Field::Text | Field::Output) && place != Place::Foreach;

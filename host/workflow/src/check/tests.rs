@@ -144,7 +144,7 @@ fn references_are_to_nodes_before_the_one() {
         ("state.k", "`reduce` has no key `k`"),
         (
             "a.txt",
-            "expected `text`, `output`, `artifacts` or `error` at column 3",
+            "expected `text`, `output`, `artifacts`, `error` or `items` at column 3",
         ),
     ];
     for (reference, words) in cases {

@@ -67,7 +67,10 @@ impl Active {
         let under_way = self.flights.len() + self.restarts.len();
         self.next < self.total
             && under_way < self.at_once as usize
-            && self.each.as_ref().is_none_or(|each| each.failed.is_none())
+            && self
+                .each
+                .as_ref()
+                .is_none_or(|each| each.stopped_at().is_none())
     }
 
     /// Returns whether something of it runs, or is about to.
@@ -78,10 +81,11 @@ impl Active {
 
     /// Returns whether all iterations that will be started have settled.
     pub(super) fn is_complete(&self) -> bool {
-        let has_failed = self.each.as_ref().is_some_and(|each| each.failed.is_some());
+        let each = self.each.as_ref();
+        let has_stopped = each.is_some_and(|each| each.stopped_at().is_some());
         self.flights.is_empty()
             && self.restarts.is_empty()
-            && (self.next >= self.total || has_failed)
+            && (self.next >= self.total || has_stopped)
     }
 
     /// Makes an iteration that waits for the user start again; in a run that has ended it only

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     definition::Needs,
-    reference::Reference,
+    reference::{Field, Reference},
     workflow::{InputPlan, Node, NodeIndex},
 };
 use agent_host_types::workflow::{NodeFailure, NodeOutput};
@@ -102,14 +102,16 @@ impl Run {
         let each = match &node.foreach {
             None => None,
             Some(foreach) => {
-                if let Reference::Node { node, .. } = &foreach.over
+                if let Reference::Node { node, field, .. } = &foreach.over
+                    && *field != Field::Items
                     && let Some(failed) = self.workflow.index(node)
                     && self.has_failed(failed)
                 {
                     return Err(self.failed_input("`foreach`", failed));
                 }
                 let items = each::items(&self.view(index).resolve_now(&foreach.over))?;
-                Some((Each::new(items, foreach.is_parallel), foreach.at_once))
+                let each = Each::new(items, foreach.is_parallel, node.on_error);
+                Some((each, foreach.at_once))
             }
         };
         let total = each.as_ref().map_or(1, |(each, _)| each.len());

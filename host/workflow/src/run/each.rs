@@ -1,19 +1,22 @@
 //! The items and the results of a `foreach`. Results are JSON text in one slot for each item, which
-//! the iterations after it share.
+//! the iterations after it share. With `on-error = "continue"` all items are tried; otherwise the
+//! first failure ends the loop.
 
 use super::{
     shared::Write,
     start::{Iteration, PriorResults, Slots},
 };
-use crate::{value::Resolved, workflow::Node};
+use crate::{definition::OnError, value::Resolved, workflow::Node};
 use agent_host_types::{
     json::JsonText,
     output::{ContentPart, FilePart, ToolResultOutput},
     workflow::{Artifact, NodeFailure, NodeOutput},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
+    fmt::Write as _,
     sync::{Arc, OnceLock},
 };
 
@@ -28,8 +31,9 @@ pub(super) struct Each {
     items: Vec<JsonText>,
     results: Slots,
     is_parallel: bool,
-    /// The first item that failed.
-    pub(super) failed: Option<(u32, NodeFailure)>,
+    /// Whether a failure leaves the other items alone.
+    continues: bool,
+    failures: BTreeMap<u32, NodeFailure>,
     /// The files and the writes of iterations that have some.
     files: BTreeMap<u32, Vec<FilePart>>,
     writes: BTreeMap<u32, Vec<Write>>,
@@ -62,12 +66,13 @@ pub(super) fn items(list: &Resolved<'_>) -> Result<Vec<JsonText>, NodeFailure> {
 }
 
 impl Each {
-    pub(super) fn new(items: Vec<JsonText>, is_parallel: bool) -> Self {
+    pub(super) fn new(items: Vec<JsonText>, is_parallel: bool, on_error: OnError) -> Self {
         Self {
             results: items.iter().map(|_| OnceLock::new()).collect(),
             items,
             is_parallel,
-            failed: None,
+            continues: on_error == OnError::Continue,
+            failures: BTreeMap::new(),
             files: BTreeMap::new(),
             writes: BTreeMap::new(),
         }
@@ -96,13 +101,25 @@ impl Each {
         })
     }
 
-    /// Records the end of an iteration. One after a failed item does not count.
+    /// Returns the item with whose failure the loop ended.
+    pub(super) fn stopped_at(&self) -> Option<u32> {
+        let first = self.failures.first_key_value();
+        first.filter(|_| !self.continues).map(|(index, _)| *index)
+    }
+
+    /// Ends the loop before this item: nothing after it is tried.
+    pub(super) fn stop_at(&mut self, index: u32, failure: NodeFailure) {
+        self.continues = false;
+        self.failures.entry(index).or_insert(failure);
+    }
+
+    /// Records the end of an iteration. One after the item that ended the loop does not count.
     pub(super) fn settle(&mut self, index: u32, output: NodeOutput, writes: Vec<Write>) {
-        if self.failed.as_ref().is_some_and(|(at, _)| *at <= index) {
+        if self.stopped_at().is_some_and(|at| at <= index) {
             return;
         }
         if let Some(error) = output.error {
-            self.failed = Some((index, error));
+            self.failures.insert(index, error);
             return;
         }
         if !writes.is_empty() {
@@ -135,36 +152,51 @@ impl Each {
         }
     }
 
-    /// Joins the results up to the first failure.
-    pub(super) fn finish(self, node: &Node) -> (NodeOutput, Vec<Write>) {
-        let kept = match &self.failed {
-            Some((index, _)) => *index as usize,
+    /// Joins the results, up to the item that ended the loop.
+    pub(super) fn finish(mut self, node: &Node) -> (NodeOutput, Vec<Write>) {
+        let tried = match self.stopped_at() {
+            Some(index) => index as usize,
             None => self.items.len(),
         };
-        let results: Vec<&JsonText> = self
-            .results
-            .iter()
-            .take(kept)
-            .filter_map(OnceLock::get)
+        let settled = (0..).zip(self.results.iter().take(tried));
+        let ends = settled.filter_map(|(index, slot)| match self.failures.get(&index) {
+            Some(failure) => Some(Err((index, failure))),
+            None => slot.get().map(Ok),
+        });
+        let ends: Vec<Result<&JsonText, (u32, &NodeFailure)>> = ends.collect();
+        let results = || ends.iter().filter_map(|end| end.ok());
+        let text = joined(&ends);
+        let items = ends.iter().map(|end| item_json(*end));
+        let lists = [
+            (
+                "results",
+                list(results().map(|result| result.as_str().into())),
+            ),
+            ("items", list(items)),
+        ];
+        let artifacts = lists
+            .into_iter()
+            .filter_map(|(key, list)| Some((key.to_owned(), list?)))
             .collect();
-        let text = joined(&results);
-        let kept_files = self.files.into_iter();
-        let kept_files = kept_files.take_while(|(index, _)| (*index as usize) < kept);
-        let files: Vec<FilePart> = kept_files.flat_map(|(_, files)| files).collect();
-        let error = self.failed.map(|(index, error)| NodeFailure {
-            failed_index: Some(index),
-            ..error
+        let metadata = Map::from_iter([("iterations".to_owned(), Value::from(results().count()))]);
+        let files = std::mem::take(&mut self.files).into_iter();
+        let files = files.take_while(|(index, _)| (*index as usize) < tried);
+        let files: Vec<FilePart> = files.flat_map(|(_, files)| files).collect();
+        let first = self.failures.first_key_value();
+        let error = first.map(|(index, error)| NodeFailure {
+            failed_index: Some(*index),
+            ..error.clone()
         });
         let writes = match error {
             Some(_) => Vec::new(),
-            None => self.writes.into_values().flatten().collect(),
+            None => std::mem::take(&mut self.writes)
+                .into_values()
+                .flatten()
+                .collect(),
         };
         let output = NodeOutput {
-            artifacts: list(&results)
-                .map(|list| ("results".to_owned(), list))
-                .into_iter()
-                .collect(),
-            metadata: Map::from_iter([("iterations".to_owned(), Value::from(results.len()))]),
+            artifacts,
+            metadata,
             output: (!files.is_empty()).then(|| with_files(&text, files)),
             error,
             ..NodeOutput::of_text(&node.id, node.agent(), text)
@@ -181,31 +213,50 @@ fn with_files(text: &str, files: Vec<FilePart>) -> ToolResultOutput {
     ToolResultOutput::Content(std::iter::once(text).chain(files).collect())
 }
 
-fn joined(results: &[&JsonText]) -> String {
+/// Joins the text of each item: its result, or a section that says how it failed.
+fn joined(ends: &[Result<&JsonText, (u32, &NodeFailure)>]) -> String {
     let mut joined = String::new();
-    for (index, result) in results.iter().enumerate() {
+    for (index, end) in ends.iter().enumerate() {
         if index > 0 {
             joined.push_str(SEPARATOR);
         }
-        joined.push_str(Resolved::of_json((*result).clone()).as_text());
+        match end {
+            Ok(result) => joined.push_str(Resolved::of_json((*result).clone()).as_text()),
+            Err((item, failure)) => {
+                // Writing to a string does not fail.
+                let _ = write!(joined, "[item {item}: failed]\n{failure}");
+            }
+        }
     }
     joined
 }
 
-/// Returns the list of results; where one nests too deep for a list, the list of their JSON as
+/// Returns `{"ok": true, "value"}` or `{"ok": false, "error"}` as text.
+fn item_json(end: Result<&JsonText, (u32, &NodeFailure)>) -> Cow<'static, str> {
+    let item = match end {
+        Ok(result) => format!("{{\"ok\":true,\"value\":{}}}", result.as_str()),
+        Err((_, NodeFailure { code, message, .. })) => {
+            json!({"ok": false, "error": {"code": code, "message": message}}).to_string()
+        }
+    };
+    item.into()
+}
+
+/// Returns a list of JSON texts; where one nests too deep for a list, the list of their JSON as
 /// text.
-fn list(results: &[&JsonText]) -> Option<Artifact> {
-    let parts = results.iter().map(|result| result.as_str());
+fn list<'a>(parts: impl Iterator<Item = Cow<'a, str>>) -> Option<Artifact> {
+    let parts: Vec<Cow<'a, str>> = parts.collect();
     // One text: the results may be large.
     let mut text =
-        String::with_capacity(parts.clone().map(|part| part.len() + 1).sum::<usize>() + 2);
-    for (index, part) in parts.clone().enumerate() {
+        String::with_capacity(parts.iter().map(|part| part.len() + 1).sum::<usize>() + 2);
+    for (index, part) in parts.iter().enumerate() {
         text.push(if index == 0 { '[' } else { ',' });
         text.push_str(part);
     }
-    text.push_str(if results.is_empty() { "[]" } else { "]" });
+    text.push_str(if parts.is_empty() { "[]" } else { "]" });
     let list = JsonText::parse(&text).ok();
-    let list = list.or_else(|| JsonText::try_from(&parts.collect::<Value>()).ok());
+    let texts = || parts.iter().map(|part| &**part).collect::<Value>();
+    let list = list.or_else(|| JsonText::try_from(&texts()).ok());
     list.map(Artifact::Value)
 }
 

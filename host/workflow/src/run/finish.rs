@@ -76,10 +76,9 @@ impl Run {
             self.conclude(index, output, writes);
             return;
         };
-        let is_failure = !output.is_success();
         each.settle(key, output, writes);
-        if is_failure {
-            self.give_up(index, node, key + 1);
+        if let Some(at) = each.stopped_at() {
+            self.give_up(index, node, at + 1);
         }
         self.finish_if_complete(index, node);
     }
@@ -95,9 +94,9 @@ impl Run {
             && has_ended
             && active.flights.is_empty()
             && active.next < active.total
-            && each.failed.is_none()
+            && each.stopped_at().is_none()
         {
-            each.failed = Some((active.next, cancelled()));
+            each.stop_at(active.next, cancelled());
         }
         if !active.is_complete() {
             self.requeue(index);

@@ -143,6 +143,14 @@ impl Run {
     }
 }
 
+impl Run {
+    fn is_foreach(&self, node: &str) -> bool {
+        let index = self.workflow.index(node);
+        let node = index.and_then(|index| self.workflow.at(index));
+        node.is_some_and(|node| node.is_foreach())
+    }
+}
+
 impl View<'_> {
     fn part<'s>(&'s self, expression: &'s Expression) -> Part<'s> {
         let reference = match expression {
@@ -157,7 +165,14 @@ impl View<'_> {
         };
         match self.run.output(node).map(|output| &output.error) {
             None => Part::Skipped(node),
-            Some(Some(error)) if *field != Field::Error => Part::Failed(node, error, value),
+            Some(Some(error)) if !matches!(field, Field::Error | Field::Items) => {
+                let has_part = *field == Field::Artifacts || self.run.is_foreach(node);
+                Part::Failed(
+                    node,
+                    error,
+                    has_part.then_some(value).unwrap_or(Resolved::Null),
+                )
+            }
             Some(_) => Part::Value(value),
         }
     }
@@ -168,7 +183,7 @@ impl View<'_> {
             Part::Value(value) => value.as_text().to_owned(),
             Part::Failed(node, error, value) => {
                 let mut text = format!("[{node}: failed]\n{error}");
-                add_partial(&mut text, expression, &value);
+                add_partial(&mut text, &value);
                 text
             }
             Part::Skipped(node) => format!("[{node}: skipped]"),
@@ -187,7 +202,7 @@ impl View<'_> {
                 Part::Value(value) => write!(text, "[{key}]\n{}", value.as_text()),
                 Part::Failed(_, error, value) => {
                     let written = write!(text, "[{key}: failed]\n{error}");
-                    add_partial(&mut text, expression, &value);
+                    add_partial(&mut text, &value);
                     written
                 }
                 Part::Skipped(_) => write!(text, "[{key}: skipped]"),
@@ -251,16 +266,9 @@ impl Scope for View<'_> {
     }
 }
 
-/// Adds what a failed node has of a value: the results of a loop before the failure.
-fn add_partial(text: &mut String, expression: &Expression, value: &Resolved<'_>) {
-    let is_artifact = matches!(
-        expression.reference(),
-        Some(Reference::Node {
-            field: Field::Artifacts,
-            ..
-        })
-    );
-    if is_artifact && *value != Resolved::Null {
+/// Adds what a failed node has of a value: artifacts, and the ends of the items of a loop.
+fn add_partial(text: &mut String, value: &Resolved<'_>) {
+    if *value != Resolved::Null {
         text.push('\n');
         text.push_str(value.as_text());
     }

@@ -92,9 +92,9 @@ pub struct PriorResults {
 pub(super) type Slots = Arc<[OnceLock<JsonText>]>;
 
 impl PriorResults {
-    /// Returns the results, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &JsonText> {
-        self.slots.iter().take(self.count).filter_map(OnceLock::get)
+    /// Returns the results, in order; none for an item that failed.
+    pub fn iter(&self) -> impl Iterator<Item = Option<&JsonText>> {
+        self.slots.iter().take(self.count).map(OnceLock::get)
     }
 
     /// Returns the result of an iteration before.

@@ -248,7 +248,11 @@ async fn handler_gets_the_message_and_the_iteration() {
         match input.iteration {
             None => output,
             Some(at) => {
-                let prior: Vec<&str> = at.prior_results.iter().map(JsonText::as_str).collect();
+                let prior: Vec<&str> = at
+                    .prior_results
+                    .iter()
+                    .map(|result| result.unwrap().as_str())
+                    .collect();
                 NodeOutput::of_text(
                     &input.node,
                     None,

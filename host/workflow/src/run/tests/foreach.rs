@@ -99,7 +99,7 @@ fn loop_values_are_those_of_the_iteration() {
     let prior: Vec<_> = iteration
         .prior_results
         .iter()
-        .map(agent_host_types::json::JsonText::as_str)
+        .map(|result| result.unwrap().as_str())
         .collect();
     assert_eq!(
         (iteration.index, iteration.total, prior),
@@ -120,9 +120,77 @@ fn tool_results_of_iterations_stay_json() {
     assert_eq!(results, value!([{"type": "text"}, "plain"]));
 }
 
+/// With `on-error = "continue"`, which is the default, every item is tried, and the node after the
+/// loop gets the end of each.
 #[test]
-fn f12_failure_keeps_the_results_before_it_and_its_index() {
-    let mut run = begin_each("", value!([0, 1, 2, 3]));
+fn f12_failure_of_an_item_leaves_the_others() {
+    for foreach in [
+        "'src.output'".to_owned(),
+        parallel(1).replacen("foreach = ", "", 1),
+    ] {
+        let mut run = begin(&format!(
+            "src: tool = 't'; next = 'each'
+             each: tool = 't'; foreach = {foreach}; input = {{ n = 'loop.item' }}; next = ['all', 'text']
+             all: tool = 't'; input = {{ ends = 'each.items', one = 'each.items.1.error.code' }}; next = 'again'
+             again: tool = 't'; foreach = 'each.items'; input = {{ ok = 'loop.item.ok' }}
+             text: message = 'each.text'"
+        ));
+        started(&mut run);
+        json(&mut run, "src", value!(["a", "b", "c"]));
+        for index in 0..3 {
+            assert_eq!(started(&mut run), [format!("each[{index}]")], "{foreach}");
+            match index {
+                1 => fail(&mut run, "each[1]"),
+                index => json(&mut run, &format!("each[{index}]"), value!({"n": index})),
+            }
+        }
+        let text = "{\"n\":0}\n\n---\n\n[item 1: failed]\nbroken: it broke\n\n---\n\n{\"n\":2}";
+        let error = Some(("broken".to_owned(), Some(1)));
+        assert_eq!(
+            result(&run),
+            (
+                text.to_owned(),
+                value!([{"n": 0}, {"n": 2}]),
+                value!({"iterations": 2}),
+                error
+            ),
+            "{foreach}"
+        );
+        let ends = value!([
+            {"ok": true, "value": {"n": 0}},
+            {"ok": false, "error": {"code": "broken", "message": "it broke"}},
+            {"ok": true, "value": {"n": 2}},
+        ]);
+        let all = start(&mut run);
+        let expected = value!({"ends": ends, "one": "broken"});
+        assert_eq!(all.input.object(), expected.as_object(), "{foreach}");
+        json(&mut run, "all", value!(1));
+        for ok in [true, false, true] {
+            let again = start(&mut run);
+            assert_eq!(again.input.object(), value!({"ok": ok}).as_object());
+            json(&mut run, &again.run.to_string(), value!(1));
+        }
+        let message = format!("[each: failed]\nbroken: it broke\n{text}");
+        assert_eq!(start(&mut run).input.text(), Some(message.as_str()));
+    }
+}
+
+#[test]
+fn failed_items_have_no_prior_result() {
+    let keys = "inputs = [{ all = 'loop.prior_results' }, { first = 'loop.prior_results.0' }, { second = 'loop.prior_results.1' }]";
+    let mut run = begin_each(keys, value!([0, 1, 2]));
+    started(&mut run);
+    fail(&mut run, "each[0]");
+    started(&mut run);
+    ok(&mut run, "each[1]", "r1");
+    let said = "[all]\n[null,\"r1\"]\n\n[first]\nnull\n\n[second]\nr1";
+    assert_eq!(start(&mut run).input.text(), Some(said));
+}
+
+/// With `on-error = "abort"` the first failure ends the loop.
+#[test]
+fn f12_failure_that_aborts_keeps_the_results_before_it() {
+    let mut run = begin_each("on-error = 'abort'", value!([0, 1, 2, 3]));
     for index in 0..2 {
         started(&mut run);
         ok(&mut run, &format!("each[{index}]"), "r");
@@ -169,7 +237,7 @@ fn parallel_iterations_are_bounded_and_results_in_item_order() {
 #[test]
 fn parallel_failure_is_that_of_the_first_item_in_any_order() {
     for order in [[1, 2], [2, 1]] {
-        let mut run = begin_parallel(4, "", value!([0, 1, 2, 3, 4, 5]));
+        let mut run = begin_parallel(4, "on-error = 'abort'", value!([0, 1, 2, 3, 4, 5]));
         assert_eq!(started(&mut run).len(), 4);
         ok(&mut run, "each[3]", "r3");
         for index in order {
@@ -190,7 +258,7 @@ fn parallel_failure_is_that_of_the_first_item_in_any_order() {
 
 #[test]
 fn parallel_failure_cancels_later_items_only() {
-    let mut run = begin_parallel(4, "", value!([0, 1, 2, 3]));
+    let mut run = begin_parallel(4, "on-error = 'abort'", value!([0, 1, 2, 3]));
     started(&mut run);
     fail(&mut run, "each[1]");
     assert_eq!(names(&run.take_cancelled()), ["each[2]", "each[3]"]);
