@@ -21,6 +21,7 @@ use agent_host_journal::{
 };
 use agent_host_types::{
     id::SessionId,
+    session_status::SessionStatus,
     turn::{AgentInput, TurnEnd, TurnError},
 };
 use axum::{
@@ -30,6 +31,7 @@ use axum::{
 use http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// The most sessions of one page.
 const MAX_PAGE: usize = 500;
@@ -67,7 +69,7 @@ pub(crate) struct SessionPage {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SessionRow {
     #[serde(flatten)]
-    info: SessionInfo,
+    pub(crate) info: SessionInfo,
     /// Whether a server has a run of it, so that it takes no other input.
     running: bool,
     /// Its run, where hosts share their runs; absent if none has begun or waits.
@@ -321,7 +323,39 @@ pub(crate) async fn run_reserved(
 }
 
 impl Service {
-    async fn rows(&self, sessions: Vec<SessionInfo>) -> Result<Vec<SessionRow>, Problem> {
+    /// Returns the rows of sessions that were read.
+    pub(crate) async fn rows(
+        &self,
+        sessions: Vec<SessionInfo>,
+    ) -> Result<Vec<SessionRow>, Problem> {
+        let mut rows = self.rows_once(sessions).await?;
+        // A run may have ended after its session was read, of which a client that polls would take
+        // the turn before for the end. What is read now is at least as new as that end.
+        let is_stale = |row: &SessionRow| {
+            let status = row.info.status;
+            let is_open = matches!(status, SessionStatus::Running | SessionStatus::Interrupted);
+            is_open && !row.running
+        };
+        let stale: Vec<SessionId> = rows
+            .iter()
+            .filter(|row| is_stale(row))
+            .map(|row| row.info.id)
+            .collect();
+        if !stale.is_empty() {
+            let read = self.host.store().infos(stale).await?;
+            let read = self.rows_once(read).await?.into_iter();
+            let mut read: HashMap<SessionId, SessionRow> =
+                read.map(|row| (row.info.id, row)).collect();
+            for row in &mut rows {
+                if let Some(newer) = read.remove(&row.info.id) {
+                    *row = newer;
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    async fn rows_once(&self, sessions: Vec<SessionInfo>) -> Result<Vec<SessionRow>, Problem> {
         let ids = sessions.iter().map(|info| info.id).collect();
         let mut runs = self.shared_runs(ids).await?;
         let row = |info: SessionInfo| {

@@ -367,6 +367,25 @@ async fn status(service: &Service, session: SessionId) -> SessionStatus {
     service.host.store().infos(vec![session]).await.unwrap()[0].status
 }
 
+/// A client that polls does not take the turn before the last one for the end of a run.
+#[tokio::test(flavor = "multi_thread")]
+async fn row_read_before_the_end_of_a_run_is_read_again() {
+    let project = Project::new(&schedule(""));
+    let service = project.host().await;
+    fire(&service, "2026-12-01T08:30:00Z").await;
+    fire(&service, "2026-12-01T09:00:00Z").await;
+    let session = firings(&service).await[0].session;
+    let ended = service.host.store().infos(vec![session]).await.unwrap();
+    assert_eq!(ended[0].outcome.as_deref(), Some("done"));
+    for status in [SessionStatus::Running, SessionStatus::Interrupted] {
+        let mut before = ended.clone();
+        before[0].status = status;
+        before[0].outcome = Some("needs-more-turns".to_owned());
+        let rows = service.rows(before).await.unwrap();
+        assert_eq!(rows[0].info, ended[0]);
+    }
+}
+
 /// A request of a firing does not wait for ever; one of a session of the user does.
 #[tokio::test(flavor = "multi_thread")]
 async fn approval_of_a_firing_expires_by_default() {
