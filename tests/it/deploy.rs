@@ -200,7 +200,14 @@ fn low_process_limits_are_one_sentence_errors() {
     let threads: Vec<String> = (1..=20).map(|count| count.to_string()).collect();
     // The `prlimit` name, the values, how many of them are certainly too low, and the limit's name
     // in the message.
-    let table: [(&str, Vec<String>, usize, &str); 3] = [
+    let kib = |count: u64| (count * 1024).to_string();
+    let table: [(&str, Vec<String>, usize, &str); 4] = [
+        (
+            "stack",
+            [64, 128, 256, 512, 1023].map(kib).to_vec(),
+            5,
+            "(`ulimit -s`",
+        ),
         ("nproc", threads, 8, "(`ulimit -u`"),
         (
             "as",

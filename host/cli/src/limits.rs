@@ -18,6 +18,10 @@ const SMALL_ARENAS: [(&str, &str); 2] = [
 /// message.
 const ADDRESS_SPACE_BYTES: u64 = 192 * 1024 * 1024;
 
+/// The stack that the first thread needs, in bytes: the command line is parsed on it. 512 KiB are
+/// enough with optimization.
+const STACK_BYTES: u64 = 1024 * 1024;
+
 /// The minimum number of file descriptors; the built-in tools need 48.
 const DESCRIPTORS: usize = 64;
 
@@ -39,6 +43,19 @@ pub(crate) fn limit_arenas() {
     // Returns only on failure; then less address space is left for guests.
     let error = again.args(args).envs(SMALL_ARENAS).exec();
     tracing::debug!("the allocators keep their large arenas: {error}");
+}
+
+/// Checks the limit on the stack of the first thread, before anything needs much of it.
+///
+/// # Errors
+/// It is too low to parse a command line.
+pub(crate) fn check_stack() -> Result<(), Failure> {
+    match getrlimit(Resource::Stack).current {
+        Some(limit) if limit < STACK_BYTES => Err(Failure::failed(format!(
+            "{limit} bytes of stack are too few: {STACK_BYTES} are needed; raise the limit (`ulimit -s`, or LimitSTACK of the service)"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Checks the limits on descriptors and address space.

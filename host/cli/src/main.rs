@@ -45,6 +45,7 @@ fn main() -> ExitCode {
 
 /// Parses the command line and runs its command.
 fn start(terminal: &Terminal) -> Result<Exit, Failure> {
+    limits::check_stack()?;
     signals::exit_on_first_signal().map_err(Failure::failed)?;
     let args = match args::Args::try_parse() {
         Ok(args) => args,

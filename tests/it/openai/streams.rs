@@ -118,8 +118,17 @@ fn commentary_and_reasoning_are_items() {
         texts(&last),
         [
             ("commentary".into(), "Let me look.".into()),
-            ("final_answer".into(), "It says hello.".into())
+            ("final_answer".into(), "\n\nIt says hello.".into())
         ]
+    );
+    let deltas = events
+        .iter()
+        .filter(|event| event["type"] == "response.output_text.delta")
+        .map(|event| event["delta"].as_str().unwrap());
+    assert_eq!(
+        deltas.collect::<String>(),
+        "Let me look.\n\nIt says hello.",
+        "`output_text` of the SDKs"
     );
     assert_eq!(
         last["output"][1]["summary"],

@@ -20,7 +20,9 @@ use agent_host_mcp_client::{
 use agent_host_models::is_on_this_machine;
 use agent_host_types::{limits::Limits, tool::is_tool_name};
 use http::{OAuthSettings, resolve_headers, resolve_oauth};
+use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     num::{NonZeroU64, NonZeroUsize},
@@ -292,7 +294,13 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
     let refuse = |key, why: &str, fix: &str| {
         Err(config_error!(key, "the MCP server `{name}` {why}", "{fix}"))
     };
+    let has_command = raw.command.is_some();
     let address = match (raw.command, raw.url) {
+        _ if !raw.args.is_empty() && !has_command => refuse(
+            "args",
+            "has `args`, which only one with a `command` takes",
+            "remove it",
+        ),
         (Some(_), None) if raw.token.is_some() => refuse(
             "token",
             "has a `token`, which only one with a `url` is sent",
@@ -309,7 +317,8 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
             "hand them over with [[mcp.env]]",
         ),
         (Some(command), None) => {
-            command_address(&name, command, raw.dir.as_deref(), raw.env, scope)
+            let words = command.words(&raw.args);
+            command_address(&name, words, raw.dir.as_deref(), raw.env, scope)
         }
         (None, Some(_)) if !raw.env.is_empty() => refuse(
             "env",
@@ -350,6 +359,25 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
     })
 }
 
+/// `command` of `[[mcp]]`, as clients write it: a program whose arguments are in `args`, or a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum RawCommand {
+    Program(String),
+    Words(Vec<String>),
+}
+
+impl RawCommand {
+    /// Returns the program and all its arguments.
+    pub(super) fn words(&self, args: &[String]) -> Vec<String> {
+        let own = match self {
+            Self::Program(program) => std::slice::from_ref(program),
+            Self::Words(words) => words,
+        };
+        own.iter().chain(args).cloned().collect()
+    }
+}
+
 /// Resolves a server that is started, with the host's `PATH`, the granted variables, and a home
 /// directory when it starts, and nothing else of the environment; in `dir`, or in the directory of
 /// the file.
@@ -372,10 +400,13 @@ fn command_address(
         return refuse(why, "remove it");
     }
     let mut words = command.into_iter();
+    let fix = "write the program and its arguments as a list";
     let Some(program) = words.next().filter(|program| !program.is_empty()) else {
-        let fix = "write the program and its arguments as a list";
         return refuse("names no program", fix);
     };
+    if program.contains(' ') && !program.contains('/') {
+        return refuse("names a program with a space in it", fix);
+    }
     let granted = env_grants::resolve(env, scope)?;
     let mut env: Vec<(String, SecretString)> = granted
         .into_iter()

@@ -12,9 +12,10 @@ pub(super) use grants::{RawArtifacts, RawDirGrant, RawEnvGrant, RawHttpGrant};
 pub use limits::LimitsSection;
 
 use super::{
-    agents::RawAgent, approval::RawApproval, hooks::RawHook, hosts::RawHosts, model::is_file,
-    network::RawNetwork, publishers::RawPublisher, rules::RawRule, schedules::RawSchedule,
-    settings::RawSettings, store::RawStore, telemetry::RawTelemetry, units, webhooks::RawWebhook,
+    agents::RawAgent, approval::RawApproval, hooks::RawHook, hosts::RawHosts, mcp::RawCommand,
+    model::is_file, network::RawNetwork, publishers::RawPublisher, rules::RawRule,
+    schedules::RawSchedule, settings::RawSettings, store::RawStore, telemetry::RawTelemetry, units,
+    webhooks::RawWebhook,
 };
 use agent_host_models::Provider;
 use agent_host_types::{tool::Effect, turn::Durability};
@@ -423,8 +424,11 @@ pub(super) struct RawExternalTool {
 pub(super) struct RawMcp {
     /// The name of the server in `agent.lock` and in messages, and the prefix of its tools.
     pub(super) name: String,
-    /// The program to start, and its arguments.
-    pub(super) command: Option<Vec<String>>,
+    /// The program to start, or a list of it and its arguments.
+    pub(super) command: Option<RawCommand>,
+    /// Further arguments of the program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) args: Vec<String>,
     /// The directory that it runs in; absent for that of the file.
     pub(super) dir: Option<String>,
     /// The address of a running server.

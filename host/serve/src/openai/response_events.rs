@@ -5,7 +5,9 @@ use super::{
     ids::RunId,
     live::{Closed, Kind, Live, Piece},
     outcome::State,
-    responses::{function_call, item_id, message, output_text, reasoning, response, to_json},
+    responses::{
+        apart, function_call, item_id, message, output_text, reasoning, response, to_json,
+    },
 };
 use agent_host_types::id::CallId;
 use axum::response::sse::{Event, Sse};
@@ -21,6 +23,10 @@ struct Events {
     /// The number of the next event.
     sequence: u64,
     stage: Stage,
+    /// Whether a whole message was sent.
+    has_message: bool,
+    /// Whether the message that is sent has a beginning.
+    has_begun: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +47,8 @@ pub(super) fn events(
         is_stored,
         sequence: 0,
         stage: Stage::Beginning,
+        has_message: false,
+        has_begun: false,
     };
     let batches = stream::unfold(events, Events::next);
     Sse::new(batches.flat_map(|batch| stream::iter(batch.into_iter().map(Ok))))
@@ -102,18 +110,24 @@ impl Events {
     fn piece(&mut self, piece: Piece) -> Vec<Event> {
         match piece {
             Piece::Open { index, kind } => self.open(index, kind),
-            Piece::Delta { index, kind, text } => {
-                let (name, place) = match kind {
-                    Kind::Message => (
-                        "response.output_text.delta",
-                        with(text_place(self.run, index), "logprobs", json!([])),
-                    ),
-                    Kind::Reasoning => (
-                        "response.reasoning_summary_text.delta",
-                        summary_place(self.run, index),
-                    ),
-                };
-                vec![self.event(name, with(place, "delta", json!(text)))]
+            Piece::Delta {
+                index,
+                kind: Kind::Message,
+                text,
+            } => {
+                let is_first = !std::mem::replace(&mut self.has_begun, true);
+                let text = apart(&text, self.has_message && is_first);
+                let place = with(text_place(self.run, index), "logprobs", json!([]));
+                let data = with(place, "delta", json!(text));
+                vec![self.event("response.output_text.delta", data)]
+            }
+            Piece::Delta {
+                index,
+                kind: Kind::Reasoning,
+                text,
+            } => {
+                let data = with(summary_place(self.run, index), "delta", json!(text));
+                vec![self.event("response.reasoning_summary_text.delta", data)]
             }
             Piece::Close {
                 index,
@@ -160,6 +174,10 @@ impl Events {
 
     fn close_message(&mut self, index: usize, text: &str, end: Closed) -> Vec<Event> {
         let run = self.run;
+        let begins_apart = self.has_message && std::mem::take(&mut self.has_begun);
+        let text = &*apart(text, begins_apart);
+        self.has_begun = false;
+        self.has_message |= matches!(end, Closed::Complete { .. });
         let (status, is_commentary) = match end {
             Closed::Complete { is_commentary } => ("completed", is_commentary),
             Closed::Void => ("incomplete", true),

@@ -1,6 +1,7 @@
 //! `/v1/responses`: a run of an agent as a response.
 
 use super::{
+    chat::BETWEEN,
     conversation::{Input, items},
     error::ApiError,
     fields::with,
@@ -30,6 +31,7 @@ use http::{HeaderMap, Uri, header::HOST};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// The most entries of `metadata`, and the longest key and value, in bytes.
 const METADATA: (usize, usize, usize) = (16, 256, 2048);
@@ -189,13 +191,14 @@ pub(super) fn response(live: &Live, is_stored: bool) -> Value {
 /// Returns the JSON of a response.
 pub(super) fn to_json(outcome: &Outcome, is_stored: bool, is_running: bool, server: &str) -> Value {
     let run = outcome.run;
-    let mut output: Vec<Value> = outcome
-        .items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| item_json(run, index, item))
-        .collect();
+    let mut output = Vec::new();
+    let mut has_message = false;
+    for (index, item) in outcome.items.iter().enumerate() {
+        output.push(item_json(run, index, item, has_message));
+        has_message |= matches!(item, Item::Message { .. });
+    }
     if let Some(text) = outcome.waiting(server).filter(|_| !is_running) {
+        let text = apart(&text, has_message);
         output.push(message(run, output.len(), &text, "completed", false));
     }
     let (status, reason) = match outcome.state() {
@@ -255,13 +258,25 @@ pub(super) fn to_json(outcome: &Outcome, is_stored: bool, is_running: bool, serv
     })
 }
 
-fn item_json(run: RunId, index: usize, item: &Item) -> Value {
+/// Returns the text of a message. One after another begins with an empty line, since the SDKs join
+/// the texts of a response as they are (`output_text`).
+pub(super) fn apart(text: &str, has_message: bool) -> Cow<'_, str> {
+    match has_message {
+        true => format!("{BETWEEN}{text}").into(),
+        false => text.into(),
+    }
+}
+
+fn item_json(run: RunId, index: usize, item: &Item, has_message: bool) -> Value {
     match item {
         Item::Reasoning(text) => reasoning(run, index, text),
         Item::Message {
             text,
             is_commentary,
-        } => message(run, index, text, "completed", *is_commentary),
+        } => {
+            let text = apart(text, has_message);
+            message(run, index, &text, "completed", *is_commentary)
+        }
         Item::Call {
             call_id,
             name,

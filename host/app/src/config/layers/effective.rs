@@ -222,8 +222,9 @@ fn is_secret(key: &str, value: &Value) -> bool {
             .any(|start| text.starts_with(start))
     };
     if let Value::Array(items) = value {
-        let is_program = key.starts_with("mcp[") && key.ends_with("].command") && items.len() > 1;
-        return is_program || items.iter().any(|item| is_secret(key, item));
+        let of_server = |name: &str| key.starts_with("mcp[") && key.ends_with(name);
+        let has_arguments = of_server("].command") && items.len() > 1 || of_server("].args");
+        return has_arguments || items.iter().any(|item| is_secret(key, item));
     }
     let text = value.as_str().unwrap_or_default();
     let within = |part: &str| key.contains(&format!(".{part}."));

@@ -48,6 +48,43 @@ fn mcp_program_environment_is_path_home_and_grants() {
     assert_eq!(server.reach.identity(), r#"["npx","-y","server"]"#);
 }
 
+/// The forms of other clients start the same program.
+#[test]
+fn mcp_program_is_written_as_clients_write_it() {
+    let tree = Tree::new();
+    for lines in [
+        "command = [\"npx\", \"-y\", \"server\"]",
+        "command = \"npx\"\nargs = [\"-y\", \"server\"]",
+        "command = [\"npx\"]\nargs = [\"-y\", \"server\"]",
+    ] {
+        let server = opened(&tree, &format!("[[mcp]]\nname = \"git\"\n{lines}\n"));
+        let expected = r#"["npx","-y","server"]"#;
+        assert_eq!(server.reach.identity(), expected, "{lines}");
+    }
+    for (lines, expected) in [
+        (
+            "command = \"npx -y server\"",
+            "names a program with a space in it",
+        ),
+        (
+            "url = \"http://127.0.0.1:1/\"\nargs = [\"-y\"]",
+            "has `args`, which only one with a `command` takes",
+        ),
+        (
+            "args = [\"-y\"]",
+            "has `args`, which only one with a `command` takes",
+        ),
+        ("command = \"\"", "names no program"),
+    ] {
+        let toml = format!("[[mcp]]\nname = \"git\"\n{lines}\n");
+        let refused = tree
+            .load(&toml, &Overrides::default())
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains(expected), "{lines}: {refused}");
+    }
+}
+
 /// A `HOME` of the configuration is the one that the server gets.
 #[test]
 fn mcp_home_of_the_configuration_replaces_the_own_one() {

@@ -136,6 +136,7 @@ fn demanding() -> Vec<(String, &'static str)> {
             "raises artifact-bytes to 268435457 (the default is 268435456)",
         ),
         ("[[external-tool]]\nname = \"pay\"\ndescription = \"Pays.\"\ninput-schema = {}\n".to_owned(), "hands calls of \"pay\" to the program that runs agent-host (external-tool)"),
+        (server("command = \"touch\"\nargs = [\"ran\"]"), "starts the program \"touch\" \"ran\" outside of the sandbox, as the MCP server \"m\""),
         (server("command = [\"touch\", \"ran\"]"), "starts the program \"touch\" \"ran\" outside of the sandbox, as the MCP server \"m\""),
         (server("url = \"https://a.example\""), "sends calls to \"https://a.example\" as the MCP server \"m\""),
         (server("token = \"file:t\""), "sends the token from \"file:t\" to the MCP server \"m\""),

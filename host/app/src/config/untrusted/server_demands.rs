@@ -10,6 +10,7 @@ impl Review<'_> {
         let RawMcp {
             name,
             command,
+            args,
             // Told with the program, or unused.
             dir,
             url,
@@ -31,7 +32,7 @@ impl Review<'_> {
         } = raw;
         let who = quoted(name);
         if let Some(command) = command {
-            self.program(&who, command, dir.as_deref());
+            self.program(&who, &command.words(args), dir.as_deref());
         }
         self.address(&who, url.as_deref(), token.as_deref());
         self.login(&who, oauth);
