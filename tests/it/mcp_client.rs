@@ -62,6 +62,43 @@ fn call(env: &TestEnv, tool: &str, input: &Value) -> Ran {
     ])
 }
 
+/// The file of another client gives a server that runs at once; without a terminal and `--yes`
+/// nothing is added.
+#[test]
+fn servers_of_another_client_are_added() {
+    if !has_python() {
+        return;
+    }
+    let env = TestEnv::new();
+    let script = here("it/mcp_client/server.py");
+    let servers = json!({"mcpServers": {
+        "s": {"command": "python3", "args": [script, "behaves"], "env": {"S_TOKEN": "t0ps3cret"}},
+    }});
+    env.write(".mcp.json", servers.to_string());
+    let refused = env.run(&["add", "--mcp", ".mcp.json"]);
+    assert_eq!(refused.code, Some(5), "{refused:?}");
+    assert!(!env.work().join("agent.toml").exists());
+    let added = env.run(&["add", "--mcp", ".mcp.json", "--yes"]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    let line = format!("s: python3 {} behaves\n", script.display());
+    assert_eq!(added.stdout, line);
+    let note = "set S_TOKEN in your environment; its value is not copied";
+    assert!(added.stderr.contains(note), "{added:?}");
+    let toml = std::fs::read_to_string(env.work().join("agent.toml")).unwrap();
+    assert!(!toml.contains("t0ps3cret"), "{toml}");
+    let mut ran = env.command(&["call", "s", "act", "{}", "--json"]);
+    let ran: Ran = ran.env("S_TOKEN", "t0ps3cret").output().unwrap().into();
+    assert_eq!(ran.json(), json!({"type": "text", "value": "did it"}));
+    let again = env.run(&["add", "--mcp", ".mcp.json", "--yes"]);
+    assert!(again.stderr.contains("it has `s` already"), "{again:?}");
+    env.write("x.json", "{}");
+    let none = env.run(&["add", "--mcp", "x.json"]);
+    assert_eq!(
+        none.stderr,
+        "error: cannot add servers of x.json: it has neither mcpServers nor servers\n"
+    );
+}
+
 #[test]
 fn server_is_pinned_at_first_use_and_refused_on_change() {
     let Some(env) = scripted(&["behaves"], "") else {

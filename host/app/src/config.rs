@@ -67,6 +67,7 @@ pub use hosts::HostsConfig;
 pub(crate) use http_grants::argument_of;
 pub use layers::{Effective, EffectiveValue, HIDDEN};
 pub use mcp::McpConfig;
+pub(crate) use mcp::may_be_secret;
 pub use model::{ModelConfig, ModelsConfig};
 pub(crate) use parse::advice;
 pub use parse::{MAX_CONFIG_BYTES, nearest, parse};

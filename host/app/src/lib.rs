@@ -22,6 +22,7 @@ mod lock_diff;
 mod lock_file;
 mod login_file;
 mod loops;
+mod mcp_entry;
 mod models_list;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
@@ -75,6 +76,7 @@ pub use host::{Host, model};
 pub use indexes::{IndexFileError, IndexSource, add_to_index, read_index};
 pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};
+pub use mcp_entry::{ReadServers, read_servers, with_servers};
 pub use models_list::{ListedModel, ListedProvider, list_models};
 pub use own_tools::OWN_TOOLS;
 pub use packages::PackageError;

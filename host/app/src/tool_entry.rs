@@ -32,8 +32,8 @@ pub enum EditError {
     /// It is not TOML.
     #[error("it is not TOML: {0}")]
     Form(String),
-    /// There is such a tool.
-    #[error("it has a tool `{0}` already; choose another name with `--as NAME`")]
+    /// There is such a tool or server.
+    #[error("it has `{0}` already; choose another name (of a tool, with `--as NAME`)")]
     Exists(String),
     /// There is no such tool.
     #[error("it has no tool `{0}`; the tools are: {1}")]
@@ -50,31 +50,40 @@ pub enum EditError {
 /// # Errors
 /// The text is not TOML, has a tool of this name, or is of a form that is not edited.
 pub fn with_tool(text: &str, tool: &NewTool<'_>) -> Result<String, EditError> {
-    let mut expected = parse(text)?;
-    if names(&expected).any(|name| name == tool.name) {
-        return Err(EditError::Exists(tool.name.to_owned()));
-    }
-    let builtins = match expected.contains_key(KEY) {
+    let builtins = match parse(text)?.contains_key(KEY) {
         true => &[],
         false => tool.builtins,
     };
-    let block = block(tool, builtins);
+    appended(text, KEY, &[tool.name], &block(tool, builtins))
+}
+
+/// Returns the text with tables of a list more, which have these names.
+pub(crate) fn appended(
+    text: &str,
+    key: &str,
+    new: &[&str],
+    block: &str,
+) -> Result<String, EditError> {
+    let mut expected = parse(text)?;
+    if let Some(name) = names(&expected, key).find(|name| new.contains(name)) {
+        return Err(EditError::Exists(name.to_owned()));
+    }
     let gap = match text {
         "" => "",
         text if text.ends_with('\n') => "\n",
         _ => "\n\n",
     };
     let edited = format!("{text}{gap}{block}");
-    let added = parse(&block)?;
+    let added = parse(block)?;
     let own = expected
-        .entry(KEY)
+        .entry(key)
         .or_insert_with(|| Value::Array(Vec::new()));
-    if let (Some(own), Some(Value::Array(added))) = (own.as_array_mut(), added.get(KEY)) {
+    if let (Some(own), Some(Value::Array(added))) = (own.as_array_mut(), added.get(key)) {
         own.extend(added.iter().cloned());
     }
     match parse(&edited) {
         Ok(found) if found == expected => Ok(edited),
-        _ => Err(EditError::ByHand(block)),
+        _ => Err(EditError::ByHand(block.to_owned())),
     }
 }
 
@@ -84,7 +93,7 @@ pub fn with_tool(text: &str, tool: &NewTool<'_>) -> Result<String, EditError> {
 /// The text is not TOML, has no such tool, or is of a form that is not edited.
 pub fn without_tool(text: &str, name: &str) -> Result<String, EditError> {
     let mut expected = parse(text)?;
-    let known: Vec<&str> = names(&expected).collect();
+    let known: Vec<&str> = names(&expected, KEY).collect();
     if !known.contains(&name) {
         let known = known.join(", ");
         return Err(EditError::Absent(name.to_owned(), known));
@@ -130,7 +139,7 @@ pub fn with_component(text: &str, name: &str, component: &str) -> Result<String,
         entries.get_mut(index)?.as_table_mut()
     });
     let Some(entry) = entry else {
-        let known = names(&expected).collect::<Vec<_>>().join(", ");
+        let known = names(&expected, KEY).collect::<Vec<_>>().join(", ");
         return Err(EditError::Absent(name.to_owned(), known));
     };
     let value = Value::from(component);
@@ -153,9 +162,9 @@ fn parse(text: &str) -> Result<Table, EditError> {
         .map_err(|error: toml::de::Error| EditError::Form(error.message().to_owned()))
 }
 
-fn names(table: &Table) -> impl Iterator<Item = &str> {
+fn names<'a>(table: &'a Table, key: &str) -> impl Iterator<Item = &'a str> {
     let tools = table
-        .get(KEY)
+        .get(key)
         .and_then(Value::as_array)
         .into_iter()
         .flatten();

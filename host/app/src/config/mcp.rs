@@ -1,15 +1,18 @@
 //! MCP servers: `[[mcp]]`. No server is started or contacted here.
 
+mod command;
 mod home;
 mod http;
 
+pub(super) use command::RawCommand;
+
 use super::{
-    ConfigError, Confirmations, env_grants,
+    ConfigError, Confirmations,
     headers::{self, Headers},
     network::NetworkConfig,
     paths::Scope,
     problem::{config_error, resolve_steps},
-    raw::{RawEnvGrant, RawMcp, RawOAuth},
+    raw::{RawMcp, RawOAuth},
     resolve::resolve_all,
     source::{Purpose, Source},
 };
@@ -19,10 +22,9 @@ use agent_host_mcp_client::{
 };
 use agent_host_models::is_on_this_machine;
 use agent_host_types::{limits::Limits, tool::is_tool_name};
+use command::command_address;
 use http::{OAuthSettings, resolve_headers, resolve_oauth};
-use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     num::{NonZeroU64, NonZeroUsize},
@@ -246,6 +248,11 @@ pub(super) fn names_secret(name: &str) -> bool {
     })
 }
 
+/// True if a value, or the name under which it stands, shows that it is a secret.
+pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
+    names_secret(name) || password(value).is_some()
+}
+
 /// Returns the password in an address such as `postgres://user:password@host/`.
 fn password(value: &str) -> Option<&str> {
     let (_, rest) = value.split_once("://")?;
@@ -357,75 +364,6 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
         connect_timeout: Duration::from_secs(timeout),
         output_bytes: limits.output_bytes,
     })
-}
-
-/// `command` of `[[mcp]]`, as clients write it: a program whose arguments are in `args`, or a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(super) enum RawCommand {
-    Program(String),
-    Words(Vec<String>),
-}
-
-impl RawCommand {
-    /// Returns the program and all its arguments.
-    pub(super) fn words(&self, args: &[String]) -> Vec<String> {
-        let own = match self {
-            Self::Program(program) => std::slice::from_ref(program),
-            Self::Words(words) => words,
-        };
-        own.iter().chain(args).cloned().collect()
-    }
-}
-
-/// Resolves a server that is started, with the host's `PATH`, the granted variables, and a home
-/// directory when it starts, and nothing else of the environment; in `dir`, or in the directory of
-/// the file.
-fn command_address(
-    name: &str,
-    command: Vec<String>,
-    dir: Option<&str>,
-    env: Vec<RawEnvGrant>,
-    scope: Scope<'_>,
-) -> Result<Address, ConfigError> {
-    let refuse = |why: &str, fix: &str| {
-        Err(config_error!(
-            "command",
-            "`command` of the MCP server `{name}` {why}",
-            "{fix}"
-        ))
-    };
-    if command.iter().any(|word| word.contains('\0')) {
-        let why = "has NUL in it, with which no program can be started";
-        return refuse(why, "remove it");
-    }
-    let mut words = command.into_iter();
-    let fix = "write the program and its arguments as a list";
-    let Some(program) = words.next().filter(|program| !program.is_empty()) else {
-        return refuse("names no program", fix);
-    };
-    if program.contains(' ') && !program.contains('/') {
-        return refuse("names a program with a space in it", fix);
-    }
-    let granted = env_grants::resolve(env, scope)?;
-    let mut env: Vec<(String, SecretString)> = granted
-        .into_iter()
-        .map(|grant| (grant.name, grant.value.into()))
-        .collect();
-    if !env.iter().any(|(name, _)| name == "PATH") {
-        let path = scope.environment.variable("PATH");
-        env.extend(path.map(|path| ("PATH".to_owned(), path.into())));
-    }
-    Ok(Address::Command(ServerCommand {
-        program,
-        args: words.collect(),
-        env,
-        directory: match dir {
-            Some(dir) => scope.resolve_path("dir", dir)?,
-            None => scope.base.to_owned(),
-        },
-        supervisor: None,
-    }))
 }
 
 /// Resolves a server with an address.

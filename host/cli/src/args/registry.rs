@@ -9,7 +9,12 @@ use std::path::PathBuf;
 pub(crate) struct AddArgs {
     /// The component: `oci://HOST/NAME:TAG`, possibly with `@sha256:HEX`, or
     /// `https://HOST/PATH#sha256=HEX`.
-    pub(crate) reference: String,
+    #[arg(required_unless_present = "mcp", conflicts_with = "mcp")]
+    pub(crate) reference: Option<String>,
+    /// Add the MCP servers of this file of another client, such as `.mcp.json`, as `[[mcp]]`.
+    /// Secrets are not copied: it is said which variables to set.
+    #[arg(long, value_name = "FILE", conflicts_with = "name")]
+    pub(crate) mcp: Option<PathBuf>,
     /// The tool's name in agent.toml [default: the last part of NAME].
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: Option<String>,

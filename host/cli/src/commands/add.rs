@@ -1,5 +1,5 @@
 //! `agent-host add` and `agent-host remove`: components of registries in `agent.toml` and
-//! `agent.lock`.
+//! `agent.lock`, and the MCP servers of other clients.
 
 use super::{
     configure, inspect,
@@ -15,7 +15,7 @@ use agent_host_app::{
     Registry, TrustFile,
     config::{MAX_CONFIG_BYTES, Untrusted},
     oci::Remote,
-    trusted_file, with_tool, without_tool,
+    read_servers, trusted_file, with_servers, with_tool, without_tool,
 };
 use agent_host_types::lock::LockEntry;
 use std::{
@@ -40,7 +40,60 @@ pub(super) struct Edit {
 }
 
 pub(super) async fn add(args: AddArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let remote: Remote = parse(&args.reference)?;
+    match (&args.reference, &args.mcp) {
+        (_, Some(file)) => add_servers(file, &args, terminal),
+        (reference, None) => {
+            add_component(reference.as_deref().unwrap_or_default(), &args, terminal).await
+        }
+    }
+}
+
+/// Adds the MCP servers of a file of another client.
+fn add_servers(file: &Path, args: &AddArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let shown = path_text(file);
+    let unread = |error: String| Failure::usage(format!("cannot add servers of {shown}: {error}"));
+    let json =
+        trusted_file::read(file, MAX_CONFIG_BYTES).map_err(|error| unread(error.to_string()))?;
+    let found = read_servers(&json).map_err(|error| unread(escape_line(&error)))?;
+    let config = configure(args.config.clone(), Overrides::default())?;
+    let edit = Edit::new(&config, |text| with_servers(text, &found))?;
+    let edited = edit.configure(&args.config)?;
+    for (name, what) in &found.servers {
+        terminal.println(&escape_line(&format!("{name}: {what}")));
+    }
+    for note in &found.notes {
+        terminal.note(&escape_line(note));
+    }
+    let question = format!(
+        "\nPrograms of MCP servers run outside of the sandbox.\n{BOLD}Add them?{BOLD:#} [y] yes  [n] no, as is any other answer"
+    );
+    if !args.yes && !is_yes(&question, terminal) {
+        terminal.note("Nothing was added. To add them without a question, pass `--yes`.");
+        return Ok(Exit::Refused);
+    }
+    edit.apply(&config, &edited, args.config.config.is_none(), |_| ())?;
+    terminal.note(&format!(
+        "added to {}; check them with\n  agent-host doctor",
+        path_text(&edit.path)
+    ));
+    Ok(Exit::Done)
+}
+
+/// Asks the user; without a terminal, the answer is a no.
+fn is_yes(question: &str, terminal: &Terminal) -> bool {
+    let said = terminal
+        .can_ask()
+        .then(|| answer(terminal, question))
+        .flatten();
+    matches!(said.as_deref().map(str::trim), Some("y" | "yes"))
+}
+
+async fn add_component(
+    reference: &str,
+    args: &AddArgs,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let remote: Remote = parse(reference)?;
     let config = configure(args.config.clone(), Overrides::default())?;
     let name = match &args.name {
         Some(name) => name.clone(),
@@ -246,6 +299,5 @@ fn confirms(name: &str, pulled: &PulledComponent, terminal: &Terminal) -> bool {
         ));
         return false;
     }
-    let said = answer(terminal, &question);
-    matches!(said.as_deref().map(str::trim), Some("y" | "yes"))
+    is_yes(&question, terminal)
 }

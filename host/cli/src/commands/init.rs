@@ -48,6 +48,9 @@ struct Wizard<'a> {
     key_file: Option<PathBuf>,
 }
 
+/// Files of a project in which other clients keep MCP servers.
+const OTHER_CLIENTS: [&str; 3] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json"];
+
 pub(super) async fn init(args: InitArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let environment = Environment::from_process()?;
     let file = environment.user_config().ok_or_else(|| {
@@ -140,6 +143,14 @@ impl Wizard<'_> {
         }
         write_new(&self.file, &text)?;
         self.terminal.note(&format!("Written. {TRY}"));
+        let known = OTHER_CLIENTS
+            .iter()
+            .find(|file| self.environment.cwd.join(file).is_file());
+        if let Some(file) = known {
+            self.terminal.note(&format!(
+                "To use the MCP servers of {file} here: agent-host add --mcp {file}"
+            ));
+        }
         Ok(Exit::Done)
     }
 

@@ -167,11 +167,8 @@ impl View<'_> {
             None => Part::Skipped(node),
             Some(Some(error)) if !matches!(field, Field::Error | Field::Items) => {
                 let has_part = *field == Field::Artifacts || self.run.is_foreach(node);
-                Part::Failed(
-                    node,
-                    error,
-                    has_part.then_some(value).unwrap_or(Resolved::Null),
-                )
+                let part = if has_part { value } else { Resolved::Null };
+                Part::Failed(node, error, part)
             }
             Some(_) => Part::Value(value),
         }

@@ -17,7 +17,6 @@ use crate::{
 use agent_host_types::{
     event::{Event, EventRecord},
     id::CallId,
-    json::JsonText,
     message::ToolResult,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
     tool::{Approval, Effect},
