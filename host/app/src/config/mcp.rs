@@ -286,8 +286,54 @@ pub(super) fn name_is_taken(name: &str) -> ConfigError {
     .with_value(name)
 }
 
+/// Returns a key that the kind of a server does not take, with why and the next step.
+fn misplaced_key(raw: &RawMcp) -> Option<(&'static str, &'static str, &'static str)> {
+    let is_program = match (&raw.command, &raw.url) {
+        (Some(_), None) => true,
+        (None, Some(_)) => false,
+        _ => {
+            let why = "needs either `command`, to be started, or `url`, to be asked";
+            return Some(("", why, "write one of them"));
+        }
+    };
+    let keys = [
+        (
+            is_program && raw.token.is_some(),
+            "token",
+            "has a `token`, which only one with a `url` is sent",
+            "hand it over with [[mcp.env]]",
+        ),
+        (
+            is_program && raw.oauth != RawOAuth::default(),
+            "oauth",
+            "has `oauth`, which only one with a `url` needs",
+            "remove it",
+        ),
+        (
+            is_program && !raw.headers.is_empty(),
+            "headers",
+            "has `headers`, which only one with a `url` is sent",
+            "hand them over with [[mcp.env]]",
+        ),
+        (
+            !is_program && !raw.env.is_empty(),
+            "env",
+            "has [[mcp.env]], and one with a `url` is not started here",
+            "remove it",
+        ),
+        (
+            !is_program && !raw.args.is_empty(),
+            "args",
+            "has `args`, which only one with a `command` takes",
+            "remove it",
+        ),
+    ];
+    let found = keys.into_iter().find(|(is_misplaced, ..)| *is_misplaced);
+    found.map(|(_, key, why, fix)| (key, why, fix))
+}
+
 fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConfig, ConfigError> {
-    let name = raw.name;
+    let name = raw.name.clone();
     if !is_tool_name(&name) || name.len() > MAX_SERVER_NAME {
         let shown = name.escape_debug();
         return Err(config_error!(
@@ -298,49 +344,18 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
         )
         .with_value(name));
     }
-    let refuse = |key, why: &str, fix: &str| {
-        Err(config_error!(key, "the MCP server `{name}` {why}", "{fix}"))
-    };
-    let has_command = raw.command.is_some();
+    if let Some((key, why, fix)) = misplaced_key(&raw) {
+        return Err(config_error!(key, "the MCP server `{name}` {why}", "{fix}"));
+    }
     let address = match (raw.command, raw.url) {
-        _ if !raw.args.is_empty() && !has_command => refuse(
-            "args",
-            "has `args`, which only one with a `command` takes",
-            "remove it",
-        ),
-        (Some(_), None) if raw.token.is_some() => refuse(
-            "token",
-            "has a `token`, which only one with a `url` is sent",
-            "hand it over with [[mcp.env]]",
-        ),
-        (Some(_), None) if raw.oauth != RawOAuth::default() => refuse(
-            "oauth",
-            "has `oauth`, which only one with a `url` needs",
-            "remove it",
-        ),
-        (Some(_), None) if !raw.headers.is_empty() => refuse(
-            "headers",
-            "has `headers`, which only one with a `url` is sent",
-            "hand them over with [[mcp.env]]",
-        ),
-        (Some(command), None) => {
+        (Some(command), _) => {
             let words = command.words(&raw.args);
             command_address(&name, words, raw.dir.as_deref(), raw.env, scope)
         }
-        (None, Some(_)) if !raw.env.is_empty() => refuse(
-            "env",
-            "has [[mcp.env]], and one with a `url` is not started here",
-            "remove it",
-        ),
-        (None, Some(url)) => {
+        (None, url) => {
             let sent = (raw.token.as_deref(), raw.headers, raw.oauth);
-            http_address(&name, url, sent, scope)
+            http_address(&name, url.unwrap_or_default(), sent, scope)
         }
-        (Some(_), Some(_)) | (None, None) => refuse(
-            "",
-            "needs either `command`, to be started, or `url`, to be asked",
-            "write one of them",
-        ),
     };
     resolve_steps! {
         address = address;

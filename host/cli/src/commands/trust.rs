@@ -36,21 +36,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
     let mut environment = Environment::from_process()?;
     let file = trust_file(&environment)?;
     if args.list {
-        let all = file.read()?;
-        let ignored = all
-            .ignored
-            .iter()
-            .map(|known| (&known.entry, "  (ignored: no valid signature)"));
-        for (trusted, note) in all
-            .believed
-            .iter()
-            .map(|trusted| (trusted, ""))
-            .chain(ignored)
-        {
-            let path = path_text(&trusted.path);
-            terminal.println(&format!("{}  {path}{note}", date(trusted.at_ms)));
-        }
-        return Ok(Exit::Done);
+        return list(&file, terminal);
     }
     let directory = environment.cwd.join(&args.dir);
     let directory = directory
@@ -110,6 +96,25 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
         undecided.join(" and "),
         trust_command(&args.dir, &["--yes"])
     )))
+}
+
+/// Lists what is trusted.
+fn list(file: &TrustFile, terminal: &Terminal) -> Result<Exit, Failure> {
+    let all = file.read()?;
+    let ignored = all
+        .ignored
+        .iter()
+        .map(|known| (&known.entry, "  (ignored: no valid signature)"));
+    for (trusted, note) in all
+        .believed
+        .iter()
+        .map(|trusted| (trusted, ""))
+        .chain(ignored)
+    {
+        let path = path_text(&trusted.path);
+        terminal.println(&format!("{}  {path}{note}", date(trusted.at_ms)));
+    }
+    Ok(Exit::Done)
 }
 
 /// Returns what the configuration and the cases of the directory ask for.

@@ -72,7 +72,7 @@ fn mcp_program_is_written_as_clients_write_it() {
         ),
         (
             "args = [\"-y\"]",
-            "has `args`, which only one with a `command` takes",
+            "needs either `command`, to be started, or `url`, to be asked",
         ),
         ("command = \"\"", "names no program"),
     ] {
