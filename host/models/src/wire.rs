@@ -17,10 +17,12 @@ pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 pub(crate) mod reply;
 pub(crate) mod request;
+pub(crate) mod response;
 mod results;
 pub(crate) mod schema;
 mod server_error;
 pub(crate) mod settings;
+mod surrogates;
 mod turns;
 
 pub(crate) use framing::{FrameDecoder, FrameTooLong, Framing};
@@ -167,7 +169,7 @@ pub(crate) trait Decode: Send {
     ///
     /// # Errors
     /// An error that the server reports in it, data of an unknown form, or more than a reply may
-    /// hold.
+    /// hold. After an error of JSON's syntax, the decoder is unchanged.
     fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError>;
 
     /// Takes the body of a response that is not streamed: some servers and gateways ignore
@@ -185,11 +187,12 @@ pub(crate) trait Decode: Send {
     /// True once the model has said why it stopped. Only token counts can be missing then.
     fn has_stopped(&self) -> bool;
 
-    /// Returns the reply.
+    /// Returns the reply. `is_complete` says whether nothing of the response is missing, although
+    /// it may not have said why the model stopped.
     ///
     /// # Errors
     /// The response ended before the reply did, or has a call that cannot be one.
-    fn finish(self: Box<Self>) -> Result<ModelReply, DecodeError>;
+    fn finish(self: Box<Self>, is_complete: bool) -> Result<ModelReply, DecodeError>;
 }
 
 /// Why a response cannot be decoded. The text completes "The response cannot be used: ..."; it may

@@ -1,5 +1,5 @@
 //! Decodes `chat.completion.chunk` events, or one `chat.completion` from a server that does not
-//! stream. Lenient where compatible servers differ, strict about one thing: a reply without an end
+//! stream. Lenient where compatible servers differ, strict about one thing: a reply that is cut off
 //! is an error.
 
 #[cfg(test)]
@@ -19,9 +19,6 @@ use agent_host_types::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-
-/// The data of the last event.
-const DONE: &str = "[DONE]";
 
 #[derive(Deserialize)]
 struct Chunk {
@@ -90,7 +87,6 @@ pub(super) struct Decoder<'a> {
     indices: Vec<Option<u64>>,
     finish_reason: Option<String>,
     refused: bool,
-    done: bool,
 }
 
 impl<'a> Decoder<'a> {
@@ -102,7 +98,6 @@ impl<'a> Decoder<'a> {
             indices: Vec::new(),
             finish_reason: None,
             refused: false,
-            done: false,
         }
     }
 
@@ -218,11 +213,6 @@ impl<'a> Decoder<'a> {
 
 impl Decode for Decoder<'_> {
     fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
-        let data = data.trim();
-        if data == DONE {
-            self.done = true;
-            return Ok(());
-        }
         let invalid = DecodeError::json("a chat completion");
         let value: Value = serde_json::from_str(data).map_err(&invalid)?;
         if let Some(error) = openai_error_in(&value) {
@@ -243,22 +233,20 @@ impl Decode for Decoder<'_> {
         Ok(())
     }
 
+    /// Never true: token counts can follow the finish reason.
     fn is_done(&self) -> bool {
-        self.done
+        false
     }
 
     fn has_stopped(&self) -> bool {
         self.finish_reason.is_some()
     }
 
-    fn finish(mut self: Box<Self>) -> Result<ModelReply, DecodeError> {
-        let Some(finish_reason) = self.finish_reason else {
-            return Err(DecodeError::Unfinished);
-        };
-        let stop_reason = if self.refused {
-            Some(StopReason::Refusal)
-        } else {
-            stop_reason(&finish_reason)?
+    fn finish(mut self: Box<Self>, is_complete: bool) -> Result<ModelReply, DecodeError> {
+        let stop_reason = match &self.finish_reason {
+            None => Some(self.builder.unnamed_stop(is_complete)?),
+            Some(_) if self.refused => Some(StopReason::Refusal),
+            Some(reason) => stop_reason(reason)?,
         };
         self.builder.reply.metadata = self.reasoning.into_metadata();
         self.builder.finish(stop_reason)

@@ -329,7 +329,9 @@ fn invalid_replies_are_errors() {
     for (name, chunks, kind, retry, message) in [
         (
             "cut",
-            vec![delta(&json!({"content": "a"}))],
+            vec![calls(
+                &json!([{"index": 0, "function": {"name": "a", "arguments": "{"}}]),
+            )],
             Kind::Protocol,
             Retry::Backoff,
             invalid(cut),
