@@ -51,7 +51,11 @@ impl Agent {
             discarded,
             verdicts,
         } = judged;
-        let reply = normalized(reply, session.state())?;
+        let mut reply = normalized(reply, session.state())?;
+        for call in &mut reply.tool_calls {
+            let input = call.input.take();
+            call.input = input.map(|input| self.with_integers(&call.name, input));
+        }
         let event = Event::ModelReplied {
             turn: session.state().turns(),
             reply: reply.clone(),
