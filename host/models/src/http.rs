@@ -6,6 +6,7 @@ mod body;
 mod connection;
 mod entry;
 pub(crate) mod failure;
+mod hint;
 mod record;
 mod replay;
 

@@ -147,8 +147,16 @@ impl HttpModel {
 
     fn encode(&self, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
         let model = &self.provenance.model;
-        let mut encoded = (self.wire.encode)(model, request, capabilities);
-        settings::apply(self.wire, model, &self.settings, request, &mut encoded.body);
+        let request = capabilities.send.with_ids(request);
+        let mut encoded = (self.wire.encode)(model, &request, capabilities);
+        settings::apply(
+            self.wire,
+            model,
+            &self.settings,
+            &request,
+            &mut encoded.body,
+        );
+        capabilities.send.apply(&mut encoded.body);
         encoded
     }
 

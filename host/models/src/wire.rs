@@ -29,7 +29,7 @@ pub(crate) use framing::{FrameDecoder, FrameTooLong, Framing};
 pub(crate) use server_error::ServerError;
 
 use self::{answer::AnswerForm, settings::Mapping};
-use crate::settings::ModelSettings;
+use crate::{send::SendSettings, settings::ModelSettings};
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
     message::Message,
@@ -64,6 +64,9 @@ pub struct Capabilities {
     /// The context window in tokens, for servers that size it per request; absent for the server's
     /// default.
     pub window_tokens: Option<u64>,
+    /// The fields and rules of requests in which servers of the wire differ.
+    #[serde(default, skip_serializing_if = "SendSettings::is_none")]
+    pub send: SendSettings,
 }
 
 /// The largest image that a provider accepts.
@@ -86,6 +89,7 @@ impl Capabilities {
         denied_is_error: false,
         max_output_tokens: None,
         window_tokens: None,
+        send: SendSettings::NONE,
     };
 }
 

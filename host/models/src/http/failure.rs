@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::Server;
+use super::{Server, hint::hint};
 use crate::{
     retry::Retry,
     wire::{DecodeError, ServerError},
@@ -163,6 +163,13 @@ impl Server {
         if let Some(message) = message {
             // Writing to a string cannot fail.
             let _ = write!(text, " It says: \"{}\"", self.quote(message));
+            let may_be_field = matches!(
+                kind,
+                ModelErrorKind::InvalidRequest | ModelErrorKind::Server
+            );
+            if let Some(hint) = hint(message).filter(|_| may_be_field) {
+                let _ = write!(text, " {hint}");
+            }
         }
         AttemptError::new(kind, text, retry)
     }
