@@ -7,6 +7,7 @@ mod connection;
 mod entry;
 pub(crate) mod failure;
 mod hint;
+mod overflow;
 mod record;
 mod replay;
 

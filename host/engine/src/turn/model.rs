@@ -183,7 +183,7 @@ impl Agent {
                 judged,
                 duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             }))),
-            Err(TurnError::Model { error }) if error.kind == ModelErrorKind::ContextWindow => {
+            Err(TurnError::Model { error }) if self.may_be_too_long(session, error.kind) => {
                 Ok(Asked::TooLong(error))
             }
             Err(error) => Err(error),
@@ -210,7 +210,7 @@ fn without_empty_replies(mut messages: Vec<Message>) -> Vec<Message> {
 /// The outcome of a request.
 enum Asked {
     Replied(Box<Replied>),
-    /// The request exceeds the model's window.
+    /// The request exceeds the model's window, or may do so.
     TooLong(ModelError),
     /// The turn was cancelled.
     Cancelled,

@@ -406,10 +406,10 @@ fn invalid_replies_are_errors() {
         (
             "a tag as code",
             vec![json!({"error": {"code": "context_length_exceeded", "message": "too long"}})],
-            Kind::InvalidRequest,
+            Kind::ContextWindow,
             Retry::Never,
             format!(
-                "The model server at {url} refused the request for `m` (400). It says: \"too long\""
+                "The request is longer than the window of `m` at {url} (400). It says: \"too long\""
             ),
         ),
         (
