@@ -12,7 +12,7 @@ use crate::{
     provider::Provider,
     refused::{MAX_REPAIRS, RefusedFiles, is_about_a_file},
     retry::{self, Retry, RetryPolicy, Schedule},
-    settings::{ModelSettings, SettingsReport},
+    settings::{ModelSettings, ReasoningTags, SettingsReport},
     wire::{
         Capabilities, Encoded, Wire,
         reply::MAX_REPLY_BYTES,
@@ -300,7 +300,8 @@ impl HttpModel {
     ) -> Result<ModelReply, AttemptError> {
         let mut body = self.server.post(&encoded.body).await?;
         let model = &self.provenance.model;
-        let mut decoder = ResponseDecoder::new(self.wire, model, &request.messages);
+        let tags = self.settings.reasoning_tags.unwrap_or(ReasoningTags::Auto);
+        let mut decoder = ResponseDecoder::new(self.wire, model, &request.messages, tags);
         let failed = |error| self.server.decode_error(&error);
         let media_type = body.media_type();
         if media_type.contains("html") {

@@ -53,7 +53,7 @@ pub use retry::RetryPolicy;
 pub use scripted::{InvalidScript, ScriptError, Scripted, TemplateError};
 pub use send::SendSettings;
 pub use settings::{
-    CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ServiceTier, SettingsReport, Thinking,
-    ToolChoice, UnknownWord, Verbosity,
+    CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ReasoningTags, ServiceTier, SettingsReport,
+    Thinking, ToolChoice, UnknownWord, Verbosity,
 };
 pub use wire::Capabilities;

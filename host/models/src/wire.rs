@@ -23,6 +23,7 @@ pub(crate) mod schema;
 mod server_error;
 pub(crate) mod settings;
 mod surrogates;
+mod thoughts;
 mod turns;
 
 pub(crate) use framing::{FrameDecoder, FrameTooLong, Framing};
@@ -143,6 +144,8 @@ pub(crate) struct Wire {
     pub(crate) headers: &'static [(&'static str, &'static str)],
     /// The rules for the schemas of tools.
     pub(crate) schema_dialect: SchemaDialect,
+    /// True if it serves models whose reasoning may be in their text, between tags.
+    pub(crate) has_tagged_reasoning: bool,
     /// How the events of a streamed response are delimited.
     pub(crate) framing: Framing,
     /// Encodes a request to this model.

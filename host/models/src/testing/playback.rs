@@ -3,6 +3,7 @@
 use crate::{
     Endpoint, Timeouts,
     http::{Server, failure::AttemptError},
+    settings::ReasoningTags,
     wire::{
         DecodeError, Wire,
         response::{BodyEnd, ResponseDecoder},
@@ -63,7 +64,7 @@ pub(crate) fn play<'a>(
             }
         });
     };
-    let mut decoder = ResponseDecoder::new(wire, "m", history);
+    let mut decoder = ResponseDecoder::new(wire, "m", history, ReasoningTags::Auto);
     let decode = || -> Result<ModelReply, DecodeError> {
         for piece in pieces {
             decoder.push(piece, &sink)?;

@@ -4,7 +4,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Decode, DecodeError, FrameDecoder, Wire, surrogates};
+use super::{Decode, DecodeError, FrameDecoder, Wire, surrogates, thoughts::Thoughts};
+use crate::settings::ReasoningTags;
 use agent_host_engine::model::{DeltaSink, ModelDelta};
 use agent_host_types::{message::Message, model::ModelReply};
 use std::{
@@ -30,16 +31,25 @@ pub(crate) struct ResponseDecoder<'a> {
     decoder: Box<dyn Decode + 'a>,
     is_done: bool,
     halves: Option<Halves>,
+    /// Present if reasoning may be in the text.
+    thoughts: Option<Thoughts>,
 }
 
 impl<'a> ResponseDecoder<'a> {
     /// Creates a decoder for a response of this model to a conversation.
-    pub(crate) fn new(wire: &Wire, model: &'a str, history: &'a [Message]) -> Self {
+    pub(crate) fn new(
+        wire: &Wire,
+        model: &'a str,
+        history: &'a [Message],
+        tags: ReasoningTags,
+    ) -> Self {
+        let may_think = wire.has_tagged_reasoning && tags != ReasoningTags::Off;
         Self {
             frames: FrameDecoder::new(wire.framing),
             decoder: (wire.decoder)(model, history),
             is_done: false,
             halves: None,
+            thoughts: may_think.then(|| Thoughts::new(tags)),
         }
     }
 
@@ -66,12 +76,13 @@ impl<'a> ResponseDecoder<'a> {
     /// # Errors
     /// Those of [`Decode::whole`].
     pub(crate) fn whole(&mut self, body: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
-        let error = match self.decoder.whole(body, sink) {
+        let show = |delta: ModelDelta<'_>| show(self.thoughts.as_ref(), delta, sink);
+        let error = match self.decoder.whole(body, &show) {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
         match rewritten(&error, body, false) {
-            Some(body) => self.decoder.whole(&body, sink),
+            Some(body) => self.decoder.whole(&body, &show),
             None => Err(error),
         }
     }
@@ -96,9 +107,13 @@ impl<'a> ResponseDecoder<'a> {
         sink: DeltaSink<'_>,
     ) -> Result<ModelReply, DecodeError> {
         let is_complete = end == BodyEnd::Complete || self.is_done();
-        let reply = self.decoder.finish(is_complete)?;
-        Ok(match self.halves {
-            Some(halves) => halves.finish(reply, sink),
+        let mut reply = self.decoder.finish(is_complete)?;
+        if let Some(halves) = self.halves {
+            let thoughts = self.thoughts.as_ref();
+            reply = halves.finish(reply, &|delta| show(thoughts, delta, sink));
+        }
+        Ok(match self.thoughts {
+            Some(thoughts) => thoughts.finish(reply, sink),
             None => reply,
         })
     }
@@ -123,10 +138,18 @@ impl<'a> ResponseDecoder<'a> {
     }
 
     fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
+        let show = |delta: ModelDelta<'_>| show(self.thoughts.as_ref(), delta, sink);
         match &self.halves {
-            Some(halves) => self.decoder.event(data, &|delta| halves.show(delta, sink)),
-            None => self.decoder.event(data, sink),
+            Some(halves) => self.decoder.event(data, &|delta| halves.show(delta, &show)),
+            None => self.decoder.event(data, &show),
         }
+    }
+}
+
+fn show(thoughts: Option<&Thoughts>, delta: ModelDelta<'_>, sink: DeltaSink<'_>) {
+    match thoughts {
+        Some(thoughts) => thoughts.show(delta, sink),
+        None => sink(delta),
     }
 }
 

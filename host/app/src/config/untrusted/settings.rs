@@ -225,6 +225,7 @@ impl Review<'_> {
             // reply.
             thinking: _,
             reasoning_summary: _,
+            reasoning_tags: _,
             temperature: _,
             top_p: _,
             seed: _,

@@ -25,8 +25,11 @@ pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) 
         service_tier,
         cache_lifetime,
         prompt_cache_key,
+        reasoning_tags,
         extra_body: _,
     } = settings;
+    let why = "the server sends reasoning apart from the text";
+    request.lost("reasoning-tags", reasoning_tags, why);
     request.put("output_config.effort", effort.and_then(level));
     let thinking = thinking.or((*effort == Some(Effort::None)).then_some(Thinking::Off));
     self::thinking(thinking, *reasoning_summary, request);

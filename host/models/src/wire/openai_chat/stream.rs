@@ -25,6 +25,11 @@ struct Chunk {
     id: Option<String>,
     choices: Option<Vec<Choice>>,
     usage: Option<Value>,
+    // An event that is an error has one of these.
+    error: Option<Value>,
+    object: Option<Value>,
+    #[serde(rename = "type")]
+    kind: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -35,6 +40,8 @@ struct Choice {
     /// In a response that is not streamed.
     message: Option<Delta>,
     finish_reason: Option<String>,
+    /// The token counts, from Moonshot.
+    usage: Option<Value>,
     /// Why the reply was broken off, from OpenRouter.
     error: Option<Value>,
 }
@@ -214,17 +221,30 @@ impl<'a> Decoder<'a> {
 impl Decode for Decoder<'_> {
     fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
         let invalid = DecodeError::json("a chat completion");
-        let value: Value = serde_json::from_str(data).map_err(&invalid)?;
-        if let Some(error) = openai_error_in(&value) {
-            return Err(ServerError::of_openai(error).into());
+        let chunk: Chunk = match serde_json::from_str(data) {
+            Ok(chunk) => chunk,
+            // An error may have another form in the other members.
+            Err(error) => match serde_json::from_str(data) {
+                Ok(value) => return Err(reported(&value).unwrap_or_else(|| invalid(error))),
+                Err(error) => return Err(invalid(error)),
+            },
+        };
+        let is_error = |tag: &Option<Value>| tag.as_ref().is_some_and(|tag| tag == "error");
+        if chunk.error.is_some() || is_error(&chunk.object) || is_error(&chunk.kind) {
+            let value = serde_json::from_str(data).map_err(&invalid)?;
+            if let Some(error) = reported(&value) {
+                return Err(error);
+            }
         }
-        let chunk = Chunk::deserialize(value).map_err(invalid)?;
         let reply = &mut self.builder.reply;
         reply.response_id = reply.response_id.take().or(chunk.id);
         if let Some(usage) = chunk.usage {
             reply.usage = usage_at(USAGE, &usage);
         }
-        for choice in chunk.choices.unwrap_or_default() {
+        for mut choice in chunk.choices.unwrap_or_default() {
+            if let Some(usage) = choice.usage.take() {
+                self.builder.reply.usage = usage_at(USAGE, &usage);
+            }
             // One choice was requested; others would be mixed into it.
             if choice.index.unwrap_or(0) == 0 {
                 self.choice(choice, sink)?;
@@ -251,6 +271,12 @@ impl Decode for Decoder<'_> {
         self.builder.reply.metadata = self.reasoning.into_metadata();
         self.builder.finish(stop_reason)
     }
+}
+
+/// Returns the error that an event reports, if it does.
+fn reported(event: &Value) -> Option<DecodeError> {
+    let error = openai_error_in(event)?;
+    Some(ServerError::of_openai(error).into())
 }
 
 /// Maps a finish reason. Several servers say `stop` also where they call tools, and some say

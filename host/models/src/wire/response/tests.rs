@@ -11,7 +11,7 @@ fn decode<'a>(
 ) -> (Vec<String>, Result<ModelReply, String>) {
     let shown = Mutex::new(Vec::new());
     let sink = |delta: ModelDelta<'_>| shown.lock().unwrap().push(format!("{delta:?}"));
-    let mut decoder = ResponseDecoder::new(provider.wire(), "m", &[]);
+    let mut decoder = ResponseDecoder::new(provider.wire(), "m", &[], ReasoningTags::Auto);
     let reply = pieces
         .into_iter()
         .try_for_each(|piece| decoder.push(piece, &sink))
@@ -178,7 +178,8 @@ fn halves_in_arguments_join() {
 #[test]
 fn halves_in_whole_bodies_are_replaced() {
     let body = r#"{"choices":[{"finish_reason":"stop","message":{"content":"a\ud83d"}}]}"#;
-    let mut decoder = ResponseDecoder::new(Provider::OpenAiCompat.wire(), "m", &[]);
+    let mut decoder =
+        ResponseDecoder::new(Provider::OpenAiCompat.wire(), "m", &[], ReasoningTags::Auto);
     decoder.whole(body, &|_| {}).unwrap();
     let reply = decoder.finish(BodyEnd::Complete, &|_| {}).unwrap();
     assert_eq!(reply.text, "a\u{fffd}");

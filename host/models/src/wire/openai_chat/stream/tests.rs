@@ -382,7 +382,9 @@ fn invalid_replies_are_errors() {
             vec![json!({"choices": 3})],
             Kind::Protocol,
             Retry::Never,
-            invalid("it is not a chat completion (invalid type: integer `3`, expected a sequence)"),
+            invalid(
+                "it is not a chat completion (invalid type: integer `3`, expected a sequence at line 1 column 12)",
+            ),
         ),
         (
             "overloaded",
