@@ -36,6 +36,8 @@ mod send;
 mod settings;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod wild;
 mod wire;
 
 pub use endpoint::{
