@@ -2,6 +2,10 @@
 //! configuration. A `[[provider]]` of a configuration starts from one of them.
 
 #[cfg(test)]
+mod conversations;
+#[cfg(test)]
+mod strict;
+#[cfg(test)]
 mod tests;
 
 use crate::{provider::Provider, send::SendSettings};

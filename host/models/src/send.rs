@@ -220,7 +220,7 @@ fn short_ids(messages: &[Message]) -> HashMap<CallId, CallId> {
 }
 
 /// Returns nine digits of the digest of an id, which differ in practice where the ids do.
-fn shortened(id: &str) -> String {
+pub(crate) fn shortened(id: &str) -> String {
     let digest = Digest::of(id.as_bytes()).into_bytes();
     let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     digits.chars().take(ID_CHARACTERS).collect()

@@ -1,10 +1,9 @@
 //! The fields of settings, from `types/message_create_params.py` in Anthropic's SDK for Python,
 //! 2.12.0, and the types that it names.
 
-use super::request::token;
 use crate::{
     settings::{CacheLifetime, Effort, ModelSettings, ServiceTier, Thinking, ToolChoice},
-    wire::{answer::AnswerForm, settings::Mapping},
+    wire::{answer::AnswerForm, request::token, settings::Mapping},
 };
 use serde_json::{Value, json};
 
