@@ -48,7 +48,7 @@ struct Choice {
 
 #[derive(Deserialize)]
 struct Delta {
-    /// A string; from some servers a list of parts.
+    /// A string; from some servers a list of parts, the reasoning of Mistral's models among them.
     content: Option<Value>,
     refusal: Option<String>,
     /// The model's reasoning, from vLLM and OpenRouter.
@@ -148,6 +148,8 @@ impl<'a> Decoder<'a> {
             text.as_str()
         });
         let shown = content.clone().or(reasoning.clone());
+        let in_content = || delta.content.as_ref().and_then(thinking_of);
+        let shown = shown.or_else(in_content);
         let shown = shown.unwrap_or_else(|| texts.collect());
         self.builder.push_reasoning(&shown, sink)?;
         for (stored, piece) in [
@@ -295,6 +297,13 @@ fn stop_reason(wire: &str) -> Result<Option<StopReason>, DecodeError> {
         }
         _ => return Ok(None),
     }))
+}
+
+/// Returns the reasoning among the parts of a content, from Mistral: text, or a list of texts.
+fn thinking_of(content: &Value) -> Option<String> {
+    let parts = content.as_array()?.iter();
+    let thinking = parts.filter_map(|part| plain_text(part.get("thinking")?.clone()));
+    Some(thinking.collect())
 }
 
 /// The text of a string, or of the parts of a list.
