@@ -1,5 +1,6 @@
 //! Runs the cases of `tests/wild/replies`: responses as servers send them, one file each.
 
+use crate::mutations::mutated;
 use crate::{
     Endpoint, HttpModel, ModelSettings, Provider, ReasoningTags, RequestExtras, RetryPolicy,
     Timeouts,
@@ -15,12 +16,26 @@ use agent_host_types::{
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason},
 };
 use pretty_assertions::assert_eq;
+use proptest::{collection::vec, prelude::*, sample::Index};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::{collections::BTreeMap, fs, path::Path, sync::Mutex, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::{LazyLock, Mutex},
+    time::Duration,
+};
 
 /// The least number of cases of each wire.
 const LEAST_CASES: usize = 12;
+
+/// The cases with a stream.
+static CASES: LazyLock<Vec<(String, Case)>> = LazyLock::new(|| {
+    let is_stream = |case: &Case| case.status == 200 && case.media_type() != "application/json";
+    let cases = cases().into_iter().filter(|(_, case)| is_stream(case));
+    cases.collect()
+});
 
 /// A case file.
 #[derive(Deserialize)]
@@ -208,10 +223,7 @@ async fn wild_replies_have_their_outcome() {
 
 #[test]
 fn wild_streams_decode_alike_however_cut() {
-    for (file, case) in cases() {
-        if case.status != 200 || case.media_type() == "application/json" {
-            continue;
-        }
+    for (file, case) in CASES.iter() {
         let bytes = case.body.as_bytes();
         let whole = case.decode([bytes]);
         assert_eq!(case.decode(bytes.chunks(1)), whole, "{file} byte by byte");
@@ -219,6 +231,50 @@ fn wild_streams_decode_alike_however_cut() {
             let (left, right) = bytes.split_at(cut);
             assert_eq!(case.decode([left, right]), whole, "{file} cut at {cut}");
         }
+    }
+}
+
+/// Checks that a stream with other bytes or frames ends in a reply or in one sentence.
+fn ends_well(case: &Case, bytes: &[u8]) -> Result<(), TestCaseError> {
+    let whole = case.decode([bytes]);
+    prop_assert!(!whole.0.contains('\n'), "{}: {}", case.name, whole.0);
+    prop_assert_eq!(&case.decode(bytes.chunks(7)), &whole, "{}", case.name);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    /// The frames of a stream twice, in another order, or not at all.
+    #[test]
+    fn wild_streams_in_another_order_end_well(
+        at in any::<Index>(),
+        moves in vec((any::<Index>(), any::<Index>(), 0..3_u8), 1..4),
+    ) {
+        let case = &CASES[at.index(CASES.len())].1;
+        let mut frames: Vec<&str> = case.body.split_inclusive('\n').collect();
+        for (from, to, what) in moves {
+            if frames.len() < 2 {
+                break;
+            }
+            let (from, to) = (from.index(frames.len()), to.index(frames.len()));
+            match what {
+                0 => frames.swap(from, to),
+                1 => frames.insert(to, frames[from]),
+                _ => drop(frames.remove(from)),
+            }
+        }
+        ends_well(case, frames.concat().as_bytes())?;
+    }
+
+    #[test]
+    fn wild_streams_with_other_bytes_end_well(
+        (at, bytes) in any::<Index>().prop_flat_map(|at| {
+            let at = at.index(CASES.len());
+            mutated(CASES[at].1.body.clone().into_bytes()).prop_map(move |bytes| (at, bytes))
+        }),
+    ) {
+        ends_well(&CASES[at].1, &bytes)?;
     }
 }
 
