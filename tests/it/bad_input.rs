@@ -421,8 +421,8 @@ fn model_server_errors_are_reported() {
 fn malformed_model_reply_is_an_error() {
     let cases: [(Answer, &[&str], Value); 2] = [
         (
-            Answer::text(""),
-            &["it is empty, with neither text nor a tool call", "--resume"],
+            Answer::status("200 OK", &json!({})),
+            &["it ended before the model had said why", "--resume"],
             Value::Null,
         ),
         (
@@ -465,5 +465,22 @@ fn malformed_model_reply_is_an_error() {
             (again.code, again.stdout.as_str()),
             (Some(0), "That is all.\n")
         );
+    }
+}
+
+/// The second request has a message in place of the empty reply; a second one is the answer.
+#[test]
+fn empty_model_reply_is_sent_back_once() {
+    for (answers, expected) in [(["", "Done."], "Done.\n"), (["", ""], "\n")] {
+        let server = ChatServer::start(Vec::from(answers.map(Answer::text)));
+        let env = TestEnv::new();
+        let ran: Ran = env
+            .command(&["run", "--model", "openai-compat:m", "hello"])
+            .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
+            .output()
+            .unwrap()
+            .into();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), expected));
+        assert_eq!(of_kind(&env.events(), "repair-requested").len(), 1);
     }
 }

@@ -2,6 +2,7 @@
 //! components and servers, so their size and the cost of each check are bounded.
 
 mod answer;
+mod integers;
 mod meter;
 mod patterns;
 mod references;
@@ -10,6 +11,7 @@ mod tests;
 
 use agent_host_types::failure::{ToolErrorCode, ToolFailure};
 pub use answer::{AnswerSchema, ParseAnswerError};
+pub use integers::with_integers;
 
 use meter::{CostMeter, MAX_UNFOLDED, OverBudget};
 use serde_json::{Map, Value};
@@ -129,16 +131,31 @@ impl InputSchema {
     /// # Errors
     /// `invalid-input`, naming the arguments that do not fit.
     pub fn validate(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        let input = Value::Object(input.clone());
-        self.0.check(&input, "the arguments").map_err(|error| {
-            ToolFailure::new(
-                ToolErrorCode::InvalidInput,
-                format!(
-                    "The arguments do not fit the tool's schema; the tool did not run. {error}"
-                ),
-            )
-        })
+        let mut input = Value::Object(input.clone());
+        let checked = self.0.check(&input, "the arguments");
+        checked
+            .and_then(|()| match integers::normalize(&self.0.source, &mut input) {
+                Some(pointer) => Err(inexact(&input, &pointer)),
+                None => Ok(()),
+            })
+            .map_err(|error| {
+                ToolFailure::new(
+                    ToolErrorCode::InvalidInput,
+                    format!(
+                        "The arguments do not fit the tool's schema; the tool did not run. {error}"
+                    ),
+                )
+            })
     }
+}
+
+/// Returns the error of the number at this pointer, which may not be the one that was written.
+fn inexact(input: &Value, pointer: &str) -> ValueError {
+    let number = input.pointer(pointer).unwrap_or(&Value::Null);
+    ValueError::Mismatch(vec![format!(
+        "`{pointer}`: {number} may have lost digits, and an integer is expected; send it as an integer of at most 64 bits, \
+         without fraction or exponent"
+    )])
 }
 
 impl OutputSchema {

@@ -2,12 +2,16 @@
 //! every wait, and a limit on every read. A recording can take the place of the network. It knows
 //! no provider's JSON.
 
+mod body;
 mod connection;
 mod entry;
 pub(crate) mod failure;
+mod hint;
+mod overflow;
 mod record;
 mod replay;
 
+pub(crate) use body::Body;
 pub(crate) use entry::ModelEntry;
 pub use record::Recorder;
 pub(crate) use replay::Recording;
@@ -23,15 +27,15 @@ use agent_host_http_client::{
     ProxySetting, USER_AGENT, builder, same_origin_redirects, tls_config,
 };
 use agent_host_types::model::{ModelError, ModelErrorKind};
+use body::BodySource;
 use bytes::Bytes;
 use failure::AttemptError;
 use record::{ModelRecorder, ResponseRecorder};
-use replay::RecordedResponse;
 use reqwest::{
     Client, ClientBuilder, RequestBuilder, Response, StatusCode, Url,
     header::{
-        ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
-        LOCATION, RETRY_AFTER,
+        ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
+        RETRY_AFTER,
     },
 };
 use secrecy::{ExposeSecret, SecretString};
@@ -332,101 +336,6 @@ impl Server {
         let text = String::from_utf8_lossy(&text);
         let error = ServerError::from_response(status.as_u16(), &text);
         Err(self.server_error(&error, requested_wait(&body.headers)))
-    }
-}
-
-/// A response body, read piece by piece within timeouts and a size limit.
-pub(crate) struct Body<'a> {
-    server: &'a Server,
-    headers: HeaderMap,
-    source: BodySource,
-    recorder: Option<ResponseRecorder<'a>>,
-    read_bytes: usize,
-}
-
-/// The source of a body.
-enum BodySource {
-    Network {
-        response: Response,
-        /// The deadline of the first piece; taken when that arrives.
-        deadline: Option<Instant>,
-    },
-    Recording(RecordedResponse),
-}
-
-impl<'a> Body<'a> {
-    fn new(
-        server: &'a Server,
-        headers: HeaderMap,
-        source: BodySource,
-        recorder: Option<ResponseRecorder<'a>>,
-    ) -> Self {
-        Self {
-            server,
-            headers,
-            source,
-            recorder,
-            read_bytes: 0,
-        }
-    }
-
-    /// Returns the media type without parameters, in lower case; empty if there is none.
-    pub(crate) fn media_type(&self) -> String {
-        let header = self.headers.get(CONTENT_TYPE);
-        let text = header.and_then(|value| value.to_str().ok()).unwrap_or("");
-        let media_type = text.split(';').next().unwrap_or("");
-        media_type.trim().to_ascii_lowercase()
-    }
-
-    /// Returns the content encoding other than `identity`. None was requested, and none is decoded.
-    pub(crate) fn content_encoding(&self) -> Option<String> {
-        let header = self.headers.get(CONTENT_ENCODING)?;
-        let encoding = String::from_utf8_lossy(header.as_bytes());
-        let encoding = encoding.trim();
-        (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity"))
-            .then(|| encoding.to_owned())
-    }
-
-    /// Returns the next piece; none at the end.
-    ///
-    /// # Errors
-    /// A timeout, a broken connection, or more than [`MAX_BODY_BYTES`].
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, AttemptError> {
-        let server = self.server;
-        let piece = match &mut self.source {
-            BodySource::Network { response, deadline } => server.receive(response, deadline).await,
-            BodySource::Recording(response) => response.next(),
-        };
-        if let Some(recorder) = &mut self.recorder {
-            match &piece {
-                Ok(Some(bytes)) => recorder.piece(bytes),
-                Ok(None) => recorder.end(),
-                Err(error) => recorder.error(error),
-            }
-        }
-        let piece = piece?;
-        self.read_bytes += piece.as_ref().map_or(0, Bytes::len);
-        if self.read_bytes > MAX_BODY_BYTES {
-            let why = format!("it is longer than {MAX_BODY_BYTES} bytes");
-            return Err(server.invalid_response(&why, Retry::Never));
-        }
-        Ok(piece)
-    }
-
-    /// Returns the rest of the body, truncated at `limit` bytes.
-    ///
-    /// # Errors
-    /// Those of [`Body::next`].
-    pub(crate) async fn whole(&mut self, limit: usize) -> Result<Vec<u8>, AttemptError> {
-        let mut whole = Vec::new();
-        while whole.len() < limit {
-            let Some(piece) = self.next().await? else {
-                break;
-            };
-            whole.extend_from_slice(&piece);
-        }
-        whole.truncate(limit);
-        Ok(whole)
     }
 }
 

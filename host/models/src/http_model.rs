@@ -12,19 +12,20 @@ use crate::{
     provider::Provider,
     refused::{MAX_REPAIRS, RefusedFiles, is_about_a_file},
     retry::{self, Retry, RetryPolicy, Schedule},
-    settings::{ModelSettings, SettingsReport},
+    settings::{ModelSettings, ReasoningTags, SettingsReport},
     wire::{
-        Capabilities, Decode, Encoded, FrameDecoder, Wire, reply::MAX_REPLY_BYTES,
-        schema::fit_request, settings,
+        Capabilities, Encoded, Wire,
+        reply::MAX_REPLY_BYTES,
+        response::{BodyEnd, ResponseDecoder},
+        schema::fit_request,
+        settings,
     },
 };
 use agent_host_engine::{
     BoxFuture,
     model::{DeltaSink, Model, ModelDelta},
 };
-use agent_host_types::model::{
-    ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason,
-};
+use agent_host_types::model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance};
 use serde_json::Value;
 use std::{
     borrow::Cow,
@@ -146,8 +147,16 @@ impl HttpModel {
 
     fn encode(&self, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
         let model = &self.provenance.model;
-        let mut encoded = (self.wire.encode)(model, request, capabilities);
-        settings::apply(self.wire, model, &self.settings, request, &mut encoded.body);
+        let request = capabilities.send.with_ids(request);
+        let mut encoded = (self.wire.encode)(model, &request, capabilities);
+        settings::apply(
+            self.wire,
+            model,
+            &self.settings,
+            &request,
+            &mut encoded.body,
+        );
+        capabilities.send.apply(&mut encoded.body);
         encoded
     }
 
@@ -290,7 +299,9 @@ impl HttpModel {
         sink: DeltaSink<'_>,
     ) -> Result<ModelReply, AttemptError> {
         let mut body = self.server.post(&encoded.body).await?;
-        let mut decoder = (self.wire.decoder)(&self.provenance.model, &request.messages);
+        let model = &self.provenance.model;
+        let tags = self.settings.reasoning_tags.unwrap_or(ReasoningTags::Auto);
+        let mut decoder = ResponseDecoder::new(self.wire, model, &request.messages, tags);
         let failed = |error| self.server.decode_error(&error);
         let media_type = body.media_type();
         if media_type.contains("html") {
@@ -303,6 +314,7 @@ impl HttpModel {
             return Err(self.server.invalid_response(&why, Retry::Never));
         }
         let mut raw = None;
+        let mut end = BodyEnd::Complete;
         if media_type == "application/json" {
             // Some servers and gateways ignore `stream`.
             let whole = body.whole(MAX_BODY_BYTES).await?;
@@ -313,15 +325,9 @@ impl HttpModel {
                 raw = serde_json::from_slice(&whole).ok();
             }
         } else {
-            let frames = FrameDecoder::new(self.wire.framing);
-            read_stream(&self.server, &mut body, frames, decoder.as_mut(), sink).await?;
+            end = read_stream(&self.server, &mut body, &mut decoder, sink).await?;
         }
-        let reply = decoder.finish().map_err(failed)?;
-        // A reply at the token limit would reach it again.
-        if reply.is_empty() && reply.stop_reason != Some(StopReason::MaxTokens) {
-            let why = "it is empty, with neither text nor a tool call";
-            return Err(self.server.invalid_response(why, Retry::Backoff));
-        }
+        let reply = decoder.finish(end, sink).map_err(failed)?;
         Ok(ModelReply { raw, ..reply })
     }
 
@@ -357,28 +363,21 @@ impl Model for HttpModel {
 async fn read_stream(
     server: &Server,
     body: &mut Body<'_>,
-    mut frames: FrameDecoder,
-    decoder: &mut dyn Decode,
+    decoder: &mut ResponseDecoder<'_>,
     sink: DeltaSink<'_>,
-) -> Result<(), AttemptError> {
+) -> Result<BodyEnd, AttemptError> {
     let failed = |error| server.decode_error(&error);
     while !decoder.is_done() {
         let bytes = match body.next().await {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
-                let last = frames.finish().map_err(|error| failed(error.into()))?;
-                return match last {
-                    Some(data) => decoder.event(&data, sink).map_err(failed),
-                    None => Ok(()),
-                };
+                decoder.end(sink).map_err(failed)?;
+                return Ok(body.end());
             }
-            Err(_) if decoder.has_stopped() => return Ok(()),
+            Err(_) if decoder.has_stopped() => return Ok(BodyEnd::Cut),
             Err(error) => return Err(error),
         };
-        let arrived = frames.push(&bytes).map_err(|error| failed(error.into()))?;
-        for data in arrived {
-            decoder.event(&data, sink).map_err(failed)?;
-        }
+        decoder.push(&bytes, sink).map_err(failed)?;
     }
-    Ok(())
+    Ok(BodyEnd::Complete)
 }

@@ -5,7 +5,7 @@
 //!
 //! | module | knows |
 //! |---|---|
-//! | `http_model`, `listing`, `fallback`, `images`, `refused` | one reply: fit images, encode, attempt, retry, ask another model |
+//! | `http_model`, `listing`, `fallback`, `images`, `refused`, `send` | one reply: fit images, encode, attempt, retry, ask another model |
 //! | `http` | the network and recordings of it: timeouts, limits, redirects, errors by status. No provider's JSON |
 //! | `endpoint`, `retry`, `provider`, `preset` | what is configured, when to retry, the tables of providers and services |
 //! | `wire`, `call_ids` | per provider: conversation to request body; frames to deltas, a reply or an error. No HTTP, no retries |
@@ -32,9 +32,12 @@ mod provider;
 mod refused;
 mod retry;
 mod scripted;
+mod send;
 mod settings;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod wild;
 mod wire;
 
 pub use endpoint::{
@@ -50,8 +53,9 @@ pub use priced::Priced;
 pub use provider::Provider;
 pub use retry::RetryPolicy;
 pub use scripted::{InvalidScript, ScriptError, Scripted, TemplateError};
+pub use send::SendSettings;
 pub use settings::{
-    CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ServiceTier, SettingsReport, Thinking,
-    ToolChoice, UnknownWord, Verbosity,
+    CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ReasoningTags, ServiceTier, SettingsReport,
+    Thinking, ToolChoice, UnknownWord, Verbosity,
 };
 pub use wire::Capabilities;

@@ -2,9 +2,13 @@
 //! configuration. A `[[provider]]` of a configuration starts from one of them.
 
 #[cfg(test)]
+mod conversations;
+#[cfg(test)]
+mod strict;
+#[cfg(test)]
 mod tests;
 
-use crate::provider::Provider;
+use crate::{provider::Provider, send::SendSettings};
 
 /// A model service before configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub struct Preset {
     pub wants_key: bool,
     /// The header with the bare key; absent for the header of the wire format.
     pub key_header: Option<&'static str>,
+    /// The fields and rules of its requests that differ from those of the wire format.
+    pub send: SendSettings,
 }
 
 /// Returns a service with the wire format of OpenAI's Chat Completions that wants a key.
@@ -36,6 +42,7 @@ const fn service(
         key_variables,
         wants_key: true,
         key_header: None,
+        send: SendSettings::NONE,
     }
 }
 
@@ -68,8 +75,18 @@ const SERVICES: [Preset; 9] = [
     ),
     // https://console.groq.com/docs/openai
     service("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]),
-    // https://docs.mistral.ai/api
-    service("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"]),
+    // https://docs.mistral.ai/api: it counts tokens unasked, and refuses other ids
+    // (https://mistralai.github.io/mistral-common/usage/tools/) and a user message directly after
+    // the results of tools (code 3230).
+    Preset {
+        send: SendSettings {
+            stream_options: Some(false),
+            nine_character_ids: Some(true),
+            user_after_tool: Some(false),
+            ..SendSettings::NONE
+        },
+        ..service("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"])
+    },
     // https://docs.together.ai/docs/openai-api-compatibility
     service(
         "together",
@@ -77,10 +94,15 @@ const SERVICES: [Preset; 9] = [
         &["TOGETHER_API_KEY"],
     ),
     // https://learn.microsoft.com/azure/ai-services/openai/reference: the resource of the customer
-    // is in the address, and the key in a header of its own.
+    // is in the address, and the key in a header of its own. Its models that reason refuse
+    // `max_tokens`, and the others take both names.
     Preset {
         base_url: None,
         key_header: Some("api-key"),
+        send: SendSettings {
+            max_completion_tokens: Some(true),
+            ..SendSettings::NONE
+        },
         ..service("azure", "", &["AZURE_OPENAI_API_KEY"])
     },
     // https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
@@ -102,6 +124,7 @@ impl Preset {
             key_variables: provider.key_variables(),
             wants_key: provider.wants_key(),
             key_header: None,
+            send: SendSettings::NONE,
         }
     }
 

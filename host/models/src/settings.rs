@@ -24,6 +24,9 @@ pub struct ModelSettings {
     /// True if summaries of the reasoning are asked for; false if none is asked for or shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_summary: Option<bool>,
+    /// Whether tags in the text of a reply mark reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_tags: Option<ReasoningTags>,
     /// The randomness of the choice of words, from 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -112,6 +115,18 @@ words! {
     XHigh = "xhigh",
     /// As much as the model can.
     Max = "max",
+}
+
+words! {
+    /// Whether tags in the text of a reply, such as `<think>`, mark reasoning. Servers of local
+    /// models that know a model's template send reasoning apart from the text.
+    ReasoningTags:
+    /// Those at the start of the text, and a closing one on a line of its own.
+    Auto = "auto",
+    /// The text up to the first closing tag: the template writes the opening one.
+    Closing = "closing",
+    /// None.
+    Off = "off",
 }
 
 words! {
@@ -230,6 +245,7 @@ impl ModelSettings {
             effort: self.effort.or(base.effort),
             thinking: self.thinking.or(base.thinking),
             reasoning_summary: self.reasoning_summary.or(base.reasoning_summary),
+            reasoning_tags: self.reasoning_tags.or(base.reasoning_tags),
             temperature: self.temperature.or(base.temperature),
             top_p: self.top_p.or(base.top_p),
             seed: self.seed.or(base.seed),

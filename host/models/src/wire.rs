@@ -17,17 +17,20 @@ pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 pub(crate) mod reply;
 pub(crate) mod request;
+pub(crate) mod response;
 mod results;
 pub(crate) mod schema;
 mod server_error;
 pub(crate) mod settings;
+mod surrogates;
+mod thoughts;
 mod turns;
 
 pub(crate) use framing::{FrameDecoder, FrameTooLong, Framing};
 pub(crate) use server_error::ServerError;
 
 use self::{answer::AnswerForm, settings::Mapping};
-use crate::settings::ModelSettings;
+use crate::{send::SendSettings, settings::ModelSettings};
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
     message::Message,
@@ -62,6 +65,9 @@ pub struct Capabilities {
     /// The context window in tokens, for servers that size it per request; absent for the server's
     /// default.
     pub window_tokens: Option<u64>,
+    /// The fields and rules of requests in which servers of the wire differ.
+    #[serde(default, skip_serializing_if = "SendSettings::is_none")]
+    pub send: SendSettings,
 }
 
 /// The largest image that a provider accepts.
@@ -84,6 +90,7 @@ impl Capabilities {
         denied_is_error: false,
         max_output_tokens: None,
         window_tokens: None,
+        send: SendSettings::NONE,
     };
 }
 
@@ -137,6 +144,8 @@ pub(crate) struct Wire {
     pub(crate) headers: &'static [(&'static str, &'static str)],
     /// The rules for the schemas of tools.
     pub(crate) schema_dialect: SchemaDialect,
+    /// True if it serves models whose reasoning may be in their text, between tags.
+    pub(crate) has_tagged_reasoning: bool,
     /// How the events of a streamed response are delimited.
     pub(crate) framing: Framing,
     /// Encodes a request to this model.
@@ -167,7 +176,7 @@ pub(crate) trait Decode: Send {
     ///
     /// # Errors
     /// An error that the server reports in it, data of an unknown form, or more than a reply may
-    /// hold.
+    /// hold. After an error of JSON's syntax, the decoder is unchanged.
     fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError>;
 
     /// Takes the body of a response that is not streamed: some servers and gateways ignore
@@ -185,11 +194,12 @@ pub(crate) trait Decode: Send {
     /// True once the model has said why it stopped. Only token counts can be missing then.
     fn has_stopped(&self) -> bool;
 
-    /// Returns the reply.
+    /// Returns the reply. `is_complete` says whether nothing of the response is missing, although
+    /// it may not have said why the model stopped.
     ///
     /// # Errors
     /// The response ended before the reply did, or has a call that cannot be one.
-    fn finish(self: Box<Self>) -> Result<ModelReply, DecodeError>;
+    fn finish(self: Box<Self>, is_complete: bool) -> Result<ModelReply, DecodeError>;
 }
 
 /// Why a response cannot be decoded. The text completes "The response cannot be used: ..."; it may

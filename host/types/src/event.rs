@@ -297,7 +297,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// The model's answer does not fit the requested schema and is sent back.
+    /// The model's answer is empty or does not fit the requested schema, and is sent back once.
     RepairRequested {
         /// The message to the model.
         message: String,

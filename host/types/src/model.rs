@@ -125,6 +125,8 @@ pub enum StopReason {
     ContextWindow,
     /// The provider paused a long reply; the next request continues it.
     PauseTurn,
+    /// The server did not say why, although its response is complete.
+    Unknown,
 }
 
 /// Tokens and their cost. Providers that do not count report zeros.

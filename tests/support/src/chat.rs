@@ -23,6 +23,8 @@ pub struct Answer {
     status: &'static str,
     content_type: &'static str,
     body: String,
+    /// The bytes that are announced and never sent.
+    missing: usize,
 }
 
 /// Runs the agent with this server's model.
@@ -162,7 +164,9 @@ impl Answer {
     /// This answer, with a server that closes the connection in the middle of it.
     pub fn cut(mut self) -> Self {
         let events: Vec<&str> = self.body.split_inclusive("\n\n").collect();
-        self.body = events[..events.len() / 2].concat();
+        let sent = events[..events.len() / 2].concat();
+        self.missing = self.body.len() - sent.len();
+        self.body = sent;
         self
     }
 
@@ -172,6 +176,7 @@ impl Answer {
             status,
             content_type: "application/json",
             body: body.to_string(),
+            missing: 0,
         }
     }
 
@@ -188,6 +193,7 @@ impl Answer {
             status: "200 OK",
             content_type: "text/event-stream",
             body,
+            missing: 0,
         }
     }
 }
@@ -206,7 +212,7 @@ fn send(mut stream: TcpStream, answer: &Answer, halfway: impl FnOnce()) -> std::
         "HTTP/1.1 {}\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         answer.status,
         answer.content_type,
-        answer.body.len()
+        answer.body.len() + answer.missing
     );
     let half = answer.body.floor_char_boundary(answer.body.len() / 2);
     let (first, second) = answer.body.split_at(half);

@@ -303,6 +303,7 @@ impl Section<'_> {
                 denied_is_error: raw.denied_is_error.unwrap_or(default.denied_is_error),
                 max_output_tokens: raw.max_output_tokens.or(default.max_output_tokens),
                 window_tokens,
+                send: raw.send.unwrap_or_default().over(preset.send),
             },
             retry: RetryPolicy {
                 retries: raw.retries.unwrap_or(retry.retries),

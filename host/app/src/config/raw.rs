@@ -17,7 +17,7 @@ use super::{
     schedules::RawSchedule, settings::RawSettings, store::RawStore, telemetry::RawTelemetry, units,
     webhooks::RawWebhook,
 };
-use agent_host_models::Provider;
+use agent_host_models::{Provider, SendSettings};
 use agent_host_types::{tool::Effect, turn::Durability};
 use agent_host_workflow::definition::WorkflowDefinition;
 use schemars::JsonSchema;
@@ -347,6 +347,9 @@ pub(super) struct RawProvider {
     /// True if a denied call is marked as an error, where the wire has such a mark.
     #[serde(skip_serializing)]
     pub(super) denied_is_error: Option<bool>,
+    /// Fields and rules of requests in which servers of one wire format differ.
+    #[serde(skip_serializing)]
+    pub(super) send: Option<SendSettings>,
     /// The maximum of tokens of one reply.
     pub(super) max_output_tokens: Option<NonZeroU32>,
     /// The time limit of a connection.

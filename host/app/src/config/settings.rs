@@ -10,7 +10,8 @@ use super::{
     raw::RawConfig,
 };
 use agent_host_models::{
-    CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ServiceTier, Thinking, ToolChoice, Verbosity,
+    CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ReasoningTags, ServiceTier, Thinking,
+    ToolChoice, Verbosity,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub(super) struct RawSettings {
     /// Whether summaries of the reasoning are asked for and shown.
     #[serde(skip_serializing)]
     pub(super) reasoning_summary: Option<bool>,
+    /// Whether tags in the text of a reply, such as `<think>`, mark reasoning.
+    #[serde(skip_serializing)]
+    pub(super) reasoning_tags: Option<ReasoningTags>,
     /// The randomness of the choice of words.
     #[serde(skip_serializing)]
     pub(super) temperature: Option<f64>,
@@ -192,6 +196,7 @@ fn resolve_one(raw: RawSettings, of: &str, scope: Scope<'_>) -> Result<Settings,
         effort,
         thinking,
         reasoning_summary,
+        reasoning_tags,
         temperature,
         top_p,
         seed,
@@ -210,6 +215,7 @@ fn resolve_one(raw: RawSettings, of: &str, scope: Scope<'_>) -> Result<Settings,
         effort,
         thinking,
         reasoning_summary,
+        reasoning_tags,
         temperature,
         top_p,
         seed,

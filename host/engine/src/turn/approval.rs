@@ -3,6 +3,7 @@
 use super::{Agent, Prompts, Step, StepResult, Timing, TurnContext, review::fallback_of};
 use crate::{
     policy::{CallRequest, Ruling, decide_call},
+    schema::with_integers,
     session::{BatchCall, Session},
     text,
 };
@@ -179,6 +180,18 @@ impl Agent {
             .tools()
             .iter()
             .find(|tool| tool.definition.name == name)
+    }
+
+    /// Returns the input of a tool with its integers as its schema has them.
+    pub(in crate::turn) fn with_integers(
+        &self,
+        tool: &str,
+        input: Map<String, Value>,
+    ) -> Map<String, Value> {
+        match self.tool(tool) {
+            Some(tool) => with_integers(&tool.definition.input_schema, input),
+            None => input,
+        }
     }
 }
 

@@ -110,8 +110,8 @@ impl Agent {
     ) -> ClientCall {
         let call = ToolCall {
             id: session.new_call_id(),
+            input: Some(self.with_integers(&tool, input)),
             name: tool,
-            input: Some(input),
             raw_arguments: String::new(),
         };
         ClientCall {

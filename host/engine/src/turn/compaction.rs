@@ -69,6 +69,17 @@ impl Agent {
         self.compact(session, limits, cx).await
     }
 
+    /// True if a request was refused as too long, or without a reason that is known while it was
+    /// near the window: sizes are estimated, and some servers do not say why they refuse.
+    pub(super) fn may_be_too_long(&self, session: &Session, kind: ModelErrorKind) -> bool {
+        let is_near = |limits: ContextLimits| self.request_tokens(session) > limits.goal();
+        match kind {
+            ModelErrorKind::ContextWindow => true,
+            ModelErrorKind::InvalidRequest => self.settings.context.is_some_and(is_near),
+            _ => false,
+        }
+    }
+
     /// Returns the error of a conversation that does not fit; `refusal` is the model's error.
     pub(super) fn too_long(
         &self,
@@ -77,6 +88,9 @@ impl Agent {
     ) -> Result<TurnError, TurnError> {
         match (self.settings.context, refusal) {
             (None, Some(error)) => Ok(TurnError::Model { error }),
+            (Some(_), Some(error)) if error.kind != ModelErrorKind::ContextWindow => {
+                Ok(TurnError::Model { error })
+            }
             (limits, refusal) => Ok(TurnError::ContextWindow {
                 needed_tokens: self.request_tokens(session),
                 window_tokens: limits.unwrap_or_default().window_tokens,

@@ -14,8 +14,9 @@ use agent_host_types::{
     event::Event,
     id::CallId,
     json,
+    message::{Message, Role},
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
-    output::Blob,
+    output::{Blob, ContentPart},
     tool::ToolDefinition,
     turn::{Durability, TurnEnd, TurnError},
 };
@@ -50,7 +51,11 @@ impl Agent {
             discarded,
             verdicts,
         } = judged;
-        let reply = normalized(reply, session.state())?;
+        let mut reply = normalized(reply, session.state())?;
+        for call in &mut reply.tool_calls {
+            let input = call.input.take();
+            call.input = input.map(|input| self.with_integers(&call.name, input));
+        }
         let event = Event::ModelReplied {
             turn: session.state().turns(),
             reply: reply.clone(),
@@ -131,7 +136,7 @@ impl Agent {
     async fn ask(&self, session: &mut Session, cx: &TurnContext<'_>) -> Result<Asked, TurnError> {
         let mut request = ModelRequest {
             system: self.system(session),
-            messages: session.conversation()?,
+            messages: without_empty_replies(session.conversation()?),
             tools: self.offered(session).cloned().collect(),
             answer_schema: self
                 .settings
@@ -178,7 +183,7 @@ impl Agent {
                 judged,
                 duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             }))),
-            Err(TurnError::Model { error }) if error.kind == ModelErrorKind::ContextWindow => {
+            Err(TurnError::Model { error }) if self.may_be_too_long(session, error.kind) => {
                 Ok(Asked::TooLong(error))
             }
             Err(error) => Err(error),
@@ -186,10 +191,26 @@ impl Agent {
     }
 }
 
+/// Returns a conversation without the empty replies in it, which providers refuse; a last one is
+/// what the model continues from.
+fn without_empty_replies(mut messages: Vec<Message>) -> Vec<Message> {
+    let last = messages.len().saturating_sub(1);
+    let mut position = 0..;
+    messages.retain(|message| {
+        let is_last = position.next() == Some(last);
+        let is_blank = |part: &ContentPart| part.text().is_some_and(|text| text.trim().is_empty());
+        let is_empty = message.role == Role::Assistant
+            && message.tool_calls.is_empty()
+            && message.content.iter().all(is_blank);
+        is_last || !is_empty
+    });
+    messages
+}
+
 /// The outcome of a request.
 enum Asked {
     Replied(Box<Replied>),
-    /// The request exceeds the model's window.
+    /// The request exceeds the model's window, or may do so.
     TooLong(ModelError),
     /// The turn was cancelled.
     Cancelled,
@@ -215,11 +236,14 @@ fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply,
     }
     // Nothing depends on it, so it is dropped rather than the reply.
     reply.raw = reply.raw.filter(|raw| !json::is_too_deep(raw));
-    if !matches!(reply.stop_reason, None | Some(StopReason::ToolUse)) {
+    if !matches!(
+        reply.stop_reason,
+        None | Some(StopReason::ToolUse | StopReason::Unknown)
+    ) {
         reply.tool_calls.clear();
     }
-    if reply.is_empty() {
-        return Err(empty(reply.stop_reason).into());
+    if reply.is_empty() && reply.stop_reason == Some(StopReason::MaxTokens) {
+        return Err(ModelError::new(ModelErrorKind::Protocol, NO_SPACE_FOR_TEXT).into());
     }
     let mut seen = HashSet::new();
     for call in &mut reply.tool_calls {
@@ -244,27 +268,30 @@ fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply,
     Ok(reply)
 }
 
-/// Returns the error of an empty reply, which is not recorded: providers refuse a conversation with
-/// an empty message.
-fn empty(stop_reason: Option<StopReason>) -> ModelError {
-    let message = if stop_reason == Some(StopReason::MaxTokens) {
-        "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less"
-    } else {
-        "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model"
-    };
-    ModelError::new(ModelErrorKind::Protocol, message)
-}
+/// The error of a reply that reached its limit of tokens without any text.
+const NO_SPACE_FOR_TEXT: &str = "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less";
+
+/// The message to a model whose reply is empty. Models end a turn so after the results of tools;
+/// the same request would get the same reply.
+/// (<https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons>)
+const EMPTY_REPLY: &str = "Your last reply was empty. If the task is done, tell the user the outcome; otherwise continue with it.";
 
 impl Agent {
     /// Returns how the turn ends after a recorded reply without calls.
     pub(super) fn replied(&self, session: &mut Session) -> Result<TurnEnd, TurnError> {
         let text = session.state().last_assistant_text().to_owned();
+        let may_nudge = text.trim().is_empty() && session.state().spent().repairs == 0;
         match (
             session.state().turn_stats.stop_reason,
             &self.settings.until_tool,
         ) {
             (Some(StopReason::Refusal), _) => Ok(TurnEnd::Refusal { text }),
             (Some(StopReason::PauseTurn), _) => Ok(TurnEnd::NeedsMoreTurns),
+            _ if may_nudge && self.settings.output_schema.is_none() => {
+                let message = EMPTY_REPLY.to_owned();
+                session.record(Event::RepairRequested { message }, Vec::new());
+                Ok(TurnEnd::NeedsMoreTurns)
+            }
             (_, Some(until)) => Err(TurnError::UntilToolNotCalled {
                 tools: until.tools.clone(),
             }),

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::Server;
+use super::{Server, hint::hint, overflow::is_context_overflow};
 use crate::{
     retry::Retry,
     wire::{DecodeError, ServerError},
@@ -53,29 +53,6 @@ fn classify(status: u16) -> (ModelErrorKind, Retry) {
     }
 }
 
-/// True if a server's message says that the request is too long for the model. There is no common
-/// code, and the existing codes come with one of these phrases: OpenAI and vLLM, OpenAI's
-/// Responses, Anthropic (two), Gemini, llama.cpp, Ollama, others; then Anthropic's for more images
-/// than a request may have, or larger ones than many may be
-/// (<https://platform.claude.com/docs/en/build-with-claude/vision#request-limits>).
-fn is_context_overflow(message: &str) -> bool {
-    const PHRASES: [&str; 11] = [
-        "maximum context length",
-        "exceeds the context window",
-        "prompt is too long",
-        "exceed context limit",
-        "exceeds the maximum number of tokens",
-        "exceeds the available context size",
-        "exceeds the context length",
-        "context_length_exceeded",
-        "too many images",
-        "too much media",
-        "for many-image requests",
-    ];
-    let message = message.to_ascii_lowercase();
-    PHRASES.iter().any(|phrase| message.contains(phrase))
-}
-
 /// Makes untrusted text fit for display: redacts the key, escapes control characters and truncates.
 pub(crate) fn quote(text: &str, key: Option<&str>) -> String {
     let text = match key {
@@ -107,7 +84,10 @@ impl Server {
     /// Classifies an error that the server reports; `wait` is the wait that it asks for.
     pub(crate) fn server_error(&self, error: &ServerError, wait: Option<Duration>) -> AttemptError {
         let message = error.message.as_deref();
-        let Some(number) = error.status else {
+        let is_overflow = is_context_overflow(&error.tags, message.unwrap_or_default());
+        // An error within a stream has the status of the response, 200.
+        let status = error.status.or(is_overflow.then_some(400));
+        let Some(number) = status else {
             let (url, message) = (self.shown_url(), self.quote(message.unwrap_or_default()));
             let text = format!(
                 "The model server at {url} failed while it answered. It says: \"{message}\""
@@ -119,7 +99,7 @@ impl Server {
             kind,
             ModelErrorKind::InvalidRequest | ModelErrorKind::Server
         );
-        if may_be_overflow && message.is_some_and(is_context_overflow) {
+        if may_be_overflow && is_overflow {
             (kind, retry) = (ModelErrorKind::ContextWindow, Retry::Never);
         }
         if let (Retry::Backoff, Some(wait)) = (retry, wait) {
@@ -163,6 +143,13 @@ impl Server {
         if let Some(message) = message {
             // Writing to a string cannot fail.
             let _ = write!(text, " It says: \"{}\"", self.quote(message));
+            let may_be_field = matches!(
+                kind,
+                ModelErrorKind::InvalidRequest | ModelErrorKind::Server
+            );
+            if let Some(hint) = hint(message).filter(|_| may_be_field) {
+                let _ = write!(text, " {hint}");
+            }
         }
         AttemptError::new(kind, text, retry)
     }

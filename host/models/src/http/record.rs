@@ -9,6 +9,7 @@ use super::{
     entry::{ModelEntry, Piece, RECORDED_HEADERS, RecordedError, RecordingEntry, VERSION},
     failure::{AttemptError, REDACTED},
 };
+use crate::wire::response::BodyEnd;
 use reqwest::{StatusCode, header::HeaderMap};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -157,10 +158,12 @@ impl ResponseRecorder<'_> {
         }
     }
 
-    /// Records the end of the response.
-    pub(super) fn end(&mut self) {
+    /// Records the end of the response; an end that may have come early is not recorded.
+    pub(super) fn end(&mut self, end: BodyEnd) {
         self.flush_tail();
-        self.recorder.write(&RecordingEntry::End);
+        if end == BodyEnd::Complete {
+            self.recorder.write(&RecordingEntry::End);
+        }
     }
 
     /// Records why the response did not arrive, or broke off.

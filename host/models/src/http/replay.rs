@@ -109,6 +109,8 @@ pub(super) struct RecordedResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pieces: VecDeque<Bytes>,
+    /// Its end was received.
+    pub(super) is_whole: bool,
     /// The error that broke it off.
     error: Option<RecordedError>,
 }
@@ -221,6 +223,7 @@ fn add(
                 status: head.status,
                 headers: head.headers,
                 pieces,
+                is_whole: false,
                 error: None,
             }));
         }
@@ -231,7 +234,7 @@ fn add(
         (RecordingEntry::Piece(piece), last) => {
             open_response(last)?.pieces.push_back(piece.bytes()?)
         }
-        (RecordingEntry::End, last) => drop(open_response(last)?),
+        (RecordingEntry::End, last) => open_response(last)?.is_whole = true,
         (
             RecordingEntry::Recording { .. }
             | RecordingEntry::Model(_)

@@ -1,4 +1,5 @@
-use super::*;
+use super::{conversations::requests, strict::refusal, *};
+use crate::HttpModel;
 use crate::endpoint::{is_on_this_machine, test_endpoint};
 use pretty_assertions::assert_eq;
 use std::collections::HashSet;
@@ -36,4 +37,50 @@ fn preset_addresses_are_https_or_local() {
         assert_eq!(url.scheme() == "https", !is_local, "{}", preset.name);
         assert_eq!(preset.wants_key, !is_local, "{}", preset.name);
     }
+}
+
+/// Each odd way of a conversation, as each service is sent it.
+#[test]
+fn no_preset_sends_what_its_vendor_refuses() {
+    let requests = requests();
+    assert!(requests.len() >= 20);
+    for preset in Preset::all() {
+        let mut capabilities = preset.provider.capabilities();
+        capabilities.send = preset.send;
+        capabilities.max_output_tokens = std::num::NonZeroU32::new(1000);
+        let endpoint = test_endpoint("http://127.0.0.1:1");
+        let model = HttpModel::new(preset.provider, "m", endpoint, capabilities).unwrap();
+        for (name, request) in &requests {
+            let body = model.body(request);
+            let accepted = refusal(preset.name, preset.provider, &body);
+            assert_eq!(accepted, Ok(()), "{} refuses {name}: {body:#}", preset.name);
+            // A resumed session sends the same.
+            assert_eq!(model.body(request), body, "{name}");
+        }
+    }
+}
+
+/// The rules refuse what is sent to a server without them.
+#[test]
+fn strict_rules_refuse_what_other_servers_take() {
+    let plain = Preset::of(Provider::OpenAiCompat);
+    let endpoint = test_endpoint("http://127.0.0.1:1");
+    let capabilities = plain.provider.capabilities();
+    let model = HttpModel::new(plain.provider, "m", endpoint, capabilities).unwrap();
+    let refused: Vec<&str> = requests()
+        .iter()
+        .filter(|(_, request)| {
+            let mut body = model.body(request);
+            body.as_object_mut().unwrap().remove("stream_options");
+            refusal("mistral", plain.provider, &body).is_err()
+        })
+        .map(|(name, _)| *name)
+        .collect();
+    assert!(
+        refused.contains(&"a message after stopped work"),
+        "{refused:?}"
+    );
+    assert!(refused.contains(&"an image in a result"), "{refused:?}");
+    assert!(refused.contains(&"a fallback from OpenAI"), "{refused:?}");
+    assert!(!refused.contains(&"a question"), "{refused:?}");
 }

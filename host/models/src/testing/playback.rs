@@ -3,7 +3,11 @@
 use crate::{
     Endpoint, Timeouts,
     http::{Server, failure::AttemptError},
-    wire::{DecodeError, FrameDecoder, Wire},
+    settings::ReasoningTags,
+    wire::{
+        DecodeError, Wire,
+        response::{BodyEnd, ResponseDecoder},
+    },
 };
 use agent_host_engine::model::ModelDelta;
 use agent_host_types::{id::CallId, message::Message, model::ModelReply, tool::ToolCall};
@@ -43,7 +47,7 @@ pub(crate) fn server(wire: &Wire) -> Server {
     Server::new(endpoint, &(wire.reply_path)("m"), wire, "m").unwrap()
 }
 
-/// Plays a stream of the server that arrives in these pieces.
+/// Plays a stream of the server that arrives in these pieces, whose body may be cut off.
 pub(crate) fn play<'a>(
     wire: &Wire,
     server: &Server,
@@ -60,18 +64,13 @@ pub(crate) fn play<'a>(
             }
         });
     };
-    let mut decoder = (wire.decoder)("m", history);
-    let mut frames = FrameDecoder::new(wire.framing);
+    let mut decoder = ResponseDecoder::new(wire, "m", history, ReasoningTags::Auto);
     let decode = || -> Result<ModelReply, DecodeError> {
         for piece in pieces {
-            for data in frames.push(piece)? {
-                decoder.event(&data, &sink)?;
-            }
+            decoder.push(piece, &sink)?;
         }
-        if let Some(data) = frames.finish()? {
-            decoder.event(&data, &sink)?;
-        }
-        decoder.finish()
+        decoder.end(&sink)?;
+        decoder.finish(BodyEnd::Cut, &sink)
     };
     let decoded = decode();
     let shown = shown.into_inner().unwrap();

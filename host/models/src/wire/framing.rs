@@ -96,7 +96,7 @@ impl FrameDecoder {
     ///
     /// # Errors
     /// The event is too long.
-    pub(crate) fn finish(mut self) -> Result<Option<String>, FrameTooLong> {
+    pub(crate) fn end(&mut self) -> Result<Option<String>, FrameTooLong> {
         let last = self.end_line(&[])?;
         Ok(last.or_else(|| self.end_event()))
     }

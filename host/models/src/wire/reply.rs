@@ -4,15 +4,17 @@
 #[cfg(test)]
 mod tests;
 
-use super::DecodeError;
+use super::{DecodeError, surrogates};
 use crate::call_ids::CallIds;
 use agent_host_engine::model::{DeltaSink, ModelDelta};
 use agent_host_types::{
+    id::CallId,
     message::Message,
     model::{ModelReply, StopReason},
     tool::ToolCall,
 };
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// The longest reply, in bytes: text, reasoning, arguments and provider metadata. Far above what
@@ -142,6 +144,24 @@ impl<'a> ReplyBuilder<'a> {
         Ok(())
     }
 
+    /// Returns the stop reason of a response that names none: unknown, if it is complete and has
+    /// text or calls. A call in it is whole only if its arguments are.
+    ///
+    /// # Errors
+    /// The response is not a reply.
+    pub(super) fn unnamed_stop(&self, is_complete: bool) -> Result<StopReason, DecodeError> {
+        let is_whole = |call: &PartialCall| {
+            let arguments = surrogates::rewrite(&call.arguments, false);
+            serde_json::from_str::<Map<String, Value>>(&arguments).is_ok()
+        };
+        let has_content = !self.calls.is_empty() || !self.reply.text.trim().is_empty();
+        if is_complete && has_content && self.calls.iter().all(is_whole) {
+            Ok(StopReason::Unknown)
+        } else {
+            Err(DecodeError::Unfinished)
+        }
+    }
+
     /// Returns the reply. A call whose id is missing, or taken in the conversation or in this
     /// reply, gets another.
     ///
@@ -159,7 +179,7 @@ impl<'a> ReplyBuilder<'a> {
         let stop_reason = stop_reason.map(|reason| with_calls(reason, !self.calls.is_empty()));
         let calls = self.calls.into_iter();
         let tool_calls = calls
-            .map(|call| ToolCall::parse(ids.accept(call.id), call.name, call.arguments))
+            .map(|call| parse(ids.accept(call.id), call.name, call.arguments))
             .collect();
         Ok(ModelReply {
             tool_calls,
@@ -167,6 +187,16 @@ impl<'a> ReplyBuilder<'a> {
             ..self.reply
         })
     }
+}
+
+/// Parses a call. The text of its arguments may have unpaired surrogates, too.
+fn parse(id: CallId, name: String, arguments: String) -> ToolCall {
+    let call = ToolCall::parse(id, name, arguments);
+    if call.input.is_some() {
+        return call;
+    }
+    let rewritten = surrogates::rewrite(&call.raw_arguments, false).into_owned();
+    ToolCall::parse(call.id, call.name, rewritten)
 }
 
 /// Distinguishes a stop for tool calls from the end of the turn, for which wires have one reason or

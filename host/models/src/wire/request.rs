@@ -6,6 +6,7 @@
 mod tests;
 
 use super::Capabilities;
+use crate::send::shortened;
 use agent_host_engine::spill::INLINE_TEXT_BYTES;
 use agent_host_types::{
     output::{ContentPart, FileData, FilePart},
@@ -206,6 +207,29 @@ pub(super) fn arguments_text(call: &ToolCall) -> String {
         Some(_) => "{}".to_owned(),
         None => arguments(call).to_string(),
     }
+}
+
+/// The longest id or name that Anthropic's, Google's and OpenAI's services take.
+const MAX_TOKEN_BYTES: usize = 64;
+
+/// Encodes an id or a name in the alphabet that all services take, `[a-zA-Z0-9_-]`. Others allow
+/// more, and models call tools that do not exist, such as `multi_tool_use.parallel`; each other
+/// byte becomes `_` and its hex value, so that distinct ones stay distinct. The end of a long one
+/// is its digest.
+pub(super) fn token(text: &str) -> String {
+    let mut token = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' => token.push(char::from(byte)),
+            _ => token.push_str(&format!("_{byte:02x}")),
+        }
+    }
+    if token.len() > MAX_TOKEN_BYTES {
+        let digest = shortened(text);
+        token.truncate(MAX_TOKEN_BYTES - digest.len() - 1);
+        token = [token, digest].join("_");
+    }
+    token
 }
 
 /// Encodes a tool as OpenAI's Chat Completions and Ollama do.

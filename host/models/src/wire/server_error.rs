@@ -12,6 +12,8 @@ pub(crate) struct ServerError {
     pub(crate) status: Option<u16>,
     /// The server's own message.
     pub(crate) message: Option<String>,
+    /// The error's type and code, with spaces between; empty if it has none.
+    pub(crate) tags: String,
 }
 
 impl ServerError {
@@ -20,7 +22,7 @@ impl ServerError {
         let is_key_error = status == 400 && body.contains("\"API_KEY_INVALID\"");
         Self {
             status: Some(if is_key_error { 401 } else { status }),
-            message: message_in_body(body),
+            ..message_in_body(body)
         }
     }
 
@@ -29,6 +31,7 @@ impl ServerError {
         Self {
             status,
             message: Some(message),
+            tags: String::new(),
         }
     }
 
@@ -39,15 +42,17 @@ impl ServerError {
             .and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()))
             .and_then(|code| u16::try_from(code).ok())
             .filter(|code| (400..1000).contains(code));
-        Self::new(status, server_message(error))
+        Self {
+            tags: tags(error),
+            ..Self::new(status, server_message(error))
+        }
     }
 
     /// Reads an error value of OpenAI's two wires or Ollama's. If `code` is not an HTTP status,
     /// keywords in `type` and `code` decide.
     pub(super) fn of_openai(error: &Value) -> Self {
         let mut read = Self::with_code(error);
-        let tag = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or("");
-        let tags = [tag("type"), tag("code")].join(" ").to_ascii_lowercase();
+        let tags = read.tags.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| tags.contains(word));
         read.status = read.status.or_else(|| {
             if has(&["rate_limit", "quota"]) {
@@ -75,29 +80,52 @@ pub(super) fn openai_error_in(event: &Value) -> Option<&Value> {
     (is_error("object") || is_error("type")).then_some(event)
 }
 
-/// Returns the server's own message in the body of an error response: `{"error": {"message"}}` or
-/// `{"error": "text"}` of the providers; FastAPI's `{"detail"}`, plain text or a web page of what
-/// stands in front of one.
-fn message_in_body(body: &str) -> Option<String> {
+/// Reads the body of an error response: `{"error": {"message"}}` or `{"error": "text"}` of the
+/// providers; FastAPI's `{"detail"}`, plain text or a web page of what stands in front of one.
+fn message_in_body(body: &str) -> ServerError {
     let body = body.trim();
+    let absent = ServerError {
+        status: None,
+        message: None,
+        tags: String::new(),
+    };
     if let Ok(value) = serde_json::from_str::<Value>(body) {
         // Gemini wraps the object in a list when asked for a stream.
         let value = value.get(0).unwrap_or(&value);
-        return Some(server_message(value.get("error").unwrap_or(value)));
+        let error = value.get("error").unwrap_or(value);
+        return ServerError {
+            message: Some(server_message(error)),
+            tags: tags(error),
+            ..absent
+        };
     }
-    if body.starts_with('<') {
-        let (_, rest) = body.split_once("<title>")?;
-        let (title, _) = rest.split_once("</title>")?;
-        return Some(format!("{} (a web page)", title.trim()));
-    }
-    (!body.is_empty()).then(|| body.to_owned())
+    let message = if body.starts_with('<') {
+        let title = body.split_once("<title>");
+        let title = title.and_then(|(_, rest)| rest.split_once("</title>"));
+        title.map(|(title, _)| format!("{} (a web page)", title.trim()))
+    } else {
+        (!body.is_empty()).then(|| body.to_owned())
+    };
+    ServerError { message, ..absent }
 }
 
-/// Returns the message of an error value, or the value as JSON.
+/// Returns the type and the code of an error value.
+fn tags(error: &Value) -> String {
+    let tags = ["type", "code"].map(|key| error.get(key).and_then(Value::as_str).unwrap_or(""));
+    tags.join(" ").trim().to_owned()
+}
+
+/// Returns the message of an error value, or the value as JSON. A gateway that passes on another
+/// server's error says no more than that in its own message (`OpenRouter`: `metadata.raw`).
 pub(super) fn server_message(error: &Value) -> String {
     let text = ["message", "detail"]
         .iter()
         .find_map(|key| error.get(key)?.as_str())
         .or_else(|| error.as_str());
-    text.map_or_else(|| error.to_string(), str::to_owned)
+    let passed_on = error.pointer("/metadata/raw").and_then(Value::as_str);
+    match (text, passed_on) {
+        (Some(text), Some(passed_on)) => format!("{text}: {passed_on}"),
+        (Some(text), None) => text.to_owned(),
+        (None, _) => error.to_string(),
+    }
 }

@@ -169,8 +169,7 @@ impl Outcome {
                 }
                 self.say(&reply.text, !reply.tool_calls.is_empty());
             }
-            // The reply before is void.
-            Event::RepairRequested { .. } => drop(self.items.pop()),
+            Event::RepairRequested { .. } => self.void_answer(),
             Event::TurnEnded { outcome, .. } => {
                 self.turns += 1;
                 self.usage[1] = outcome.summary.total_usage;
@@ -187,6 +186,22 @@ impl Outcome {
                 text: text.to_owned(),
                 is_commentary,
             });
+        }
+    }
+
+    /// Removes the answer that was sent back to the model; an empty one is no item.
+    fn void_answer(&mut self) {
+        let is_answer = |item: &Item| {
+            matches!(
+                item,
+                Item::Message {
+                    is_commentary: false,
+                    ..
+                }
+            )
+        };
+        if self.items.last().is_some_and(is_answer) {
+            self.items.pop();
         }
     }
 

@@ -31,6 +31,7 @@ pub(super) fn finish_reason(reason: StopReason) -> String {
         StopReason::MaxTokens | StopReason::ContextWindow => "length",
         StopReason::Refusal => "content_filter",
         StopReason::PauseTurn => "pause",
+        StopReason::Unknown => "unknown",
     };
     reason.to_owned()
 }

@@ -20,7 +20,7 @@ fn config_of_wrong_form_is_refused_with_a_hint() {
         (
             "[openai-compat]\nbase-url = \"x\"\ntemperature = 1",
             "line 3, column 1: there is no key `temperature` here; the keys here are `name`, `kind`, `base-url`, `api-key`, `key-header`, `headers`, `query`, `vision`, \
-             `documents`, `audio`, `files-in-results`, `parallel-calls`, `denied-is-error`, `max-output-tokens`, `connect-timeout-seconds`, \
+             `documents`, `audio`, `files-in-results`, `parallel-calls`, `denied-is-error`, `send`, `max-output-tokens`, `connect-timeout-seconds`, \
              `first-chunk-timeout-seconds`, `idle-chunk-timeout-seconds`, `total-timeout-seconds`, `retries`",
         ),
         (

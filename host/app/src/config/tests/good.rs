@@ -8,7 +8,7 @@ use agent_host_engine::{
     policy::{DirMode, DirQuota},
     turn::Prompts,
 };
-use agent_host_models::{Capabilities, Timeouts};
+use agent_host_models::{Capabilities, Provider, Timeouts};
 use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
 use agent_host_types::{limits::Limits, tool::Approval};
 use pretty_assertions::assert_eq;
@@ -208,7 +208,7 @@ fn raw_config_every_key_is_read() {
         parallel_calls: false,
         denied_is_error: true,
         max_output_tokens: NonZeroU32::new(1000),
-        window_tokens: None,
+        ..Provider::OpenAiCompat.capabilities()
     };
     assert_eq!(
         (name.as_str(), provider.capabilities, provider.retry.retries),

@@ -2,7 +2,7 @@
 
 use super::{Tree, finish};
 use crate::config::{ConfigError, ModelConfig, Overrides};
-use agent_host_models::Endpoint;
+use agent_host_models::{Endpoint, SendSettings};
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret;
 
@@ -173,4 +173,25 @@ fn provider_of_an_invalid_form_is_refused() {
             "{toml}"
         );
     }
+}
+
+/// A key under `send` replaces that of the preset, and the others of the preset stay.
+#[test]
+fn send_settings_are_merged_over_the_preset() {
+    let mut tree = Tree::new();
+    tree.set("MISTRAL_API_KEY", "key");
+    let toml = "model = \"mistral:m\"\n[[provider]]\nname = \"mistral\"\nkind = \"mistral\"\n\
+        send = { stream_options = true, strict = false }\n";
+    let config = tree.load(toml, &Overrides::default()).unwrap();
+    let Some(ModelConfig::Served { provider, .. }) = config.models.first else {
+        panic!("another model");
+    };
+    let expected = SendSettings {
+        stream_options: Some(true),
+        strict: Some(false),
+        nine_character_ids: Some(true),
+        user_after_tool: Some(false),
+        ..SendSettings::NONE
+    };
+    assert_eq!(provider.capabilities.send, expected);
 }

@@ -273,7 +273,7 @@ fn untrusted_file_within_the_defaults_is_used_at_once() {
         approval-expires-seconds = 60\n\
         [budgets]\ntokens = 1000\nwall-clock-seconds = 10\ntool-calls = 5\nidentical-repeats = 2\n\
         [context]\nwindow-tokens = 32000\ncompact-at = 70\n\
-        [settings]\neffort = \"high\"\nthinking = 2048\ntemperature = 0.5\nreasoning-summary = false\n\
+        [settings]\neffort = \"high\"\nthinking = 2048\ntemperature = 0.5\nreasoning-summary = false\nreasoning-tags = \"off\"\n\
         [settings.models.\"openai-compat:*\"]\nstop = [\"END\"]\ntool-choice = { tool = \"read_file\" }\n\
         [openai-compat]\nvision = false\nretries = 1\ntotal-timeout-seconds = 10\n\
         [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = \"always\"\nconcurrent-calls = 2\n\

@@ -12,7 +12,7 @@ use toml::{Table, Value};
 
 /// The keys that a project may always choose: models (of providers that the user has), prompts and
 /// the style of replies.
-const HARMLESS: [&str; 16] = [
+const HARMLESS: [&str; 17] = [
     "model",
     "fallback",
     "system",
@@ -23,6 +23,7 @@ const HARMLESS: [&str; 16] = [
     "code",
     "settings.thinking",
     "settings.reasoning-summary",
+    "settings.reasoning-tags",
     "settings.temperature",
     "settings.top-p",
     "settings.seed",

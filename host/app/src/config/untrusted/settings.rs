@@ -35,6 +35,7 @@ impl Review<'_> {
             files_in_results: _,
             parallel_calls: _,
             denied_is_error: _,
+            send: _,
             max_output_tokens,
             connect_timeout_seconds,
             first_chunk_timeout_seconds,
@@ -224,6 +225,7 @@ impl Review<'_> {
             // reply.
             thinking: _,
             reasoning_summary: _,
+            reasoning_tags: _,
             temperature: _,
             top_p: _,
             seed: _,

@@ -124,6 +124,9 @@ impl Run<'_> {
             Some(StopReason::ContextWindow) => {
                 "The answer is cut off: the conversation fills the model's window. Use a model with a larger one, or begin a new session."
             }
+            Some(StopReason::Unknown) => {
+                "The answer may be cut off: the model server did not say why the model stopped."
+            }
             _ => return,
         };
         self.terminal.note(why);

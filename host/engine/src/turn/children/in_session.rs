@@ -19,7 +19,7 @@ use agent_host_types::{
     failure::ToolFailure,
     id::{CallId, Digest},
     message::Role,
-    model::{ModelError, ModelReply, ModelRequest, Provenance, StopReason},
+    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason},
     output::ToolResultOutput,
     tool::{Approval, ToolCall},
     turn::AgentInput,
@@ -32,6 +32,10 @@ pub(in crate::turn) const SESSION_RULE: &str = "workflow-session";
 
 /// The name of the call in its session.
 const CALL: &str = "call";
+
+/// The error that ends such a session after its call. It has the words of an empty reply, which
+/// recorded sessions have.
+const ANSWERED: &str = "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model";
 
 /// A model that requests one call.
 struct OneCall {
@@ -63,17 +67,14 @@ impl Model for OneCall {
             input: Some(self.input.clone()),
         };
         let reply = match is_answered {
-            true => ModelReply {
-                stop_reason: Some(StopReason::EndTurn),
-                ..ModelReply::default()
-            },
-            false => ModelReply {
+            true => Err(ModelError::new(ModelErrorKind::Protocol, ANSWERED)),
+            false => Ok(ModelReply {
                 stop_reason: Some(StopReason::ToolUse),
                 tool_calls: vec![call],
                 ..ModelReply::default()
-            },
+            }),
         };
-        Box::pin(ready(Ok(reply)))
+        Box::pin(ready(reply))
     }
 }
 

@@ -284,3 +284,36 @@ async fn long_result_is_spilled_to_a_blob() {
     assert!(short.len() < INLINE_TEXT_BYTES && short.contains("artifact `results/a`"));
     assert_eq!(bench.journal.blob(digest).await.unwrap(), long.as_bytes());
 }
+
+/// The journal has the integers as the tool gets them, beside the model's own text; a resumed
+/// session runs the call with the same.
+#[tokio::test]
+async fn integers_are_recorded_as_the_tool_gets_them() {
+    for written in ["{\"n\": 5.0}", "{\"n\": 5e0}", "{\"n\": \"5\"}"] {
+        let mut bench = Bench::new(vec![calls(&[("a", "look", written)])]);
+        assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
+        let ran = bench.ran.invocations.lock().unwrap()[0].input.clone();
+        let replied = bench.journal.durable().into_iter().find_map(|record| {
+            let Event::ModelReplied { reply, .. } = record.event else {
+                return None;
+            };
+            Some(reply.tool_calls[0].clone())
+        });
+        let recorded = replied.unwrap();
+        assert_eq!(json!(ran), json!({"n": 5}), "{written}");
+        assert_eq!(json!(recorded.input), json!({"n": 5}), "{written}");
+        assert_eq!(recorded.raw_arguments, written);
+    }
+}
+
+#[tokio::test]
+async fn number_that_lost_digits_is_an_error_to_the_model() {
+    let mut bench = Bench::new(vec![calls(&[("a", "look", "{\"n\": 1e30}")])]);
+    assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
+    assert!(bench.ran().is_empty());
+    let results = json!(bench.results()).to_string();
+    assert!(
+        results.contains("`/n`: 1e+30 may have lost digits"),
+        "{results}"
+    );
+}

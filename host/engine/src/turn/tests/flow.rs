@@ -149,6 +149,7 @@ async fn stop_reason_decides_whether_calls_run() {
     let cases = [
         (None, "needs-more-turns", true),
         (Some(StopReason::ToolUse), "needs-more-turns", true),
+        (Some(StopReason::Unknown), "needs-more-turns", true),
         (Some(StopReason::EndTurn), "done", false),
         (Some(StopReason::MaxTokens), "done", false),
         (Some(StopReason::StopSequence), "done", false),
@@ -178,36 +179,49 @@ async fn stop_reason_decides_whether_calls_run() {
     }
 }
 
-/// Providers refuse a conversation with an empty message, so an empty reply is not recorded and the
-/// model is called again.
+/// The second request has the message in place of the empty reply, which providers refuse.
 #[tokio::test]
-async fn empty_reply_is_an_error_and_not_recorded() {
-    let empty = "the model's reply is empty: it has neither text nor a tool call; ask again with another prompt, or use another model";
-    let cut = "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less";
-    for (stop_reason, replied, expected) in [
-        (Some(StopReason::EndTurn), says(" \n"), empty),
-        (Some(StopReason::StopSequence), says(""), empty),
-        (None, says(""), empty),
+async fn empty_reply_is_sent_back_once() {
+    let nudge = "Your last reply was empty. If the task is done, tell the user the outcome; otherwise continue with it.";
+    for (stop_reason, replied) in [
+        (Some(StopReason::EndTurn), says(" \n")),
+        (Some(StopReason::StopSequence), says("")),
+        (Some(StopReason::Unknown), says("")),
+        (None, says("")),
         // These calls never run.
-        (Some(StopReason::EndTurn), calls(&[("a", "act", "")]), empty),
-        (Some(StopReason::ToolUse), calls(&[]), empty),
-        (Some(StopReason::MaxTokens), says(""), cut),
+        (Some(StopReason::EndTurn), calls(&[("a", "act", "")])),
+        (Some(StopReason::ToolUse), calls(&[])),
     ] {
-        let reply = ModelReply {
+        let empty = ModelReply {
             stop_reason,
             ..replied
         };
-        let mut bench = Bench::new(vec![reply, says("ok")]);
-        let error = ModelError::new(ModelErrorKind::Protocol, expected);
-        let error = TurnError::Model { error };
-        assert_eq!(
-            bench.say("go").await.end,
-            TurnEnd::Error { error },
-            "{stop_reason:?}"
-        );
-        assert_eq!(bench.session.state().messages().len(), 1);
+        let mut bench = Bench::new(vec![empty.clone(), says("ok"), empty.clone(), empty]);
+        assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
         assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
+        let asked = &bench.requests()[1].messages;
+        let texts: Vec<&str> = asked.iter().filter_map(|it| it.content[0].text()).collect();
+        assert_eq!(texts, ["go", nudge], "{stop_reason:?}");
+        assert_eq!(kind(&bench.say("again").await), "needs-more-turns");
+        let end = bench.turn(AgentInput::Continue).await.end;
+        assert!(matches!(&end, TurnEnd::Done { text, .. } if text.trim().is_empty()));
     }
+}
+
+/// The same request would get the same reply.
+#[tokio::test]
+async fn reply_without_space_for_text_is_an_error() {
+    let cut = "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less";
+    let reply = ModelReply {
+        stop_reason: Some(StopReason::MaxTokens),
+        ..says("")
+    };
+    let mut bench = Bench::new(vec![reply, says("ok")]);
+    let error = ModelError::new(ModelErrorKind::Protocol, cut);
+    let error = TurnError::Model { error };
+    assert_eq!(bench.say("go").await.end, TurnEnd::Error { error });
+    assert_eq!(bench.session.state().messages().len(), 1);
+    assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
 }
 
 #[tokio::test]

@@ -99,7 +99,7 @@ fn pieces_are_recorded_as_they_arrived() {
                 exchange.piece(piece.as_bytes());
             }
             exchange.piece(&[0xff, 0xfe]);
-            exchange.end();
+            exchange.end(BodyEnd::Complete);
         });
         let [one, two] = pieces;
         assert_eq!(

@@ -166,8 +166,6 @@ async fn broken_stream_is_retried_as_a_whole() {
             Answer::stream(part).then_break(),
             vec!["Hel", "<restarted>", "Hello"],
         ),
-        // One ends without an error, as servers behind some proxies do.
-        (Answer::stream(part), vec!["Hel", "<restarted>", "Hello"]),
         (Answer::stream("").then_break(), vec!["Hello"]),
     ] {
         let server = TestServer::sequence([first, Answer::stream(events("Hello"))]).await;
@@ -175,6 +173,23 @@ async fn broken_stream_is_retried_as_a_whole() {
         assert_eq!(answer, Ok(reply("Hello")));
         assert_eq!(shown, expected);
         assert_eq!(server.received().len(), 2);
+    }
+}
+
+/// A body that is whole by its length is a reply, although the server does not say why the model
+/// stopped.
+#[tokio::test]
+async fn whole_stream_without_reason_is_a_reply() {
+    let part = "data: {\"id\":\"r1\",\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
+    for body in [part.to_owned(), format!("{part}data: [DONE]\n\n")] {
+        let server = serve(Answer::stream(body)).await;
+        let (answer, shown) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
+        let expected = ModelReply {
+            stop_reason: Some(StopReason::Unknown),
+            ..reply("Hel")
+        };
+        assert_eq!((answer, shown), (Ok(expected), vec!["Hel".to_owned()]));
+        assert_eq!(server.received().len(), 1);
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) static WIRE: Wire = Wire {
     // The version of the SDK's types.
     headers: &[("anthropic-version", "2026-10-21")],
     schema_dialect: SchemaDialect::Anthropic,
+    has_tagged_reasoning: false,
     framing: Framing::Events,
     encode: request::encode,
     settings: settings::map,

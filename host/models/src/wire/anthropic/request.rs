@@ -8,7 +8,7 @@ mod tests;
 use super::reasoning::Reasoning;
 use crate::wire::{
     Capabilities, Encoded,
-    request::{FileContent, FileRef, RequestPart, arguments, is_insecure_url, set, texts},
+    request::{FileContent, FileRef, RequestPart, arguments, is_insecure_url, set, texts, token},
     results::TrailingFiles,
     turns::{RoleTurns, USER, from_operator},
 };
@@ -211,19 +211,6 @@ pub(super) fn text_block(text: &str) -> Option<Value> {
 /// Encodes the text of a result; none if it is blank.
 fn non_blank(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!(text))
-}
-
-/// Encodes an id or a name in the alphabet of the wire, `[a-zA-Z0-9_-]`. Other providers allow
-/// more; each other byte becomes `_` and its hex value, so that distinct ones stay distinct.
-pub(super) fn token(text: &str) -> String {
-    let mut token = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' => token.push(char::from(byte)),
-            _ => token.push_str(&format!("_{byte:02x}")),
-        }
-    }
-    token
 }
 
 /// Converts a part. The provider fetches nothing without TLS, and takes no sound.

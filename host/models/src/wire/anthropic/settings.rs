@@ -1,10 +1,9 @@
 //! The fields of settings, from `types/message_create_params.py` in Anthropic's SDK for Python,
 //! 2.12.0, and the types that it names.
 
-use super::request::token;
 use crate::{
     settings::{CacheLifetime, Effort, ModelSettings, ServiceTier, Thinking, ToolChoice},
-    wire::{answer::AnswerForm, settings::Mapping},
+    wire::{answer::AnswerForm, request::token, settings::Mapping},
 };
 use serde_json::{Value, json};
 
@@ -25,8 +24,11 @@ pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) 
         service_tier,
         cache_lifetime,
         prompt_cache_key,
+        reasoning_tags,
         extra_body: _,
     } = settings;
+    let why = "the server sends reasoning apart from the text";
+    request.lost("reasoning-tags", reasoning_tags, why);
     request.put("output_config.effort", effort.and_then(level));
     let thinking = thinking.or((*effort == Some(Effort::None)).then_some(Thinking::Off));
     self::thinking(thinking, *reasoning_summary, request);

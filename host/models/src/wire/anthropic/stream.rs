@@ -23,9 +23,6 @@ use serde_json::Value;
 /// The most blocks of one reply. Models write a few: one per thought, text and call.
 const MAX_BLOCKS: usize = 1024;
 
-/// The data of the last event, from gateways with several wires.
-const DONE: &str = "[DONE]";
-
 /// The form of the data, for errors.
 const EXPECTED: &str = "of the Messages API";
 
@@ -225,11 +222,6 @@ impl<'a> Decoder<'a> {
 
 impl Decode for Decoder<'_> {
     fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
-        let data = data.trim();
-        if data == DONE {
-            self.done = true;
-            return Ok(());
-        }
         let event: Event<'_> = serde_json::from_str(data).map_err(DecodeError::json(EXPECTED))?;
         let kind = event.kind.unwrap_or_default().0;
         if kind == "error" || event.error.is_some() {
@@ -277,10 +269,7 @@ impl Decode for Decoder<'_> {
         self.stop_reason.is_some()
     }
 
-    fn finish(mut self: Box<Self>) -> Result<ModelReply, DecodeError> {
-        let Some(stop_reason) = self.stop_reason else {
-            return Err(DecodeError::Unfinished);
-        };
+    fn finish(mut self: Box<Self>, is_complete: bool) -> Result<ModelReply, DecodeError> {
         let mut blocks = Vec::with_capacity(self.parts.len());
         for part in self.parts {
             blocks.push(part.block);
@@ -293,6 +282,10 @@ impl Decode for Decoder<'_> {
                     .extend_call(index, None, "", &input.to_string())?;
             }
         }
+        let stop_reason = match &self.stop_reason {
+            None => Some(self.builder.unnamed_stop(is_complete)?),
+            Some(reason) => canonical(reason),
+        };
         let model = self.builder.model.to_owned();
         let reply = &mut self.builder.reply;
         reply.metadata = Reasoning { model, blocks }.into_metadata();
@@ -304,7 +297,7 @@ impl Decode for Decoder<'_> {
             cache_write_tokens: stored,
             cost_micros: None,
         };
-        self.builder.finish(canonical(&stop_reason))
+        self.builder.finish(stop_reason)
     }
 }
 

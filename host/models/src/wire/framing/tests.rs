@@ -11,7 +11,7 @@ fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     for piece in pieces {
         events.extend(decoder.push(piece).unwrap());
     }
-    events.extend(decoder.finish().unwrap());
+    events.extend(decoder.end().unwrap());
     events
 }
 

@@ -34,6 +34,7 @@ pub(crate) static WIRE: Wire = Wire {
     key_header: KeyHeader::Named("x-goog-api-key"),
     headers: &[],
     schema_dialect: SchemaDialect::Gemini,
+    has_tagged_reasoning: false,
     framing: Framing::Events,
     encode: request::encode,
     settings: settings::map,

@@ -12,6 +12,7 @@ use crate::wire::{
     Capabilities, Encoded,
     request::{
         FileContent, FileRef, RequestPart, arguments, describe, is_insecure_url, list, set, texts,
+        token,
     },
     results::TrailingFiles,
     turns::{RoleTurns, USER, from_operator},
@@ -152,7 +153,7 @@ impl Encoder<'_> {
                 }
             };
             let mut response =
-                json!({"id": result.call_id, "name": result.name, "response": response});
+                json!({"id": result.call_id, "name": token(&result.name), "response": response});
             let inside = (!inside.is_empty()).then_some(inside);
             set(&mut response, "parts", inside);
             parts.push(json!({"functionResponse": response}));
@@ -188,7 +189,7 @@ impl Encoder<'_> {
 }
 
 fn call(call: &ToolCall) -> Value {
-    json!({"functionCall": {"id": call.id, "name": call.name, "args": arguments(call)}})
+    json!({"functionCall": {"id": call.id, "name": token(&call.name), "args": arguments(call)}})
 }
 
 /// Encodes a tool. Google documents that the parameters of one without any are left out.

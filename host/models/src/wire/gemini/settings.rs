@@ -22,8 +22,11 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
         service_tier,
         cache_lifetime,
         prompt_cache_key,
+        reasoning_tags,
         extra_body: _,
     } = settings;
+    let why = "the server sends reasoning apart from the text";
+    request.lost("reasoning-tags", reasoning_tags, why);
     thinking(model, settings, request);
     request.put("generationConfig.temperature", *temperature);
     request.put("generationConfig.topP", *top_p);

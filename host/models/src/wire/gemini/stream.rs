@@ -237,14 +237,14 @@ impl Decode for Decoder<'_> {
         self.finish_reason.is_some() || self.blocked
     }
 
-    fn finish(mut self: Box<Self>) -> Result<ModelReply, DecodeError> {
+    fn finish(mut self: Box<Self>, is_complete: bool) -> Result<ModelReply, DecodeError> {
         let stop_reason = match &self.finish_reason {
             _ if self.blocked => Some(StopReason::Refusal),
             Some(reason) => match self.error_of_reason(reason) {
                 Some(error) => return Err(error),
                 None => canonical(reason),
             },
-            None => return Err(DecodeError::Unfinished),
+            None => Some(self.builder.unnamed_stop(is_complete)?),
         };
         let model = self.builder.model.to_owned();
         let reply = &mut self.builder.reply;

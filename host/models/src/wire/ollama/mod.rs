@@ -35,6 +35,7 @@ pub(crate) static WIRE: Wire = Wire {
     key_header: KeyHeader::Bearer,
     headers: &[],
     schema_dialect: SchemaDialect::Ollama,
+    has_tagged_reasoning: true,
     framing: Framing::Lines,
     encode: request::encode,
     settings: settings::map,

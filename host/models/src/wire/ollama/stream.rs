@@ -10,7 +10,7 @@ use agent_host_types::{
     message::Message,
     model::{ModelReply, StopReason, Usage},
 };
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::{Deserializer, Value, json};
 
 /// The form of a line, for errors.
@@ -88,11 +88,8 @@ impl<'a> Decoder<'a> {
         }
         Ok(())
     }
-}
 
-impl Decode for Decoder<'_> {
-    fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
-        let line: Line = serde_json::from_str(data).map_err(DecodeError::json(EXPECTED))?;
+    fn line(&mut self, line: Line, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
         if let Some(error) = line.error.filter(|error| !error.is_null()) {
             return Err(ServerError::of_openai(&error).into());
         }
@@ -113,18 +110,21 @@ impl Decode for Decoder<'_> {
         }
         Ok(())
     }
+}
+
+impl Decode for Decoder<'_> {
+    fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
+        let line = serde_json::from_str(data).map_err(DecodeError::json(EXPECTED))?;
+        self.line(line, sink)
+    }
 
     /// Some gateways send the lines of a stream under the media type of one JSON value.
     fn whole(&mut self, body: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
-        let mut values = Deserializer::from_str(body).into_iter::<IgnoredAny>();
-        let mut begin = 0;
-        while let Some(value) = values.next() {
-            value.map_err(DecodeError::json(EXPECTED))?;
-            let end = values.byte_offset();
-            self.event(body.get(begin..end).unwrap_or_default(), sink)?;
-            begin = end;
-        }
-        Ok(())
+        let lines = Deserializer::from_str(body).into_iter::<Line>();
+        let lines: Vec<Line> = lines
+            .collect::<Result<_, _>>()
+            .map_err(DecodeError::json(EXPECTED))?;
+        lines.into_iter().try_for_each(|line| self.line(line, sink))
     }
 
     fn is_done(&self) -> bool {
@@ -135,15 +135,13 @@ impl Decode for Decoder<'_> {
         self.done
     }
 
-    fn finish(mut self: Box<Self>) -> Result<ModelReply, DecodeError> {
-        if !self.done {
-            return Err(DecodeError::Unfinished);
-        }
+    fn finish(mut self: Box<Self>, is_complete: bool) -> Result<ModelReply, DecodeError> {
         if !self.thinking.is_empty() {
             let thinking = json!({THINKING: self.thinking});
             self.builder.reply.metadata = metadata(WIRE.name, thinking);
         }
         let stop_reason = match self.done_reason.as_deref().unwrap_or("stop") {
+            _ if !self.done => Some(self.builder.unnamed_stop(is_complete)?),
             "stop" => Some(StopReason::EndTurn),
             "length" => Some(StopReason::MaxTokens),
             // The server only loaded or unloaded the model

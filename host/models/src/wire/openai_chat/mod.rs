@@ -34,6 +34,7 @@ pub(crate) static WIRE: Wire = Wire {
     key_header: KeyHeader::Bearer,
     headers: &[],
     schema_dialect: SchemaDialect::Chat,
+    has_tagged_reasoning: true,
     framing: Framing::Events,
     encode: request::encode,
     settings: settings::map,

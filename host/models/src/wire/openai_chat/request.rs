@@ -10,7 +10,7 @@ use crate::wire::{
     items::{Item, items},
     request::{
         FileContent, FileRef, RequestPart, arguments_text, function, list, set, string_or_parts,
-        texts,
+        texts, token,
     },
 };
 use agent_host_types::{
@@ -97,7 +97,7 @@ fn call(call: &ToolCall) -> Value {
     json!({
         "id": call.id,
         "type": "function",
-        "function": {"name": call.name, "arguments": arguments_text(call)},
+        "function": {"name": token(&call.name), "arguments": arguments_text(call)},
     })
 }
 

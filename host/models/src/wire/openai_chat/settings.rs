@@ -22,6 +22,8 @@ pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) 
         service_tier,
         cache_lifetime,
         prompt_cache_key,
+        // Of the reply.
+        reasoning_tags: _,
         extra_body: _,
     } = settings;
     request.put("reasoning_effort", single_effort(settings));

@@ -1,5 +1,5 @@
 //! Decodes `chat.completion.chunk` events, or one `chat.completion` from a server that does not
-//! stream. Lenient where compatible servers differ, strict about one thing: a reply without an end
+//! stream. Lenient where compatible servers differ, strict about one thing: a reply that is cut off
 //! is an error.
 
 #[cfg(test)]
@@ -20,14 +20,16 @@ use agent_host_types::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The data of the last event.
-const DONE: &str = "[DONE]";
-
 #[derive(Deserialize)]
 struct Chunk {
     id: Option<String>,
     choices: Option<Vec<Choice>>,
     usage: Option<Value>,
+    // An event that is an error has one of these.
+    error: Option<Value>,
+    object: Option<Value>,
+    #[serde(rename = "type")]
+    kind: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -38,13 +40,15 @@ struct Choice {
     /// In a response that is not streamed.
     message: Option<Delta>,
     finish_reason: Option<String>,
+    /// The token counts, from Moonshot.
+    usage: Option<Value>,
     /// Why the reply was broken off, from OpenRouter.
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Delta {
-    /// A string; from some servers a list of parts.
+    /// A string; from some servers a list of parts, the reasoning of Mistral's models among them.
     content: Option<Value>,
     refusal: Option<String>,
     /// The model's reasoning, from vLLM and OpenRouter.
@@ -90,7 +94,6 @@ pub(super) struct Decoder<'a> {
     indices: Vec<Option<u64>>,
     finish_reason: Option<String>,
     refused: bool,
-    done: bool,
 }
 
 impl<'a> Decoder<'a> {
@@ -102,7 +105,6 @@ impl<'a> Decoder<'a> {
             indices: Vec::new(),
             finish_reason: None,
             refused: false,
-            done: false,
         }
     }
 
@@ -146,6 +148,8 @@ impl<'a> Decoder<'a> {
             text.as_str()
         });
         let shown = content.clone().or(reasoning.clone());
+        let in_content = || delta.content.as_ref().and_then(thinking_of);
+        let shown = shown.or_else(in_content);
         let shown = shown.unwrap_or_else(|| texts.collect());
         self.builder.push_reasoning(&shown, sink)?;
         for (stored, piece) in [
@@ -218,23 +222,31 @@ impl<'a> Decoder<'a> {
 
 impl Decode for Decoder<'_> {
     fn event(&mut self, data: &str, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
-        let data = data.trim();
-        if data == DONE {
-            self.done = true;
-            return Ok(());
-        }
         let invalid = DecodeError::json("a chat completion");
-        let value: Value = serde_json::from_str(data).map_err(&invalid)?;
-        if let Some(error) = openai_error_in(&value) {
-            return Err(ServerError::of_openai(error).into());
+        let chunk: Chunk = match serde_json::from_str(data) {
+            Ok(chunk) => chunk,
+            // An error may have another form in the other members.
+            Err(error) => match serde_json::from_str(data) {
+                Ok(value) => return Err(reported(&value).unwrap_or_else(|| invalid(error))),
+                Err(error) => return Err(invalid(error)),
+            },
+        };
+        let is_error = |tag: &Option<Value>| tag.as_ref().is_some_and(|tag| tag == "error");
+        if chunk.error.is_some() || is_error(&chunk.object) || is_error(&chunk.kind) {
+            let value = serde_json::from_str(data).map_err(&invalid)?;
+            if let Some(error) = reported(&value) {
+                return Err(error);
+            }
         }
-        let chunk = Chunk::deserialize(value).map_err(invalid)?;
         let reply = &mut self.builder.reply;
         reply.response_id = reply.response_id.take().or(chunk.id);
         if let Some(usage) = chunk.usage {
             reply.usage = usage_at(USAGE, &usage);
         }
-        for choice in chunk.choices.unwrap_or_default() {
+        for mut choice in chunk.choices.unwrap_or_default() {
+            if let Some(usage) = choice.usage.take() {
+                self.builder.reply.usage = usage_at(USAGE, &usage);
+            }
             // One choice was requested; others would be mixed into it.
             if choice.index.unwrap_or(0) == 0 {
                 self.choice(choice, sink)?;
@@ -243,26 +255,30 @@ impl Decode for Decoder<'_> {
         Ok(())
     }
 
+    /// Never true: token counts can follow the finish reason.
     fn is_done(&self) -> bool {
-        self.done
+        false
     }
 
     fn has_stopped(&self) -> bool {
         self.finish_reason.is_some()
     }
 
-    fn finish(mut self: Box<Self>) -> Result<ModelReply, DecodeError> {
-        let Some(finish_reason) = self.finish_reason else {
-            return Err(DecodeError::Unfinished);
-        };
-        let stop_reason = if self.refused {
-            Some(StopReason::Refusal)
-        } else {
-            stop_reason(&finish_reason)?
+    fn finish(mut self: Box<Self>, is_complete: bool) -> Result<ModelReply, DecodeError> {
+        let stop_reason = match &self.finish_reason {
+            None => Some(self.builder.unnamed_stop(is_complete)?),
+            Some(_) if self.refused => Some(StopReason::Refusal),
+            Some(reason) => stop_reason(reason)?,
         };
         self.builder.reply.metadata = self.reasoning.into_metadata();
         self.builder.finish(stop_reason)
     }
+}
+
+/// Returns the error that an event reports, if it does.
+fn reported(event: &Value) -> Option<DecodeError> {
+    let error = openai_error_in(event)?;
+    Some(ServerError::of_openai(error).into())
 }
 
 /// Maps a finish reason. Several servers say `stop` also where they call tools, and some say
@@ -281,6 +297,13 @@ fn stop_reason(wire: &str) -> Result<Option<StopReason>, DecodeError> {
         }
         _ => return Ok(None),
     }))
+}
+
+/// Returns the reasoning among the parts of a content, from Mistral: text, or a list of texts.
+fn thinking_of(content: &Value) -> Option<String> {
+    let parts = content.as_array()?.iter();
+    let thinking = parts.filter_map(|part| plain_text(part.get("thinking")?.clone()));
+    Some(thinking.collect())
 }
 
 /// The text of a string, or of the parts of a list.

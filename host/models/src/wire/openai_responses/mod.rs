@@ -29,6 +29,7 @@ pub(crate) static WIRE: Wire = Wire {
     key_header: KeyHeader::Bearer,
     headers: &[],
     schema_dialect: SchemaDialect::Responses,
+    has_tagged_reasoning: false,
     framing: Framing::Events,
     encode: request::encode,
     settings: settings::map,

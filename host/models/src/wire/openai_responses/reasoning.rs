@@ -3,7 +3,11 @@
 //! metadata, as `{"model", "items"}`.
 
 use super::{SEPARATOR, WIRE};
-use crate::wire::{metadata as metadata_of, request::texts, stored};
+use crate::wire::{
+    metadata as metadata_of,
+    request::{texts, token},
+    stored,
+};
 use agent_host_types::message::Message;
 use serde_json::{Map, Value, json};
 
@@ -38,7 +42,7 @@ pub(super) fn items_of(message: &Message, model: &str) -> Option<Vec<Value>> {
                     return None;
                 }
                 item.as_object_mut()?
-                    .insert("call_id".to_owned(), json!(call.id));
+                    .insert("call_id".to_owned(), json!(token(&call.id.0)));
             }
             _ => {}
         }

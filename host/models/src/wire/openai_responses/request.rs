@@ -9,7 +9,7 @@ use crate::wire::{
     Capabilities, Encoded,
     items::{Item, items},
     request::{
-        FileContent, FileRef, RequestPart, arguments_text, list, set, string_or_parts, texts,
+        FileContent, FileRef, RequestPart, arguments_text, list, set, string_or_parts, texts, token,
     },
 };
 use agent_host_types::{
@@ -66,7 +66,7 @@ fn wire_items(model: &str, item: Item<'_>) -> Vec<Value> {
         Item::Assistant(message) => assistant(model, message),
         Item::Result(result, parts) => vec![json!({
             "type": "function_call_output",
-            "call_id": result.call_id,
+            "call_id": token(&result.call_id.0),
             "output": content(parts),
         })],
     }
@@ -112,8 +112,8 @@ fn document_part(document: &FileRef<'_>) -> Value {
 fn call(call: &ToolCall) -> Value {
     json!({
         "type": "function_call",
-        "call_id": call.id,
-        "name": call.name,
+        "call_id": token(&call.id.0),
+        "name": token(&call.name),
         "arguments": arguments_text(call),
     })
 }

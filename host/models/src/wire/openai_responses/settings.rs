@@ -25,8 +25,11 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
         service_tier,
         cache_lifetime,
         prompt_cache_key,
+        reasoning_tags,
         extra_body: _,
     } = settings;
+    let why = "the server sends reasoning apart from the text";
+    request.lost("reasoning-tags", reasoning_tags, why);
     let effort = single_effort(settings);
     let summary = reasoning_summary.filter(|is_asked_for| *is_asked_for);
     if reasons(model) {

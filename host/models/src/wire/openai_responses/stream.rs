@@ -352,13 +352,14 @@ impl Decode for Decoder<'_> {
         self.end.is_some()
     }
 
-    fn finish(mut self: Box<Self>) -> Result<ModelReply, DecodeError> {
-        let Some(end) = self.end.take() else {
-            return Err(DecodeError::Unfinished);
+    fn finish(mut self: Box<Self>, is_complete: bool) -> Result<ModelReply, DecodeError> {
+        let end = self.end.take();
+        let stop_reason = match &end {
+            None => Some(self.builder.unnamed_stop(is_complete)?),
+            Some(end) => self.stop_reason(end)?,
         };
-        let stop_reason = self.stop_reason(&end)?;
         // An incomplete reply is not sent back item by item: a call in it may be no call.
-        if matches!(end, End::Completed) {
+        if matches!(end, Some(End::Completed)) {
             let metadata = reasoning::metadata(self.builder.model, &self.items);
             self.builder.reply.metadata = metadata;
         }

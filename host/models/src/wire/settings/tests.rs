@@ -4,7 +4,8 @@ use super::{apply, check};
 use crate::{
     provider::Provider,
     settings::{
-        CacheLifetime, Effort, ModelSettings, ServiceTier, Thinking, ToolChoice, Verbosity,
+        CacheLifetime, Effort, ModelSettings, ReasoningTags, ServiceTier, Thinking, ToolChoice,
+        Verbosity,
     },
 };
 use agent_host_types::{
@@ -21,6 +22,7 @@ fn everything() -> ModelSettings {
         effort: Some(Effort::Low),
         thinking: Some(Thinking::Budget(2048)),
         reasoning_summary: Some(true),
+        reasoning_tags: Some(ReasoningTags::Auto),
         temperature: Some(0.25),
         top_p: Some(0.5),
         seed: Some(7),
@@ -51,6 +53,7 @@ fn settings_without_a_field_are_reported() {
             "claude-opus-4-6",
             refused(
                 &[
+                    "reasoning-tags",
                     "temperature",
                     "top-p",
                     "seed",
@@ -65,6 +68,7 @@ fn settings_without_a_field_are_reported() {
             Provider::OpenAi,
             "gpt-5.5",
             lost(&[
+                "reasoning-tags",
                 "thinking",
                 "temperature",
                 "top-p",
@@ -77,6 +81,7 @@ fn settings_without_a_field_are_reported() {
             Provider::OpenAi,
             "gpt-4.1",
             lost(&[
+                "reasoning-tags",
                 "effort",
                 "reasoning-summary",
                 "thinking",
@@ -93,12 +98,19 @@ fn settings_without_a_field_are_reported() {
         (
             Provider::Gemini,
             "gemini-3-pro",
-            lost(&["effort", "verbosity", "cache-lifetime", "prompt-cache-key"]),
+            lost(&[
+                "reasoning-tags",
+                "effort",
+                "verbosity",
+                "cache-lifetime",
+                "prompt-cache-key",
+            ]),
         ),
         (
             Provider::Gemini,
             "gemini-2.0-flash",
             lost(&[
+                "reasoning-tags",
                 "thinking",
                 "effort",
                 "verbosity",

@@ -138,3 +138,37 @@ async fn conversation_that_cannot_fit_ends_the_turn() {
     bench.replies(says("done"));
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
 }
+
+/// Servers refuse long requests without words for it. Near the window the conversation is compacted
+/// once; the error of the second refusal is the server's own.
+#[tokio::test]
+async fn unknown_refusal_near_the_window_compacts_once() {
+    let refused = || ModelError::new(ModelErrorKind::InvalidRequest, "Bad Request");
+    let short = || uncounted(says("short"));
+    let near = "words ".repeat(4_000);
+    let table = [
+        (
+            near.as_str(),
+            vec![Err(refused()), Ok(short()), Ok(uncounted(says("done")))],
+            "done",
+        ),
+        (
+            near.as_str(),
+            vec![Err(refused()), Ok(short()), Err(refused())],
+            "error",
+        ),
+        ("words", vec![Err(refused())], "error"),
+    ];
+    for (said, replies, expected) in table {
+        let mut bench = bench(400, [uncounted(says(said))]);
+        let count = replies.len();
+        bench.say("go").await;
+        bench.model.replies.lock().unwrap().extend(replies);
+        let outcome = bench.say("and now?").await;
+        assert_eq!(kind(&outcome), expected, "{outcome:?}");
+        assert_eq!(bench.requests().len(), 1 + count);
+        if let TurnEnd::Error { error } = outcome.end {
+            assert_eq!(error, TurnError::Model { error: refused() });
+        }
+    }
+}

@@ -176,7 +176,7 @@ fn unstreamed_message_is_a_reply() {
         {"type": "tool_use"},
     ]);
     assert_eq!(
-        decoder.finish().unwrap(),
+        decoder.finish(false).unwrap(),
         ModelReply {
             text: "Here.".to_owned(),
             reasoning: "hm".to_owned(),

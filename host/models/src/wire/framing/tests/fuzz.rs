@@ -17,7 +17,7 @@ fn bounded<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>
     for piece in pieces {
         events.extend(decoder.push(piece)?);
     }
-    events.extend(decoder.finish()?);
+    events.extend(decoder.end()?);
     Ok(events)
 }
 

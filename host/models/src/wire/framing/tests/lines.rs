@@ -18,7 +18,7 @@ fn lines_decode_alike_however_cut() {
             let (left, right) = bytes.split_at(cut);
             let mut lines = decoder.push(left).unwrap();
             lines.extend(decoder.push(right).unwrap());
-            lines.extend(decoder.finish().unwrap());
+            lines.extend(decoder.end().unwrap());
             assert_eq!(lines, *expected, "{stream:?} cut at {cut}");
         }
     }

@@ -125,7 +125,7 @@ fn unstreamed_reply_is_a_response_or_a_list() {
         let mut decoder = Box::new(Decoder::new("m", &[]));
         decoder.whole(&body.to_string(), &|_| ()).unwrap();
         assert_eq!(
-            decoder.finish().unwrap(),
+            decoder.finish(false).unwrap(),
             ModelReply {
                 text: "It is so.".to_owned(),
                 stop_reason: Some(StopReason::EndTurn),

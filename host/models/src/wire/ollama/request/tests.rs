@@ -16,6 +16,7 @@ const SEEING: Capabilities = Capabilities {
     denied_is_error: false,
     max_output_tokens: None,
     window_tokens: None,
+    send: crate::SendSettings::NONE,
 };
 
 /// The body of a request without its model.

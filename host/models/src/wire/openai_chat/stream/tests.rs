@@ -329,7 +329,9 @@ fn invalid_replies_are_errors() {
     for (name, chunks, kind, retry, message) in [
         (
             "cut",
-            vec![delta(&json!({"content": "a"}))],
+            vec![calls(
+                &json!([{"index": 0, "function": {"name": "a", "arguments": "{"}}]),
+            )],
             Kind::Protocol,
             Retry::Backoff,
             invalid(cut),
@@ -380,7 +382,9 @@ fn invalid_replies_are_errors() {
             vec![json!({"choices": 3})],
             Kind::Protocol,
             Retry::Never,
-            invalid("it is not a chat completion (invalid type: integer `3`, expected a sequence)"),
+            invalid(
+                "it is not a chat completion (invalid type: integer `3`, expected a sequence at line 1 column 12)",
+            ),
         ),
         (
             "overloaded",
@@ -404,10 +408,10 @@ fn invalid_replies_are_errors() {
         (
             "a tag as code",
             vec![json!({"error": {"code": "context_length_exceeded", "message": "too long"}})],
-            Kind::InvalidRequest,
+            Kind::ContextWindow,
             Retry::Never,
             format!(
-                "The model server at {url} refused the request for `m` (400). It says: \"too long\""
+                "The request is longer than the window of `m` at {url} (400). It says: \"too long\""
             ),
         ),
         (

@@ -16,6 +16,7 @@ const ALL: Capabilities = Capabilities {
     denied_is_error: false,
     max_output_tokens: None,
     window_tokens: None,
+    send: crate::SendSettings::NONE,
 };
 
 fn input(model: &str, messages: Vec<Message>, capabilities: Capabilities) -> Value {

@@ -370,7 +370,11 @@ fn invalid_replies_are_errors() {
         ),
         (
             json!({"type": "error", "error": {"type": "invalid_request_error", "code": "context_length_exceeded", "message": "long"}}),
-            refused(400, "long"),
+            AttemptError::new(
+                Kind::ContextWindow,
+                format!("The request is longer than the window of `m` at {url} (400). It says: \"long\""),
+                Retry::Never,
+            ),
         ),
         (
             json!({"type": "error", "code": null, "message": "boom"}),
