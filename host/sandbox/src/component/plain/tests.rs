@@ -248,21 +248,68 @@ async fn functions_of_resources_or_wasi_are_refused() {
 
 #[tokio::test]
 async fn duplicate_tool_name_is_refused() {
-    let wit = "package test:made;
-        package other:one { interface api { f: func(); } }
-        package other:two { interface api { f: func(); } }
-        world w { export other:one/api; export other:two/api; }";
-    let core = r#"(func (export "other:one/api#f")) (func (export "other:two/api#f") unreachable)"#;
-    let tool = load(wit, core).await.unwrap();
-    assert_eq!(names(&tool), ["api_f"]);
+    // A `.` and a `-` in a version are the same in the name of a tool.
+    let packages = ["1.0.0-a.b", "1.0.0-a-b"];
+    let wit: String = packages
+        .iter()
+        .map(|version| format!("package other:one@{version} {{ interface api {{ f: func(); }} }} "))
+        .collect();
+    let exports = packages.map(|version| format!("other:one/api@{version}"));
+    let wit = format!(
+        "package test:made; {wit} world w {{ export {}; export {}; }}",
+        exports[0], exports[1]
+    );
+    let core = format!(
+        r#"(func (export "{}#f")) (func (export "{}#f") unreachable)"#,
+        exports[0], exports[1]
+    );
+    let tool = load(&wit, &core).await.unwrap();
+    assert_eq!(names(&tool), ["other_one_api_1-0-0-a-b_f"]);
     assert_eq!(
         tool.notes(),
-        ["`other:two/api#f`: another function is the tool `api_f` already"]
+        [
+            "`other:one/api@1.0.0-a-b#f`: another function is the tool `other_one_api_1-0-0-a-b_f` already"
+        ]
     );
     assert_eq!(
-        call(&tool, "api_f", &json!({})).await,
+        call(&tool, "other_one_api_1-0-0-a-b_f", &json!({})).await,
         ToolResultOutput::json(Value::Null)
     );
+}
+
+#[tokio::test]
+async fn functions_of_one_interface_name_get_longer_names() {
+    // The interfaces, and the names of their functions `f` as tools.
+    let cases: [(&[&str], &[&str]); 5] = [
+        (&["one:a/ops", "one:b/ops"], &["a_ops_f", "b_ops_f"]),
+        (
+            &["one:a/ops", "two:a/ops", "two:b/ops"],
+            &["one_a_ops_f", "two_a_ops_f", "b_ops_f"],
+        ),
+        (
+            &["one:a/ops@1.0.0", "one:a/ops@2.0.0"],
+            &["one_a_ops_1-0-0_f", "one_a_ops_2-0-0_f"],
+        ),
+        (&["one:a/OPS", "two:a/text"], &["OPS_f", "text_f"]),
+        (&["one:a/OPS", "one:b/ops"], &["a_OPS_f", "b_ops_f"]),
+    ];
+    for (interfaces, expected) in cases {
+        let (mut packages, mut exports, mut core) = (String::new(), String::new(), String::new());
+        for interface in interfaces {
+            let (package, rest) = interface.split_once('/').unwrap();
+            let (name, version) = rest.split_once('@').unwrap_or((rest, ""));
+            let at = if version.is_empty() { "" } else { "@" };
+            packages.push_str(&format!(
+                "package {package}{at}{version} {{ interface {name} {{ f: func(); }} }} "
+            ));
+            exports.push_str(&format!("export {interface}; "));
+            core.push_str(&format!(r#"(func (export "{interface}#f"))"#));
+        }
+        let wit = format!("package test:made; {packages} world w {{ {exports} }}");
+        let tool = load(&wit, &core).await.unwrap();
+        assert_eq!(names(&tool), expected, "{interfaces:?}");
+        assert_eq!(tool.notes(), [""; 0]);
+    }
 }
 
 #[tokio::test]
