@@ -247,6 +247,34 @@ async fn functions_of_resources_or_wasi_are_refused() {
 }
 
 #[tokio::test]
+async fn functions_of_toolchains_are_left_out() {
+    let wit = "package test:made;
+        interface api { init: func(); }
+        world w {
+            export api;
+            export exports: interface { init: func(); other: func(); }
+            export wizer-initialize: func();
+            export wizer-like: func();
+        }";
+    let core = r#"(func (export "test:made/api#init")) (func (export "exports#init"))
+        (func (export "exports#other")) (func (export "wizer-initialize"))
+        (func (export "wizer-like"))"#;
+    let tool = load(wit, core).await.unwrap();
+    let mut names = names(&tool);
+    names.sort_unstable();
+    assert_eq!(names, ["init", "other", "wizer-like"]);
+    let mut notes = tool.notes().to_vec();
+    notes.sort_unstable();
+    assert_eq!(
+        notes,
+        [
+            "`exports#init`: componentize-py (0.25.1) exports it for itself; it is not of the world's author",
+            "`wizer-initialize`: wizer exports it for itself; it is not of the world's author",
+        ]
+    );
+}
+
+#[tokio::test]
 async fn duplicate_tool_name_is_refused() {
     // A `.` and a `-` in a version are the same in the name of a tool.
     let packages = ["1.0.0-a.b", "1.0.0-a-b"];

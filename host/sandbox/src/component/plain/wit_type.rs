@@ -80,6 +80,9 @@ pub(super) struct IntType {
 pub(super) enum SignatureError {
     #[error("it is an entry point of WASI")]
     WasiEntryPoint,
+    /// The toolchain.
+    #[error("{0} exports it for itself; it is not of the world's author")]
+    OfToolchain(&'static str),
     #[error("it belongs to a resource, which has no JSON form")]
     OfResource,
     #[error("it is an async function, which this host does not call")]
