@@ -20,7 +20,7 @@ mod wit_usage;
 
 pub use build::{BuildOptions, Built, Candidate, compile};
 pub use componentize::component_of_module;
-pub use describe::{Description, Producers};
+pub use describe::{Description, LanguageSource, Producers, WrittenIn};
 pub use error::AuthorError;
 pub use inputs::ProjectFiles;
 pub use language::set_up;
