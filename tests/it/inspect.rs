@@ -137,6 +137,34 @@ fn exports_of_a_toolchain_are_left_out_and_others_chosen() {
     }
 }
 
+#[test]
+fn inspect_warns_of_functions_that_a_toolchain_breaks() {
+    let env = TestEnv::new();
+    for (version, warnings) in [
+        (
+            "0.23.0",
+            json!([
+                "`f`: a u32 of 2147483648 or more is returned as another number, by a fault of ComponentizeJS 0.23.0"
+            ]),
+        ),
+        ("0.0.0", json!([])),
+    ] {
+        let component = wat::parse_str(format!(
+            r#"(component
+                (core module $m (func (export "f") (result i32) (i32.const 7)))
+                (core instance $i (instantiate $m))
+                (func (export "f") (result u32) (canon lift (core func $i "f")))
+                (@producers (processed-by "ComponentizeJS" "{version}")))"#,
+        ));
+        env.write("plain.wasm", component.unwrap());
+        let shown = env.run(&["inspect", "plain.wasm", "--json"]).json();
+        assert_eq!(shown["warnings"], warnings);
+        let shown = env.run(&["inspect", "plain.wasm"]).stdout;
+        let listed = shown.contains("Faulty\n  `f`: a u32 of 2147483648 or more");
+        assert_eq!(listed, version == "0.23.0", "{shown}");
+    }
+}
+
 /// The number of rules that may decide about each tool, as text and as JSON.
 #[test]
 fn inspect_counts_the_rules_of_each_tool() {

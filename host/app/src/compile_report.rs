@@ -1,4 +1,4 @@
-//! Tells a person who waits that a large component is compiled, and how long it took.
+//! Tells the waiting user that a large component is compiled, and how long it took.
 
 #[cfg(test)]
 mod tests;

@@ -152,7 +152,7 @@ impl<'a> Packages<'a> {
         }
     }
 
-    /// Returns the receiver of lines for a person who waits.
+    /// Returns the receiver of lines for the waiting user.
     pub(crate) fn tell(&self) -> Option<fn(&str)> {
         self.config.tell
     }

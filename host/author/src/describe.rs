@@ -4,10 +4,11 @@
 #[cfg(test)]
 mod tests;
 
+use crate::toolchain_fault;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use wasmparser::{BinaryReaderError, ImportSectionReader, KnownCustom, Parser, Payload};
-use wit_component::WitPrinter;
+use wit_component::{DecodedWasm, WitPrinter};
 
 /// The maximum of producers. Toolchains leave about 10.
 const MAX_PRODUCERS: usize = 64;
@@ -61,6 +62,8 @@ pub struct Description {
     pub written_in: Option<WrittenIn>,
     /// The imports and exports as WIT, with all packages except the standard ones.
     pub wit: Result<String, String>,
+    /// The functions that are faulty by a known fault of its toolchain, each with the consequence.
+    pub warnings: Vec<String>,
 }
 
 impl Description {
@@ -72,10 +75,18 @@ impl Description {
             Ok((producers, written_in)) => (Ok(producers), written_in),
             Err(error) => (Err(error.to_string()), None),
         };
+        let decoded = wit_component::decode(component).map_err(|error| format!("{error:#}"));
+        let warnings = match (&producers, &decoded) {
+            (Ok(producers), Ok(DecodedWasm::Component(resolve, world))) => {
+                toolchain_fault::warnings(producers, resolve, *world)
+            }
+            _ => Vec::new(),
+        };
         Self {
             producers,
             written_in,
-            wit: wit(component),
+            wit: decoded.and_then(|decoded| wit(&decoded)),
+            warnings,
         }
     }
 
@@ -86,6 +97,7 @@ impl Description {
             producers: Err(why.to_owned()),
             written_in: None,
             wit: Err(why.to_owned()),
+            warnings: Vec::new(),
         }
     }
 }
@@ -176,8 +188,7 @@ fn bounded(text: &str) -> String {
     text
 }
 
-fn wit(component: &[u8]) -> Result<String, String> {
-    let decoded = wit_component::decode(component).map_err(|error| format!("{error:#}"))?;
+fn wit(decoded: &DecodedWasm) -> Result<String, String> {
     let (resolve, root) = (decoded.resolve(), decoded.package());
     let others = resolve
         .packages

@@ -15,6 +15,7 @@ mod strip;
 mod template;
 pub mod test;
 mod toolchain;
+mod toolchain_fault;
 mod wit;
 mod wit_usage;
 

@@ -126,6 +126,7 @@ fn as_json(
         producers,
         written_in,
         wit,
+        warnings,
     } = described;
     json!({
         "component": name,
@@ -143,6 +144,7 @@ fn as_json(
         "tools": tools.collect::<Vec<_>>(),
         "skill": registry.skills().first().map(|found| skill::as_json(found)),
         "notes": component.notes(),
+        "warnings": warnings,
         "grants": entry.grants.to_json(),
         "limits": entry.limits,
         "loading": loading_limits(sandbox),
@@ -221,6 +223,9 @@ fn as_text(
         let notes = notes.map(|note| format!("  {}", escape_line(note)));
         section(&mut lines, "Not offered", notes);
     }
+    let warnings = described.warnings.iter();
+    let warnings = warnings.map(|warning| format!("  {}", escape_line(warning)));
+    section(&mut lines, "Faulty", warnings);
     for found in registry.skills() {
         lines.push(String::new());
         lines.push(skill::as_text(found));
