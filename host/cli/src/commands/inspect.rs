@@ -223,9 +223,11 @@ fn as_text(
         let notes = notes.map(|note| format!("  {}", escape_line(note)));
         section(&mut lines, "Not offered", notes);
     }
-    let warnings = described.warnings.iter();
-    let warnings = warnings.map(|warning| format!("  {}", escape_line(warning)));
-    section(&mut lines, "Faulty", warnings);
+    if !described.warnings.is_empty() {
+        let warnings = described.warnings.iter();
+        let warnings = warnings.map(|warning| format!("  {}", escape_line(warning)));
+        section(&mut lines, "Faulty", warnings);
+    }
     for found in registry.skills() {
         lines.push(String::new());
         lines.push(skill::as_text(found));

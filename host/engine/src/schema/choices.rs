@@ -168,7 +168,7 @@ impl Explainer<'_> {
 /// properties, such as `null`, has none.
 fn tag<'v>(choices: &[&'v Value]) -> Option<(&'v str, Vec<Option<&'v Value>>)> {
     let properties = |choice: &&'v Value| choice.get("properties").and_then(Value::as_object);
-    let first = choices.iter().find_map(|choice| properties(choice))?;
+    let first = choices.iter().find_map(properties)?;
     let names = first
         .iter()
         .filter(|(_, schema)| only_value(schema).is_some());
