@@ -1,7 +1,8 @@
 //! Tests `agent-host call`: arguments in words, lists of tools, near names, and saved files.
 
+use agent_host_test_guests::{Body, Guest};
 use agent_host_test_support::{
-    TestEnv,
+    Ran, TestEnv,
     pictures::{png, png_size},
 };
 use pretty_assertions::assert_eq;
@@ -150,4 +151,37 @@ fn files_of_a_result_are_saved() {
     let list = std::fs::read(env.work().join("list.json")).unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
     assert_eq!(list["truncated"], json!(false));
+}
+
+#[test]
+fn component_without_files_runs_above_the_home_directory() {
+    let env = TestEnv::new();
+    let outside = env.outside().to_owned();
+    env.write(
+        "../fine.wasm",
+        Guest::returning(Body::Text(0, b"fine")).bytes(),
+    );
+    for directory in [outside.join("home"), outside.clone(), "/".into()] {
+        let component = outside.join("fine.wasm");
+        let run = |component: &str, tool: &str| -> Ran {
+            let mut command = env.command(&["call", component, tool, "{}"]);
+            command.current_dir(&directory).output().unwrap().into()
+        };
+        let called = run(component.to_str().unwrap(), "echo");
+        assert_eq!(
+            (called.code, called.stdout.trim()),
+            (Some(0), "fine"),
+            "{}",
+            called.stderr
+        );
+        let refused = run("builtin:files", "list_directory");
+        assert_eq!(refused.code, Some(2), "{directory:?}");
+        assert!(
+            refused
+                .stderr
+                .contains("is not granted to the tools by default"),
+            "{}",
+            refused.stderr
+        );
+    }
 }

@@ -317,3 +317,35 @@ fn doctor_tries_the_compiler() {
         "{ran:?}"
     );
 }
+
+#[test]
+fn compiling_a_large_component_is_told_in_the_log_alone() {
+    let env = TestEnv::new();
+    // 3 MB that take no time to compile.
+    let padding = format!(r#"(@custom "padding" "{}")"#, "x".repeat(3_000_000));
+    let function = r#"(core module $m (func (export "f"))) (core instance $i (instantiate $m))
+        (func (export "f") (canon lift (core func $i "f")))"#;
+    let large = wat::parse_str(format!("(component {padding} {function})"));
+    env.write("large.wasm", large.unwrap());
+    let inspect = |log: Option<&str>| -> Ran {
+        let mut command = env.command(&["inspect", "large.wasm", "--json"]);
+        command.env("XDG_CACHE_HOME", env.outside().join(log.unwrap_or("cache")));
+        if let Some(log) = log {
+            command.env("AGENT_HOST_LOG", log);
+        }
+        command.output().unwrap().into()
+    };
+    let quiet = inspect(None);
+    assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""));
+    let logged = inspect(Some("agent_host_app=info"));
+    assert_eq!(logged.json(), quiet.json());
+    for line in [
+        "compiling the component `large` (3.0 MB), which is kept for later runs ...",
+        "compiled `large` in ",
+    ] {
+        assert!(logged.stderr.contains(line), "{line}: {}", logged.stderr);
+    }
+    // It comes from the cache now.
+    let again = inspect(Some("agent_host_app=info"));
+    assert_eq!((again.json(), again.stderr.as_str()), (quiet.json(), ""));
+}

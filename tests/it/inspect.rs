@@ -82,6 +82,90 @@ fn plain_component_without_writable_grants_is_read_only() {
     }
 }
 
+/// A component as componentize-py 0.25.1 makes it: `exports#init` is the toolchain's, and its
+/// metadata names the language of the runtime.
+#[test]
+fn exports_of_a_toolchain_are_left_out_and_others_chosen() {
+    let env = TestEnv::new();
+    let component = wat::parse_str(
+        r#"(component
+            (core module (import "env" "libcomponentize_py_runtime.so:memory_base" (global i32))
+                (@producers (language "Rust" "")))
+            (core module $m (func (export "f") (result i32) (i32.const 7)) (func (export "init")))
+            (core instance $i (instantiate $m))
+            (func $init (canon lift (core func $i "init")))
+            (instance (export "exports") (export "init" (func $init)))
+            (func (export "f") (result u32) (canon lift (core func $i "f")))
+            (func (export "g") (result u32) (canon lift (core func $i "f"))))"#,
+    );
+    env.write("plain.wasm", component.unwrap());
+    let note = "`exports#init`: componentize-py (0.25.1) exports it for itself; it is not of the world's author";
+    let inspect = |exports: &str| {
+        let tool = "[[tool]]\nname = \"p\"\ncomponent = \"plain.wasm\"\n";
+        env.write("agent.toml", format!("{tool}{exports}"));
+        env.run(&["inspect", "p", "--json", "--config", "agent.toml"])
+    };
+    for (exports, names) in [
+        ("", json!(["f", "g"])),
+        ("exports = [\"g\"]\n", json!(["g"])),
+        ("exports = []\n", json!([])),
+    ] {
+        let shown = inspect(exports).json();
+        let tools = shown["tools"].as_array().unwrap().iter();
+        let tools: Value = tools.map(|tool| tool["name"].clone()).collect();
+        assert_eq!(tools, names, "{exports}");
+        assert_eq!(shown["notes"], json!([note]));
+        assert_eq!(
+            shown["written_in"],
+            json!({ "language": "Python", "source": "toolchain" })
+        );
+    }
+    let refused = inspect("exports = [\"f\", \"init\"]\n");
+    assert_eq!(
+        (refused.code, refused.stderr.as_str()),
+        (
+            Some(2),
+            "error: `exports` of [[tool]] `p` names the tool `init`, which the component does not have; it has: f, g\n"
+        )
+    );
+    let shown = env.run(&["inspect", "plain.wasm"]).stdout;
+    for line in [
+        "  language    Python (its modules are those of this language's toolchain)\n",
+        &format!("  {note}\n"),
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn inspect_warns_of_functions_that_a_toolchain_breaks() {
+    let env = TestEnv::new();
+    for (version, warnings) in [
+        (
+            "0.23.0",
+            json!([
+                "`f`: a u32 of 2147483648 or more is returned as another number, by a fault of ComponentizeJS 0.23.0"
+            ]),
+        ),
+        ("0.0.0", json!([])),
+    ] {
+        let component = wat::parse_str(format!(
+            r#"(component
+                (core module $m (func (export "f") (result i32) (i32.const 7)))
+                (core instance $i (instantiate $m))
+                (func (export "f") (result u32) (canon lift (core func $i "f")))
+                (@producers (processed-by "ComponentizeJS" "{version}")))"#,
+        ));
+        env.write("plain.wasm", component.unwrap());
+        let shown = env.run(&["inspect", "plain.wasm", "--json"]).json();
+        assert_eq!(shown["warnings"], warnings);
+        let shown = env.run(&["inspect", "plain.wasm"]).stdout;
+        let listed = shown.contains("Faulty\n  `f`: a u32 of 2147483648 or more");
+        assert_eq!(listed, version == "0.23.0", "{shown}");
+        assert_eq!(shown.contains("Faulty"), listed, "{shown}");
+    }
+}
+
 /// The number of rules that may decide about each tool, as text and as JSON.
 #[test]
 fn inspect_counts_the_rules_of_each_tool() {

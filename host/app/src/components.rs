@@ -2,6 +2,7 @@
 
 use crate::{
     builtin::{BUILTINS, builtin},
+    compile_report::CompileReport,
     config::{ComponentSource, Confirmations, ToolConfig},
     error::HostError,
     packages::{PackageError, Packages},
@@ -115,7 +116,12 @@ pub(crate) async fn load_source(
             (pulled.file.clone().into(), Some(pulled))
         }
     };
-    let component = sandbox.load(ComponentBytes::clone(&bytes)).await;
+    let compiling = CompileReport::new(name, packages.tell());
+    let on_compile = |size| compiling.begin(size);
+    let component = sandbox
+        .load_with(ComponentBytes::clone(&bytes), &on_compile)
+        .await;
+    compiling.end(component.is_ok());
     let component = component.map_err(|error| HostError::Load {
         component: source.clone(),
         source: error,
@@ -160,6 +166,19 @@ pub(crate) fn check_confirmations(
             section,
             owner: owner.to_owned(),
             owner_kind,
+            tool: tool.clone(),
+            known: known.iter().map(|&known| known.to_owned()).collect(),
+        }),
+    }
+}
+
+/// Refuses a list of tools to offer with one that the component does not have.
+pub(crate) fn check_exports(config: &ToolConfig, known: &[&str]) -> Result<(), HostError> {
+    let mut listed = config.exports.iter().flatten();
+    match listed.find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(tool) => Err(HostError::UnknownExport {
+            owner: config.name.clone(),
             tool: tool.clone(),
             known: known.iter().map(|&known| known.to_owned()).collect(),
         }),

@@ -123,6 +123,19 @@ pub enum HostError {
         /// The tools of the owner.
         known: Vec<String>,
     },
+    /// A tool to offer is not one of its component, most likely a misspelled one.
+    #[error(
+        "`exports` of [[tool]] `{owner}` names the tool `{}`, which the component does not have; it has: {}",
+        tool.escape_debug(), known.join(", ")
+    )]
+    UnknownExport {
+        /// The component.
+        owner: String,
+        /// The name in the list.
+        tool: String,
+        /// The tools of the component.
+        known: Vec<String>,
+    },
     /// The session of an agent is driven by the one that started it.
     #[error(
         "session {session} is that of an agent; go on with the one that started it: agent-host run --resume {parent}"
@@ -245,6 +258,7 @@ impl HostError {
             | Self::NotAHook { .. }
             | Self::HookAsTool { .. }
             | Self::UnknownApproval { .. }
+            | Self::UnknownExport { .. }
             | Self::NoAgent { .. }
             | Self::NoWorkflow { .. }
             | Self::FaultyWorkflow { .. }

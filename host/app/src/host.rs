@@ -124,9 +124,6 @@ impl Host {
         agent_models: AgentModels,
     ) -> BoxFuture<'static, Result<Self, HostError>> {
         Box::pin(async move {
-            if let Some(error) = &config.default_dir_refusal {
-                return Err(error.clone().into());
-            }
             let store = open_store(&config, config.session.keep).await?;
             let key = ContinuationKey::new(store.continuation_key().await?);
             // An error is reported before anything runs.
@@ -140,6 +137,7 @@ impl Host {
             let telemetry =
                 settings.map(|settings| Telemetry::start(&settings, Arc::clone(&store), &metrics));
             let mut registry = Registry::open(&config).await?;
+            registry.check_default_dir(&config)?;
             if let Some(undo) = UndoLogs::new(&store, config.session.undo_bytes) {
                 registry.keep_changes(undo);
             }

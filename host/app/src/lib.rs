@@ -7,6 +7,7 @@
 mod agents;
 mod builtin;
 mod check;
+mod compile_report;
 mod components;
 pub mod config;
 mod default_prompt;

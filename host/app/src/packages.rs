@@ -152,6 +152,11 @@ impl<'a> Packages<'a> {
         }
     }
 
+    /// Returns the receiver of lines for the waiting user.
+    pub(crate) fn tell(&self) -> Option<fn(&str)> {
+        self.config.tell
+    }
+
     /// Takes a component that was pulled already, to show it.
     pub(crate) fn of_pulled(config: &'a Config, known: &'a PulledComponent) -> Self {
         Self {

@@ -2,12 +2,13 @@
 //! against `agent.lock`, and offered to the engine under their tools' names.
 
 mod calls;
+mod default_dir;
 mod of_hooks;
 mod open;
 mod skills;
 
 use crate::{
-    components::{ComponentEntry, check_confirmations, enforced_effect},
+    components::{ComponentEntry, check_confirmations, check_exports, enforced_effect},
     config::{ComponentSource, Config, Confirmation, ExternalTool, ToolConfig},
     error::HostError,
     executables,
@@ -144,10 +145,13 @@ impl Registry {
         let (section, kind) = ("[tool.approvals]", "the component");
         let confirmations = &config.confirmations;
         check_confirmations(confirmations, &known, section, kind, &config.name)?;
+        check_exports(config, &known)?;
         let set_up = json_digest(&json!([entry.component.digest(), entry.grants.to_json()]));
         let entry = Arc::new(entry);
         let source = ToolSource::Component(Arc::clone(&entry));
-        for definition in entry.component.definitions() {
+        let is_offered = |name| config.exports.as_ref().is_none_or(|all| all.contains(name));
+        let definitions = entry.component.definitions().iter();
+        for definition in definitions.filter(|tool| is_offered(&tool.name)) {
             let effect = enforced_effect(definition.effect, &entry.component, config);
             let confirmation = confirmations.of(&definition.name);
             self.register(

@@ -6,6 +6,7 @@ mod tests;
 
 use crate::{
     componentize::componentize,
+    describe::Description,
     embedded,
     error::AuthorError,
     inputs,
@@ -94,6 +95,9 @@ pub fn compile(
     };
     let names = names(project.language, options);
     let component = finish(&component, names, project, &compilers)?;
+    for warning in Description::of(&component).warnings {
+        tell(&format!("warning: {warning}"));
+    }
     let path = job.build.join(format!("{}.wasm", project.name));
     embedded::write(&path, &component)?;
     Ok(Candidate {

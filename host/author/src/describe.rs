@@ -4,9 +4,11 @@
 #[cfg(test)]
 mod tests;
 
+use crate::toolchain_fault;
+use serde::Serialize;
 use std::collections::BTreeMap;
-use wasmparser::{BinaryReaderError, KnownCustom, Parser, Payload};
-use wit_component::WitPrinter;
+use wasmparser::{BinaryReaderError, ImportSectionReader, KnownCustom, Parser, Payload};
+use wit_component::{DecodedWasm, WitPrinter};
 
 /// The maximum of producers. Toolchains leave about 10.
 const MAX_PRODUCERS: usize = 64;
@@ -23,13 +25,45 @@ const STANDARD: &str = "wasi";
 /// The names and versions of the producers in the fields `language`, `processed-by` and `sdk`.
 pub type Producers = BTreeMap<String, BTreeMap<String, String>>;
 
+/// The language that a component was written in, and how that is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WrittenIn {
+    /// The languages, separated by commas.
+    pub language: String,
+    /// Where it is said.
+    pub source: LanguageSource,
+}
+
+/// Where the language of a component is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LanguageSource {
+    /// In the metadata of the component itself.
+    Component,
+    /// By the names in its modules, which are those of a toolchain that writes no metadata.
+    Toolchain,
+    /// In the metadata of the modules inside, which may be those of a runtime or an adapter.
+    Modules,
+}
+
+/// The beginning of the names in the modules of a toolchain that does not say which language its
+/// components are in; the modules inside name that of its runtime.
+const RUNTIMES: [(&str, &str); 1] = [("libcomponentize_py_runtime.so", "Python")];
+
+/// The field of a component's producers with its languages.
+const LANGUAGE: &str = "language";
+
 /// The description of a component. Each part is present or has the reason why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// The producers of it and of the modules and components inside.
     pub producers: Result<Producers, String>,
+    /// The language, if anything says it.
+    pub written_in: Option<WrittenIn>,
     /// The imports and exports as WIT, with all packages except the standard ones.
     pub wit: Result<String, String>,
+    /// The functions that are faulty by a known fault of its toolchain, each with the consequence.
+    pub warnings: Vec<String>,
 }
 
 impl Description {
@@ -37,9 +71,22 @@ impl Description {
     /// malformed bytes: call it where a panic is harmless.
     #[must_use]
     pub fn of(component: &[u8]) -> Self {
+        let (producers, written_in) = match producers(component) {
+            Ok((producers, written_in)) => (Ok(producers), written_in),
+            Err(error) => (Err(error.to_string()), None),
+        };
+        let decoded = wit_component::decode(component).map_err(|error| format!("{error:#}"));
+        let warnings = match (&producers, &decoded) {
+            (Ok(producers), Ok(DecodedWasm::Component(resolve, world))) => {
+                toolchain_fault::warnings(producers, resolve, *world)
+            }
+            _ => Vec::new(),
+        };
         Self {
-            producers: producers(component).map_err(|error| error.to_string()),
-            wit: wit(component),
+            producers,
+            written_in,
+            wit: decoded.and_then(|decoded| wit(&decoded)),
+            warnings,
         }
     }
 
@@ -48,18 +95,34 @@ impl Description {
     pub fn unreadable(why: &str) -> Self {
         Self {
             producers: Err(why.to_owned()),
+            written_in: None,
             wit: Err(why.to_owned()),
+            warnings: Vec::new(),
         }
     }
 }
 
-fn producers(component: &[u8]) -> Result<Producers, BinaryReaderError> {
+fn producers(component: &[u8]) -> Result<(Producers, Option<WrittenIn>), BinaryReaderError> {
     let mut found = Producers::new();
     let mut count = 0;
+    let (mut depth, mut own, mut runtime) = (0_usize, None, None);
     // Nested modules and components come first, so the outermost value wins.
     for payload in Parser::new(0).parse_all(component) {
-        let Payload::CustomSection(section) = payload? else {
-            continue;
+        let section = match payload? {
+            Payload::Version { .. } => {
+                depth += 1;
+                continue;
+            }
+            Payload::End(_) => {
+                depth = depth.saturating_sub(1);
+                continue;
+            }
+            Payload::ImportSection(imports) if runtime.is_none() => {
+                runtime = runtime_of(imports)?;
+                continue;
+            }
+            Payload::CustomSection(section) => section,
+            _ => continue,
         };
         let KnownCustom::Producers(fields) = section.as_known() else {
             continue;
@@ -69,15 +132,54 @@ fn producers(component: &[u8]) -> Result<Producers, BinaryReaderError> {
             for value in field.values {
                 let value = value?;
                 if count == MAX_PRODUCERS {
-                    return Ok(found);
+                    break;
                 }
                 count += 1;
+                if depth == 1 && field.name == LANGUAGE {
+                    own.get_or_insert_with(Vec::new)
+                        .push(versioned(value.name, value.version));
+                }
                 let versions = found.entry(bounded(field.name)).or_default();
                 versions.insert(bounded(value.name), bounded(value.version));
             }
         }
     }
-    Ok(found)
+    let modules = found.get(LANGUAGE).map(|names| {
+        let names = names.iter();
+        names
+            .map(|(name, version)| versioned(name, version))
+            .collect()
+    });
+    let written_in = match (own, runtime) {
+        (Some(own), _) => Some((own, LanguageSource::Component)),
+        (None, Some(language)) => Some((vec![language], LanguageSource::Toolchain)),
+        (None, None) => modules.map(|names| (names, LanguageSource::Modules)),
+    };
+    let written_in = written_in.map(|(names, source): (Vec<String>, _)| WrittenIn {
+        language: names.join(", "),
+        source,
+    });
+    Ok((found, written_in))
+}
+
+/// Returns the language whose runtime a module imports from.
+fn runtime_of(imports: ImportSectionReader<'_>) -> Result<Option<String>, BinaryReaderError> {
+    for import in imports.into_imports() {
+        let import = import?;
+        let is_of = |(prefix, _): &&(&str, &str)| {
+            import.module.starts_with(prefix) || import.name.starts_with(prefix)
+        };
+        if let Some((_, language)) = RUNTIMES.iter().find(is_of) {
+            return Ok(Some((*language).to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+fn versioned(name: &str, version: &str) -> String {
+    format!("{} {}", bounded(name), bounded(version))
+        .trim_end()
+        .to_owned()
 }
 
 fn bounded(text: &str) -> String {
@@ -86,8 +188,7 @@ fn bounded(text: &str) -> String {
     text
 }
 
-fn wit(component: &[u8]) -> Result<String, String> {
-    let decoded = wit_component::decode(component).map_err(|error| format!("{error:#}"))?;
+fn wit(decoded: &DecodedWasm) -> Result<String, String> {
     let (resolve, root) = (decoded.resolve(), decoded.package());
     let others = resolve
         .packages

@@ -15,12 +15,13 @@ mod strip;
 mod template;
 pub mod test;
 mod toolchain;
+mod toolchain_fault;
 mod wit;
 mod wit_usage;
 
 pub use build::{BuildOptions, Built, Candidate, compile};
 pub use componentize::component_of_module;
-pub use describe::{Description, Producers};
+pub use describe::{Description, LanguageSource, Producers, WrittenIn};
 pub use error::AuthorError;
 pub use inputs::ProjectFiles;
 pub use language::set_up;

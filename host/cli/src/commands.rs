@@ -45,7 +45,7 @@ use crate::{
     args::{Command, ConfigArgs, OutputFormat, RunArgs},
     exit::{Exit, Failure},
     self_exec,
-    terminal::{Terminal, escape},
+    terminal::{Terminal, escape, escape_line},
 };
 pub(crate) use explain::shell_quoted;
 
@@ -138,6 +138,9 @@ fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> 
     }
     config.sandbox.compiler = Some(self_exec::compiler());
     config.supervisor = Some(self_exec::supervisor());
+    if terminal.stderr {
+        config.tell = Some(|line| Terminal::from_process().note(&escape_line(line)));
+    }
     Ok(config)
 }
 

@@ -2,6 +2,7 @@
 //! components and servers, so their size and the cost of each check are bounded.
 
 mod answer;
+mod choices;
 mod integers;
 mod meter;
 mod patterns;
@@ -13,6 +14,7 @@ use agent_host_types::failure::{ToolErrorCode, ToolFailure};
 pub use answer::{AnswerSchema, ParseAnswerError};
 pub use integers::with_integers;
 
+use choices::Explainer;
 use meter::{CostMeter, MAX_UNFOLDED, OverBudget};
 use serde_json::{Map, Value};
 
@@ -230,25 +232,19 @@ impl Schema {
         if self.validator.is_valid(value) {
             return Ok(());
         }
-        let message = |error: jsonschema::ValidationError<'_>| {
-            let path = error.instance_path().to_string();
-            if path.is_empty() {
-                format!("{root}: {error}")
-            } else {
-                format!("`{path}`: {error}")
-            }
+        let explainer = Explainer {
+            source: &self.source,
+            root,
         };
         let mismatches = if meter.is_small() {
-            let errors = self.validator.iter_errors(value);
-            errors.take(MAX_MISMATCHES).map(message).collect()
+            explainer.messages(self.validator.iter_errors(value))
         } else if !meter.can_name_mismatch() {
             vec![format!(
                 "{root}: a part does not fit, and there are too many choices to say which; send less"
             )]
         } else {
             // `iter_errors` finds every mismatch before it returns the first.
-            let error = self.validator.validate(value).err();
-            error.map(message).into_iter().collect()
+            explainer.messages(self.validator.validate(value).err().into_iter())
         };
         Err(ValueError::Mismatch(mismatches))
     }

@@ -97,7 +97,20 @@ impl Sandbox {
         &self,
         component: impl Into<ComponentBytes>,
     ) -> Result<ToolComponent, LoadError> {
-        load::load(&self.shared, component.into()).await
+        self.load_with(component, &|_| {}).await
+    }
+
+    /// Loads a component as [`Self::load`] does; `on_compile` receives its size in bytes before it
+    /// is compiled, which takes seconds for one of 10 MB.
+    ///
+    /// # Errors
+    /// Those of [`Self::load`].
+    pub async fn load_with(
+        &self,
+        component: impl Into<ComponentBytes>,
+        on_compile: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<ToolComponent, LoadError> {
+        load::load(&self.shared, component.into(), on_compile).await
     }
 
     /// Starts the compiler of this sandbox and returns its confinement; `None` if components are

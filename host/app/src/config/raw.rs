@@ -385,6 +385,9 @@ pub(super) struct RawTool {
     /// True if the operator accepts the component's word that a repetition is harmless.
     #[serde(default)]
     pub(super) accept_idempotent: bool,
+    /// The tools of the component to offer, by their names; absent for all. Those of a plain
+    /// component are its exported functions, as `inspect` lists them.
+    pub(super) exports: Option<Vec<String>>,
     /// The maximum of concurrent calls, instead of the general one.
     pub(super) concurrent_calls: Option<NonZeroUsize>,
     /// Limits instead of the general ones.

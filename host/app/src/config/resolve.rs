@@ -314,6 +314,7 @@ impl Config {
             rule_flags,
             supervisor: None,
             elicitor: None,
+            tell: None,
             // The user's trust is remembered there, wherever sessions are kept.
             hidden_files: environment.state_home().into_iter().collect(),
             grants: grants.grants,

@@ -138,6 +138,9 @@ pub struct Config {
     pub supervisor: Option<Supervisor>,
     /// Asks the user the questions of MCP servers; without it they are refused. Set by the program.
     pub elicitor: Option<Arc<dyn Elicitor>>,
+    /// Receives a line about work that takes long, such as compiling a large component, for the
+    /// waiting user; without it the line goes to the log. Set by the program.
+    pub tell: Option<fn(&str)>,
     /// Further files that no guest may reach, such as one with a token of this process.
     pub hidden_files: Vec<PathBuf>,
     /// The grants of components without lists of their own.

@@ -37,6 +37,8 @@ pub struct ToolConfig {
     pub confirmations: Confirmations,
     /// True if the operator accepts the component's word that a repetition is harmless.
     pub accept_idempotent: bool,
+    /// The tools to offer, by their names; absent for all of the component.
+    pub exports: Option<Vec<String>>,
     /// The maximum of concurrent calls; absent for the sandbox's default.
     pub concurrent_calls: Option<NonZeroUsize>,
     /// The grants of its calls.
@@ -53,6 +55,7 @@ impl ToolConfig {
             source,
             confirmations: Confirmations::default(),
             accept_idempotent: false,
+            exports: None,
             concurrent_calls: None,
             grants: Arc::clone(general.grants),
             limits: general.limits.clone(),
@@ -196,6 +199,7 @@ fn resolve_one(
         source,
         confirmations,
         accept_idempotent: raw.accept_idempotent,
+        exports: raw.exports,
         concurrent_calls: raw.concurrent_calls,
         grants: Arc::new(grants),
         limits,

@@ -1,4 +1,4 @@
-use super::{Description, MAX_PRODUCER_BYTES, MAX_PRODUCERS, Producers};
+use super::{Description, LanguageSource, MAX_PRODUCER_BYTES, MAX_PRODUCERS, Producers, WrittenIn};
 use agent_host_test_guests::{ECHO, Guest, PROGRESS, TIMER};
 use pretty_assertions::assert_eq;
 use std::fmt::Write as _;
@@ -43,6 +43,44 @@ fn producers_are_gathered_from_the_inside_out() {
     for (inside, outside, expected) in cases {
         let described = Description::of(&adder(inside, outside));
         assert_eq!(described.producers, Ok(expected), "{inside} {outside}");
+    }
+}
+
+#[test]
+fn language_is_told_with_its_source() {
+    const INSIDE: &str = r#"(@producers (language "Rust" ""))"#;
+    let python =
+        r#"(core module (import "env" "libcomponentize_py_runtime.so:memory_base" (global i32)))"#;
+    let javascript = r#"(@producers (language "JavaScript" "") (language "WIT" "1"))"#;
+    for (inside, outside, expected) in [
+        ("", String::new(), None),
+        (
+            INSIDE,
+            String::new(),
+            Some(("Rust", LanguageSource::Modules)),
+        ),
+        (
+            INSIDE,
+            python.to_owned(),
+            Some(("Python", LanguageSource::Toolchain)),
+        ),
+        (
+            INSIDE,
+            javascript.to_owned(),
+            Some(("JavaScript, WIT 1", LanguageSource::Component)),
+        ),
+        (
+            INSIDE,
+            format!("{python} {javascript}"),
+            Some(("JavaScript, WIT 1", LanguageSource::Component)),
+        ),
+    ] {
+        let expected = expected.map(|(language, source)| WrittenIn {
+            language: language.to_owned(),
+            source,
+        });
+        let described = Description::of(&adder(inside, &outside));
+        assert_eq!(described.written_in, expected, "{inside} {outside}");
     }
 }
 

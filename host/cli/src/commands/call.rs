@@ -58,10 +58,8 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
     if terminal.can_ask() {
         config.elicitor = Some(Arc::new(TerminalUser::new(*terminal)));
     }
-    if let Some(error) = &config.default_dir_refusal {
-        return Err(error.clone().into());
-    }
     let registry = Registry::open_one(&config, &component).await?;
+    registry.check_default_dir(&config)?;
     // Accepts an MCP server's own name for a tool besides the one that models see.
     let tool = registry
         .name_of_own(&tool)

@@ -11,7 +11,7 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, bytes, escape, escape_line, section},
 };
 use agent_host_app::{ComponentEntry, Config, Overrides, Registry, grant_lines};
-use agent_host_author::{Description, Producers};
+use agent_host_author::{Description, LanguageSource, WrittenIn};
 use agent_host_engine::{policy::CallRule, tool::ToolRunner as _};
 use agent_host_sandbox::{
     Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
@@ -122,13 +122,19 @@ fn as_json(
     let tools = registry.tools().iter();
     let tools = tools.map(|tool| tool_list::as_json(&tool.definition, tool.effect, rules));
     let component = &entry.component;
-    let Description { producers, wit } = described;
+    let Description {
+        producers,
+        written_in,
+        wit,
+        warnings,
+    } = described;
     json!({
         "component": name,
         "digest": component.digest(),
         "size_bytes": component.size_bytes(),
         "producers": producers.as_ref().ok(),
         "producers_error": producers.as_ref().err(),
+        "written_in": written_in,
         "wit": wit.as_ref().ok(),
         "wit_error": wit.as_ref().err(),
         "allocator": allocator(component),
@@ -138,6 +144,7 @@ fn as_json(
         "tools": tools.collect::<Vec<_>>(),
         "skill": registry.skills().first().map(|found| skill::as_json(found)),
         "notes": component.notes(),
+        "warnings": warnings,
         "grants": entry.grants.to_json(),
         "limits": entry.limits,
         "loading": loading_limits(sandbox),
@@ -189,7 +196,7 @@ fn as_text(
     if component.is_hook() {
         lines.push("  hooks       around model calls and tool calls; see [[hook]]".to_owned());
     }
-    lines.extend(producer_lines(&described.producers));
+    lines.extend(producer_lines(described));
     let worst = trust::at_worst(entry, registry).into_iter();
     let worst = worst.map(|line| format!("  {}", escape_line(&line)));
     section(&mut lines, "At worst", worst);
@@ -215,6 +222,11 @@ fn as_text(
         let notes = component.notes().iter();
         let notes = notes.map(|note| format!("  {}", escape_line(note)));
         section(&mut lines, "Not offered", notes);
+    }
+    if !described.warnings.is_empty() {
+        let warnings = described.warnings.iter();
+        let warnings = warnings.map(|warning| format!("  {}", escape_line(warning)));
+        section(&mut lines, "Faulty", warnings);
     }
     for found in registry.skills() {
         lines.push(String::new());
@@ -260,8 +272,8 @@ fn wit_lines(wit: &Result<String, String>) -> Vec<String> {
     lines
 }
 
-/// Formats the producers section, one line per field.
-fn producer_lines(producers: &Result<Producers, String>) -> Vec<String> {
+/// Formats the language and the producers section, one line per field.
+fn producer_lines(described: &Description) -> Vec<String> {
     let line = |(field, values): (&String, &BTreeMap<String, String>)| {
         let field = match field.as_str() {
             "processed-by" => "made with",
@@ -273,13 +285,29 @@ fn producer_lines(producers: &Result<Producers, String>) -> Vec<String> {
         let values = values.collect::<Vec<_>>().join(", ");
         escape_line(&format!("  {field:<11} {values}"))
     };
-    match producers {
-        Ok(producers) => producers.iter().map(line).collect(),
+    match &described.producers {
+        Ok(producers) => {
+            let language = described.written_in.iter().map(language_line);
+            let others = producers.iter().filter(|(field, _)| *field != "language");
+            language.chain(others.map(line)).collect()
+        }
         Err(why) => vec![format!(
             "  made with   cannot be shown: {}",
             escape_line(why)
         )],
     }
+}
+
+/// Formats the language, and how it is known unless the component itself says it.
+fn language_line(written_in: &WrittenIn) -> String {
+    let how = match written_in.source {
+        LanguageSource::Component => "",
+        LanguageSource::Toolchain => " (its modules are those of this language's toolchain)",
+        LanguageSource::Modules => {
+            " (of the modules inside; a runtime or an adapter may be in another than the tool)"
+        }
+    };
+    escape_line(&format!("  language    {}{how}", written_in.language))
 }
 
 /// Formats a tool with the enforced effect, the number of rules that may decide about it, and its

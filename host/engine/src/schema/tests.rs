@@ -1,3 +1,4 @@
+mod choices;
 mod fuzz;
 mod references;
 mod relaxed;

@@ -62,9 +62,9 @@ pub enum LoadError {
         "the component needs a WebAssembly feature that tools do not get here: {0}. Build it without (threads, garbage collection, exceptions, 64-bit memory and async functions are off) (unsupported-feature)"
     )]
     UnsupportedFeature(String),
-    /// The component imports this interface, which the host does not have.
+    /// The component imports these interfaces, which the host does not have: their names as a list.
     #[error(
-        "the component imports `{0}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human, context, control, artifacts, tools); build it without that import (missing-capability)"
+        "the component imports {0}, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human, context, control, artifacts, tools); build it without other imports (missing-capability)"
     )]
     MissingCapability(String),
     /// The component does not implement this version of `agent:tool`, for this reason.

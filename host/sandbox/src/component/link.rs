@@ -1,6 +1,8 @@
 //! Checks a component's imports and exports against the contract and links them. A linked import is
 //! not allowed yet: the gate decides on its use.
 
+mod missing;
+
 use crate::{
     bindings::{HookHostPre, HostPre},
     component::{code::shorten, error::LoadError, plain::PlainComponent},
@@ -64,9 +66,12 @@ pub(crate) fn link(
     let ty = component.component_type();
     let mut reaches_outside = false;
     let mut imports = Vec::new();
+    let mut missing = Vec::new();
     for (name, item) in ty.imports(component.engine()) {
         let types_only = is_types_only(component, &item.ty);
-        check_import(name, types_only)?;
+        if !is_offered(name, types_only)? {
+            missing.push(name.to_owned());
+        }
         reaches_outside |= !types_only;
         // Types need no permission. The contract's are listed all the same, because locks pin the
         // list.
@@ -74,13 +79,21 @@ pub(crate) fn link(
             imports.push(name.to_owned());
         }
     }
+    let linker = linker(component.engine()).map_err(|error| link_error(&error))?;
+    if !missing.is_empty() {
+        return Err(missing::error(component, linker, missing));
+    }
     let exports = ty.exports(component.engine()).map(|(name, _)| name);
     let exports: Vec<&str> = exports.collect();
     let has_hooks = exports.contains(&HOOK_EXPORT);
     let is_contract = check_exports(&exports)?;
-    let pre = linker(component.engine())
-        .and_then(|linker| linker.instantiate_pre(component))
-        .map_err(|error| link_error(&error))?;
+    let pre = match linker.instantiate_pre(component) {
+        Ok(pre) => pre,
+        Err(error) if missing::missing_import(&error).is_some() => {
+            return Err(missing::error(component, linker, missing));
+        }
+        Err(error) => return Err(link_error(&error)),
+    };
     let hook = has_hooks.then(|| HookHostPre::new(pre.clone()));
     let hook = hook
         .transpose()
@@ -115,24 +128,23 @@ fn is_types_only(component: &Component, item: &ComponentItem) -> bool {
     }
 }
 
-/// Checks an import by its name. The linker checks which WASI interfaces exist.
-fn check_import(name: &str, types_only: bool) -> Result<(), LoadError> {
-    let shown = text::sanitize(name, MAX_NAME_BYTES);
+/// Returns whether this host may offer an import of this name. The linker checks which WASI
+/// interfaces exist.
+fn is_offered(name: &str, types_only: bool) -> Result<bool, LoadError> {
     let Some(own) = name.strip_prefix(PACKAGE) else {
-        return if types_only || name.starts_with("wasi:") {
-            Ok(())
-        } else {
-            Err(LoadError::MissingCapability(shown))
-        };
+        return Ok(types_only || name.starts_with("wasi:"));
     };
     let (interface, version) = own.split_once('@').unwrap_or((own, ""));
     if !OFFERED.contains(&interface) {
-        return Err(LoadError::MissingCapability(shown));
+        return Ok(false);
     }
     if version != CONTRACT_VERSION {
-        return Err(LoadError::ContractMismatch(format!("it imports `{shown}`")));
+        return Err(LoadError::ContractMismatch(format!(
+            "it imports `{}`",
+            text::sanitize(name, MAX_NAME_BYTES)
+        )));
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Returns true for the contract's export, and false for other exports, which may be functions.
@@ -165,13 +177,9 @@ fn mismatch(export: &str, error: &wasmtime::Error) -> LoadError {
     ))
 }
 
-/// Explains the linker's first error: an interface that is missing or has other types.
+/// Explains the linker's first error: an interface that has other types.
 fn link_error(error: &wasmtime::Error) -> LoadError {
     let item = shorten(&error.to_string());
     let cause = shorten(&error.root_cause().to_string());
-    if cause.ends_with("implementation is missing") {
-        let import = item.split('`').nth(1).unwrap_or(&item).to_owned();
-        return LoadError::MissingCapability(import);
-    }
     LoadError::ContractMismatch(format!("{item}: {cause}"))
 }

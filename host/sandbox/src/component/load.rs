@@ -38,6 +38,9 @@ static IN_PROCESS: Once = Once::new();
 #[derive(Default)]
 pub(crate) struct LoadedComponents(Mutex<HashMap<blake3::Hash, Arc<LoadSlot>>>);
 
+/// Receives the size of a component, in bytes, before it is compiled.
+pub(crate) type OnCompile<'a> = dyn Fn(u64) + Send + Sync + 'a;
+
 /// Locked while the component loads; other loads of it wait and then find it.
 type LoadSlot = tokio::sync::Mutex<Weak<Loaded>>;
 
@@ -55,6 +58,7 @@ impl LoadedComponents {
 pub(crate) async fn load(
     shared: &Arc<Shared>,
     component: ComponentBytes,
+    on_compile: &OnCompile<'_>,
 ) -> Result<ToolComponent, LoadError> {
     // BLAKE3 identifies the component. The slower SHA-256 digest is computed once and then cached.
     let component = blocking(shared, move |_| component.identify()).await??;
@@ -63,12 +67,16 @@ pub(crate) async fn load(
     if let Some(loaded) = slot.upgrade() {
         return Ok(ToolComponent::new(loaded));
     }
-    let loaded = Arc::new(load_new(shared, component).await?);
+    let loaded = Arc::new(load_new(shared, component, on_compile).await?);
     *slot = Arc::downgrade(&loaded);
     Ok(ToolComponent::new(loaded))
 }
 
-async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded, LoadError> {
+async fn load_new(
+    shared: &Arc<Shared>,
+    component: Identified,
+    on_compile: &OnCompile<'_>,
+) -> Result<Loaded, LoadError> {
     let Identified {
         hash, size_bytes, ..
     } = component;
@@ -76,6 +84,7 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
     let (linked, (definitions, notes, skill), digest, compiled) = match cached {
         Some((linked, loaded, digest)) => (linked, loaded, digest, Compiled::FromCache),
         None => {
+            on_compile(size_bytes);
             let bytes = blocking(shared, move |_| component.into_bytes()).await??;
             let machine_code = compile(shared, bytes.clone()).await?;
             let (linked, machine_code) =

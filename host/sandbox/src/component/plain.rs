@@ -11,6 +11,7 @@ mod names;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod toolchain;
 mod value;
 mod wit_type;
 
@@ -289,6 +290,9 @@ fn signature(path: &FunctionPath, ty: &ComponentFunc) -> Result<Signature, Signa
     // The binary format marks methods, constructors and static functions by `[..]`.
     if path.function.starts_with('[') {
         return Err(SignatureError::OfResource);
+    }
+    if let Some(toolchain) = toolchain::exporter_of(path) {
+        return Err(SignatureError::OfToolchain(toolchain));
     }
     Signature::new(ty)
 }

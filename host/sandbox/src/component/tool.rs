@@ -163,7 +163,8 @@ impl ToolComponent {
     }
 
     /// True if the component can reach the granted directories.
-    pub(crate) fn imports_preopens(&self) -> bool {
+    #[must_use]
+    pub fn imports_preopens(&self) -> bool {
         let mut imports = self.loaded.linked.imports.iter();
         imports.any(|import| import.starts_with(PREOPENS))
     }

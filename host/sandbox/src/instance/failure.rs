@@ -104,10 +104,13 @@ fn explain(
         ));
     }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
+        let said = crash.map_or_else(String::new, |crash| {
+            format!(" It said: {}", text::sanitize(crash, MAX_DETAIL_BYTES))
+        });
         return ToolFailure::new(
             ToolErrorCode::Trap,
             format!(
-                "The tool ended itself with exit code {} and returned no result.",
+                "The tool ended itself with exit code {} and returned no result.{said}",
                 exit.0
             ),
         );

@@ -71,6 +71,8 @@ impl Review<'_> {
             approval,
             approvals,
             accept_idempotent,
+            // Fewer tools ask for less.
+            exports: _,
             concurrent_calls,
             limits,
             dir,

@@ -140,6 +140,20 @@ fn imports() -> Vec<Case> {
             r#"(import "wasi:http/incoming-handler@0.3.0" (instance (export "handle" (func))))"#,
             "`wasi:http/incoming-handler@0.3.0`",
         ),
+        (
+            r#"(import "log" (func))
+            (import "wasi:random/random@0.2.0" (instance))
+            (import "wasi:nn/tensor@0.2.0" (instance (export "t" (type (sub resource))) (export "run" (func))))
+            (import "agent:tool/secrets@0.1.0" (instance))
+            (import "wasi:cli/environment@0.2.6" (instance (export "get-all" (func))))
+            (import "acme:db/query@1.0.0" (instance (export "run" (func))))"#,
+            "imports `log`, `wasi:nn/tensor@0.2.0`, `agent:tool/secrets@0.1.0`, `wasi:cli/environment@0.2.6` and `acme:db/query@1.0.0`, which this host",
+        ),
+        (
+            r#"(import "wasi:nn/tensor@0.2.0" (instance (export "run" (func))))
+            (import "wasi:nn/graph@0.2.0" (instance (export "run" (func))))"#,
+            "imports `wasi:nn/tensor@0.2.0` and `wasi:nn/graph@0.2.0`, which this host",
+        ),
     ]
     .into_iter()
     .map(|(import, says)| (with(import), LoadFault::MissingCapability, says))

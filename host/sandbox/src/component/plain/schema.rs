@@ -1,9 +1,8 @@
 //! JSON Schemas of WIT types. A value that fits the schema fits the type, except for what no
 //! bounded schema can express: the digits of an integer in text form, and the alphabet of base64.
 
-use super::wit_type::{CaseKind, Fields, IntType, Signature, WitType};
+use super::wit_type::{CaseKind, Cases, Fields, IntType, Signature, WitType};
 use serde_json::{Map, Number, Value, json};
-use std::collections::BTreeMap;
 
 /// The texts for floats that JSON has no numbers for.
 pub(super) const NOT_A_NUMBER: &str = "NaN";
@@ -38,8 +37,8 @@ fn of(ty: &WitType) -> Value {
         WitType::Int(int) => integer(*int),
         WitType::Float32 => float(&json!({
             "type": "number",
-            "minimum": f64::from(f32::MIN),
-            "maximum": f64::from(f32::MAX),
+            "minimum": widened(f32::MIN),
+            "maximum": widened(f32::MAX),
         })),
         WitType::Float64 => float(&json!({ "type": "number" })),
         WitType::Char => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
@@ -85,7 +84,7 @@ fn object_of(fields: impl Iterator<Item = (String, Value, bool)>) -> Value {
 }
 
 /// `{"tag": CASE, "val": VALUE}`, as in other component hosts.
-fn cases_schema(cases: &BTreeMap<String, Option<WitType>>) -> Value {
+fn cases_schema(cases: &Cases) -> Value {
     let cases = cases.iter().map(|(name, ty)| {
         let tag = ("tag".to_owned(), json!({ "const": name }), true);
         let val = ty
@@ -110,6 +109,12 @@ fn integer(int: IntType) -> Value {
     } else {
         json!({ "type": "integer", "minimum": minimum, "maximum": maximum })
     }
+}
+
+/// Returns the number with the fewest digits that reads back as this `f32`: 0.1, where the exact
+/// value is 0.10000000149011612.
+pub(super) fn widened(float: f32) -> f64 {
+    float.to_string().parse().unwrap_or(f64::from(float))
 }
 
 fn float(number: &Value) -> Value {

@@ -1,6 +1,7 @@
 mod ends;
 mod fuzz;
 mod made;
+mod names;
 mod values;
 
 use crate::{
@@ -74,52 +75,6 @@ fn names(tool: &ToolComponent) -> Vec<&str> {
     definitions
         .map(|definition| definition.name.as_str())
         .collect()
-}
-
-#[tokio::test]
-async fn functions_of_one_name_are_prefixed_by_interface() {
-    let wit = "package test:made@1.2.0;
-        interface text { reverse: func(); parse: func(); }
-        interface numbers { parse: func(); SUM: func(); }
-        world w {
-            export text;
-            export numbers;
-            export sum: func();
-            export inline: interface { parse: func(); }
-        }";
-    let exports = [
-        "test:made/text@1.2.0#reverse",
-        "test:made/text@1.2.0#parse",
-        "test:made/numbers@1.2.0#parse",
-        "test:made/numbers@1.2.0#SUM",
-        "sum",
-        "inline#parse",
-    ];
-    let core: String = exports
-        .iter()
-        .map(|name| format!(r#"(func (export "{name}"))"#))
-        .collect();
-    let tool = load(wit, &core).await.unwrap();
-    let mut names = names(&tool);
-    names.sort_unstable();
-    assert_eq!(
-        names,
-        [
-            "inline_parse",
-            "numbers_SUM",
-            "numbers_parse",
-            "reverse",
-            "sum",
-            "text_parse"
-        ]
-    );
-    for name in names {
-        assert_eq!(
-            call(&tool, name, &json!({})).await,
-            ToolResultOutput::json(Value::Null),
-            "{name}"
-        );
-    }
 }
 
 /// The content of an interface whose function is refused.
@@ -243,25 +198,6 @@ async fn functions_of_resources_or_wasi_are_refused() {
     assert_eq!(
         error.to_string(),
         "none of the functions that the component exports can be a tool: `wasi:cli/run@0.2.6#run`: it is an entry point of WASI. Export functions of plain values, or build it against the WIT package agent:tool (contract-mismatch)"
-    );
-}
-
-#[tokio::test]
-async fn duplicate_tool_name_is_refused() {
-    let wit = "package test:made;
-        package other:one { interface api { f: func(); } }
-        package other:two { interface api { f: func(); } }
-        world w { export other:one/api; export other:two/api; }";
-    let core = r#"(func (export "other:one/api#f")) (func (export "other:two/api#f") unreachable)"#;
-    let tool = load(wit, core).await.unwrap();
-    assert_eq!(names(&tool), ["api_f"]);
-    assert_eq!(
-        tool.notes(),
-        ["`other:two/api#f`: another function is the tool `api_f` already"]
-    );
-    assert_eq!(
-        call(&tool, "api_f", &json!({})).await,
-        ToolResultOutput::json(Value::Null)
     );
 }
 

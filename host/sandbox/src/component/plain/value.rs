@@ -2,7 +2,7 @@
 //! are of their type, since the engine made them. Both are bounded.
 
 use super::{
-    schema::{INFINITY, MINUS_INFINITY, NOT_A_NUMBER},
+    schema::{INFINITY, MINUS_INFINITY, NOT_A_NUMBER, widened},
     wit_type::{CaseKind, Fields, IntType, Signature, WitType},
 };
 use crate::bindings::types as wit;
@@ -280,7 +280,7 @@ fn json(ty: &WitType, val: &Val) -> wasmtime::Result<Value> {
     Ok(match (ty, val) {
         (WitType::Bool, Val::Bool(value)) => Value::Bool(*value),
         (WitType::Int(_), val) => integer_json(val)?,
-        (WitType::Float32, Val::Float32(value)) => float_json(f64::from(*value)),
+        (WitType::Float32, Val::Float32(value)) => float_json(widened(*value)),
         (WitType::Float64, Val::Float64(value)) => float_json(*value),
         (WitType::Char, Val::Char(value)) => Value::String(value.to_string()),
         (WitType::String, Val::String(text)) => Value::String(text.clone()),

@@ -1,7 +1,8 @@
 //! The WIT types of a function, converted from the engine's once: bounded, and without those that
 //! have no JSON form.
 
-use std::{collections::BTreeMap, fmt};
+use indexmap::IndexMap;
+use std::fmt;
 use wasmtime::component::{
     Val,
     types::{ComponentFunc, Type},
@@ -39,8 +40,8 @@ pub(super) enum WitType {
     Tuple(Vec<Self>),
     /// `record`
     Record(Fields),
-    /// One of several cases, each with a value or without
-    Cases(CaseKind, BTreeMap<String, Option<Self>>),
+    /// One of several cases, in their order
+    Cases(CaseKind, Cases),
     /// `enum`
     Enum(Vec<String>),
     /// `flags`
@@ -52,6 +53,9 @@ pub(super) enum WitType {
 
 /// Named values: the fields of a record, or the parameters of a function.
 pub(super) type Fields = Vec<(String, WitType)>;
+
+/// The cases of a type by name, in the order of the WIT, each with a value or without.
+pub(super) type Cases = IndexMap<String, Option<WitType>>;
 
 /// The type that has cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +80,9 @@ pub(super) struct IntType {
 pub(super) enum SignatureError {
     #[error("it is an entry point of WASI")]
     WasiEntryPoint,
+    /// The toolchain.
+    #[error("{0} exports it for itself; it is not of the world's author")]
+    OfToolchain(&'static str),
     #[error("it belongs to a resource, which has no JSON form")]
     OfResource,
     #[error("it is an async function, which this host does not call")]
@@ -205,7 +212,7 @@ impl WitTypeBuilder {
             }
             Type::Option(option) => match self.build(&option.ty(), depth)? {
                 inner @ WitType::Option(_) => {
-                    let cases = [("some", Some(inner)), ("none", None)];
+                    let cases = [("none", None), ("some", Some(inner))];
                     let cases = cases.map(|(name, ty)| (name.to_owned(), ty));
                     WitType::Cases(CaseKind::Option, cases.into())
                 }
@@ -301,7 +308,7 @@ impl fmt::Display for WitType {
 }
 
 impl CaseKind {
-    fn text(self, cases: &BTreeMap<String, Option<WitType>>) -> String {
+    fn text(self, cases: &Cases) -> String {
         let of = |name| cases.get(name).and_then(Option::as_ref);
         match self {
             Self::Option => match of("some") {

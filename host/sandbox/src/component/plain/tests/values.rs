@@ -67,7 +67,7 @@ fn schemas() -> Vec<(&'static str, &'static str, Value, &'static str)> {
             "",
             "f32",
             json!({ "anyOf": [
-                { "type": "number", "minimum": -3.402_823_466_385_288_6e38, "maximum": 3.402_823_466_385_288_6e38 },
+                { "type": "number", "minimum": -3.402_823_5e38, "maximum": 3.402_823_5e38 },
                 no_number,
             ] }),
             "f32",
@@ -110,21 +110,21 @@ fn schemas() -> Vec<(&'static str, &'static str, Value, &'static str)> {
         (
             "variant shape { point, circle(u32) }",
             "shape",
-            json!({ "oneOf": [holding("circle", &u32_schema), tagged("point")] }),
-            "variant { circle(u32), point }",
+            json!({ "oneOf": [tagged("point"), holding("circle", &u32_schema)] }),
+            "variant { point, circle(u32) }",
         ),
         (
             "",
             "result<_, string>",
-            json!({ "oneOf": [holding("err", &json!({ "type": "string" })), tagged("ok")] }),
+            json!({ "oneOf": [tagged("ok"), holding("err", &json!({ "type": "string" }))] }),
             "result<_, string>",
         ),
         (
             "",
             "result<option<u32>>",
             json!({ "oneOf": [
-                tagged("err"),
                 object(json!({ "tag": { "const": "ok" }, "val": maybe(u32_schema.clone()) }), &["tag"]),
+                tagged("err"),
             ] }),
             "result<option<u32>>",
         ),
@@ -224,11 +224,24 @@ fn round_trips() -> Vec<(&'static str, Value, Value)> {
         ),
         (
             "f32",
-            json!([0.5, 0.1, 3, "NaN", "Infinity", "-Infinity"]),
             json!([
                 0.5,
-                0.100_000_001_490_116_12,
-                3.0,
+                0.1,
+                16_777_217,
+                3.402_823_5e38,
+                1e-45,
+                -0.0,
+                "NaN",
+                "Infinity",
+                "-Infinity"
+            ]),
+            json!([
+                0.5,
+                0.1,
+                16_777_216.0,
+                3.402_823_5e38,
+                1e-45,
+                -0.0,
                 "NaN",
                 "Infinity",
                 "-Infinity"
