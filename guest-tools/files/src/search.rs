@@ -11,7 +11,7 @@ use regex_lite::{Regex, RegexBuilder};
 
 use crate::budget::Budget;
 use crate::failure::Failure;
-use crate::read::as_text;
+use crate::text::{Text, decode};
 use crate::walk::{Bounds, Found, Kind, walk};
 
 /// The most levels of a search.
@@ -279,7 +279,7 @@ fn searchable(path: &Path) -> Option<String> {
     if bytes.len() as u64 > MAX_SEARCHED_FILE_BYTES {
         None
     } else {
-        as_text(bytes).ok()
+        decode(bytes).ok().map(|Text { text, .. }| text)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests the tools of `builtin:files` on files as repositories have them.
 
-use super::call_with;
+use super::{call, call_with};
 use agent_host_test_support::TestEnv;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -63,4 +63,39 @@ fn edit_file_names_the_nearest_place() {
             content.as_slice()
         )
     );
+}
+
+#[test]
+fn read_file_reads_ranges_of_any_size() {
+    let env = TestEnv::new();
+    let large = std::fs::File::create(env.work().join("large.log")).unwrap();
+    // 10 GB, of which only the first and the last block are on the disk.
+    std::os::unix::fs::FileExt::write_all_at(&large, b"first\nsecond\n", 0).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&large, b"\nlast\n", 10_000_000_000).unwrap();
+    env.write("min.js", format!("{}needle;\n", "x".repeat(100_000)));
+    env.write("wide.txt", b"\xff\xfea\0\n\0");
+    let cases = [
+        (
+            json!({ "path": "large.log", "offset_line": -1 }),
+            "last\n[lines -1 to -1 of a file of 10000000006 bytes]",
+        ),
+        (
+            json!({ "path": "large.log", "offset_line": 2, "max_lines": 1 }),
+            "second\n[lines 2 to 2 of a file of 10000000006 bytes; offset_line 3 continues]",
+        ),
+        (
+            json!({ "path": "min.js", "offset_column": 100_001 }),
+            "needle;\n[line 1 of 1, columns 100001 to 100007 of 100007]",
+        ),
+        (
+            json!({ "path": "wide.txt" }),
+            "a\n[the file is UTF-16LE text]",
+        ),
+    ];
+    for (input, expected) in cases {
+        assert_eq!(
+            call(&env, "files", "read_file", &input),
+            json!({ "type": "text", "value": expected })
+        );
+    }
 }
