@@ -5,6 +5,7 @@
 //! opened: the host's policy does.
 
 mod budget;
+mod disk;
 mod ends;
 mod failure;
 mod list;

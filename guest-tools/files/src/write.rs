@@ -4,8 +4,9 @@
 mod nearest;
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::Range;
+use std::path::Path;
 
 use agent_tool::workspace::locate;
 use agent_tool::{Json, input, output, tool};
@@ -14,6 +15,9 @@ use crate::ends::{Ends, Unified, shown};
 use crate::failure::Failure;
 use crate::read::read;
 use crate::text::{Encoding, Text, decode};
+
+/// The first bytes of a replaced file, which tell its encoding and line ends.
+const HEAD_BYTES: u64 = 64 * 1024;
 
 /// The largest content, in bytes.
 const MAX_WRITTEN_BYTES: usize = 4 * 1024 * 1024;
@@ -33,6 +37,9 @@ pub(crate) struct Written {
     /// True if the file is new, false if it was replaced.
     created: bool,
     size_bytes: usize,
+    /// A note on line ends or an encoding that the replaced file had and the new one has not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 /// Writes a text file: creates a new one, or replaces an existing one as a whole. To change a part
@@ -43,6 +50,11 @@ pub(crate) fn write_file(input: WriteFile) -> Result<Json<Written>, Failure> {
     check_size(content.len())?;
     let place = locate(&path)?;
     let created = !place.exists();
+    let note = if created {
+        None
+    } else {
+        replaced_note(&read_head(&place), &content)
+    };
     let written = match fs::write(&place, &content) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => place
             .parent()
@@ -55,7 +67,43 @@ pub(crate) fn write_file(input: WriteFile) -> Result<Json<Written>, Failure> {
         path,
         created,
         size_bytes: content.len(),
+        note,
     }))
+}
+
+/// The first bytes of a file that is replaced; none if it cannot be read.
+fn read_head(place: &Path) -> Vec<u8> {
+    let mut head = Vec::new();
+    if let Ok(file) = fs::File::open(place) {
+        // What was read before an error is enough for a note.
+        let _ = file.take(HEAD_BYTES).read_to_end(&mut head);
+    }
+    head
+}
+
+/// Tells what a whole new content changes besides the text, by the first bytes of the old one.
+fn replaced_note(head: &[u8], content: &str) -> Option<String> {
+    if let Some(encoding) = Encoding::marked(head) {
+        return Some(format!(
+            "the file was {} text, and is UTF-8 now",
+            encoding.name()
+        ));
+    }
+    let mut notes = Vec::new();
+    if head.starts_with("\u{feff}".as_bytes()) && !content.starts_with('\u{feff}') {
+        notes.push("the file had a byte order mark, and has none now".to_owned());
+    }
+    let old = Ends::count(&String::from_utf8_lossy(head)).dominant();
+    let new = Ends::count(content).dominant();
+    if let (Some(old), Some(new)) = (old, new)
+        && old != new
+    {
+        let (old, new) = (shown(old), shown(new));
+        notes.push(format!(
+            "most lines of the file ended with {old}, and now with {new}"
+        ));
+    }
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 #[input]
@@ -135,7 +183,7 @@ pub(crate) fn edit_file(input: EditFile) -> Result<Json<Edited>, Failure> {
 }
 
 /// The size and the time of a file, by which a change between reading and writing it is noticed.
-fn version(place: &std::path::Path) -> Option<(u64, Option<std::time::SystemTime>)> {
+fn version(place: &Path) -> Option<(u64, Option<std::time::SystemTime>)> {
     let metadata = fs::metadata(place).ok()?;
     Some((metadata.len(), metadata.modified().ok()))
 }

@@ -99,3 +99,89 @@ fn read_file_reads_ranges_of_any_size() {
         );
     }
 }
+
+#[test]
+fn search_files_honours_ignore_files() {
+    let env = TestEnv::new();
+    env.write(".gitignore", "target/\n*.log\n");
+    env.write("src/.ignore", "generated.rs\n");
+    env.write("src/generated.rs", "needle\n");
+    env.write("src/main.rs", "\u{feff}needle\r\n");
+    env.write("target/debug/out.rs", "needle\n");
+    env.write("a.log", "needle\n");
+    env.write("b.bin", "needle\0");
+    env.write(".env", "needle\n");
+    // Above 8 MiB, and with a long line.
+    env.write(
+        "large.txt",
+        format!("{}{}needle\n", "x\n".repeat(6 << 20), "y".repeat(300)),
+    );
+    let found = call(
+        &env,
+        "files",
+        "search_files",
+        &json!({ "pattern": "needle" }),
+    );
+    assert_eq!(
+        found["value"],
+        json!({
+            "path": ".",
+            "matches": [
+                { "name": "large.txt", "line": 6_291_457, "column": 301,
+                  "text": format!("...{}needle", "y".repeat(60)) },
+                { "name": "src/main.rs", "line": 1, "text": "needle" },
+            ],
+            "files_searched": 4,
+            "files_skipped": 1,
+            "skipped": ["b.bin (not text)"],
+            "ignored_count": 3,
+            "ignored": ["a.log", "src/generated.rs", "target/"],
+            "truncated": false,
+        })
+    );
+    // The gate hides a file whatever the argument says.
+    let all = json!({ "pattern": "needle", "include_ignored": true });
+    let all = call(&env, "files", "search_files", &all).to_string();
+    assert!(
+        all.contains("target/debug/out.rs") && !all.contains(".env"),
+        "{all}"
+    );
+    let named = json!({ "glob": "src/*.rs", "include_ignored": true });
+    assert_eq!(
+        call(&env, "files", "search_files", &named)["value"]["files"],
+        json!([
+            { "name": "src/generated.rs", "size_bytes": 7 },
+            { "name": "src/main.rs", "size_bytes": 11 },
+        ])
+    );
+}
+
+#[test]
+fn search_files_finds_all_of_many() {
+    let env = TestEnv::new();
+    // More than a search could visit before.
+    for directory in 0..21 {
+        let path = env.work().join(format!("d{directory:02}"));
+        std::fs::create_dir(&path).unwrap();
+        for file in 0..1_000 {
+            std::fs::write(path.join(format!("{file:03}")), "").unwrap();
+        }
+    }
+    env.write("z/last", "needle");
+    let found = call(
+        &env,
+        "files",
+        "search_files",
+        &json!({ "pattern": "needle" }),
+    );
+    assert_eq!(
+        found["value"],
+        json!({
+            "path": ".",
+            "matches": [{ "name": "z/last", "line": 1, "text": "needle" }],
+            "files_searched": 21_001,
+            "files_skipped": 0,
+            "truncated": false,
+        })
+    );
+}

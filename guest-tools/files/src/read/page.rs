@@ -49,7 +49,7 @@ pub(super) fn no_such_column(position: Position, length: usize, column: usize) -
 }
 
 impl Position {
-    /// The number, as `offset_line` takes it, of a line so many after the first.
+    /// The number, as `offset_line` takes it, of the line that is `after` lines below the first.
     fn number(self, after: usize) -> String {
         match self {
             Self::FromStart(first) => (first + after).to_string(),

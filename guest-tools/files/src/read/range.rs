@@ -50,6 +50,7 @@ pub(super) fn read_range<F: Read + Seek>(
             (start, position)
         }
     };
+    let start = start.max(file.mark_bytes());
     let start = match lines.offset_column {
         0 | 1 => start,
         column => file
@@ -94,6 +95,14 @@ impl<'a, F: Read + Seek> LineFile<'a, F> {
         match self.encoding {
             Encoding::Utf16Le | Encoding::Utf16Be => 2,
             Encoding::Utf8 | Encoding::Windows1252 => 1,
+        }
+    }
+
+    /// The length of the byte order mark, which is not text.
+    fn mark_bytes(&self) -> u64 {
+        match self.encoding {
+            Encoding::Utf16Le | Encoding::Utf16Be => 2,
+            Encoding::Utf8 | Encoding::Windows1252 => 0,
         }
     }
 

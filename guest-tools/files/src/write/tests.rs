@@ -29,10 +29,44 @@ fn files_are_made_with_their_directories_and_replaced_whole() {
             Ok(Written {
                 path: path.clone(),
                 created,
-                size_bytes: content.len()
+                size_bytes: content.len(),
+                note: None,
             })
         );
         assert_eq!(fs::read_to_string(&path).expect("a file"), content);
+    }
+}
+
+#[test]
+fn replaced_line_ends_and_marks_are_noted() {
+    let cases: &[(&[u8], &str, Option<&str>)] = &[
+        (b"a\r\nb\r\n", "a\r\n", None),
+        (b"a\r\n", "a", None),
+        (b"a", "a\r\n", None),
+        (
+            b"a\r\nb\r\n",
+            "a\nb\n",
+            Some("most lines of the file ended with `\\r\\n`, and now with `\\n`"),
+        ),
+        (
+            b"\xef\xbb\xbfa",
+            "a",
+            Some("the file had a byte order mark, and has none now"),
+        ),
+        (
+            b"\xff\xfea\0",
+            "a",
+            Some("the file was UTF-16LE text, and is UTF-8 now"),
+        ),
+    ];
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("f");
+    for (old, content, note) in cases {
+        fs::write(&path, old).expect("a file");
+        let written = write(path.to_str().expect("UTF-8"), content).expect("a write");
+        assert_eq!(written.note.as_deref(), *note, "{old:?}");
+        // The content is written as it is given.
+        assert_eq!(fs::read_to_string(&path).expect("a file"), *content);
     }
 }
 

@@ -63,6 +63,11 @@ fn encodings_and_zeros_are_shown() {
             "\u{e9}\n[lines 2 to 2 of a file of 10 bytes; the file is UTF-16LE text]",
         ),
         (
+            b"\xff\xfea\0\n\0",
+            lines(-1, 1, 1),
+            "a\n[lines -1 to -1 of a file of 6 bytes; the file is UTF-16LE text]",
+        ),
+        (
             b"\xfe\xff\0a\0\n\0b",
             lines(-1, 1, 1),
             "b\n[lines -1 to -1 of a file of 8 bytes; the file is UTF-16BE text]",
