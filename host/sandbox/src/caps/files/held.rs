@@ -40,8 +40,8 @@ struct Lookup {
 /// The times that every change of a directory's entries sets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct DirTimes {
-    modified: (i64, i64),
-    changed: (i64, i64),
+    modified: (i64, u64),
+    changed: (i64, u64),
 }
 
 impl HeldDir {
@@ -97,16 +97,11 @@ impl HeldDir {
         })
     }
 
-    #[expect(
-        clippy::useless_conversion,
-        reason = "the types of the fields differ between processors"
-    )]
     fn times(&self) -> Option<DirTimes> {
         let stat = fstat(&self.dir).ok()?;
-        let nanoseconds = |count| i64::try_from(count).ok();
         Some(DirTimes {
-            modified: (stat.st_mtime.into(), nanoseconds(stat.st_mtime_nsec)?),
-            changed: (stat.st_ctime.into(), nanoseconds(stat.st_ctime_nsec)?),
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
         })
     }
 }
