@@ -2,6 +2,7 @@
 //! components, so that CI tests components that it has just rebuilt.
 
 mod code;
+mod files;
 
 use agent_host_test_support::{
     Ran, TestEnv, dist,

@@ -5,10 +5,13 @@
 //! opened: the host's policy does.
 
 mod budget;
+mod disk;
+mod ends;
 mod failure;
 mod list;
 mod read;
 mod search;
+mod text;
 mod walk;
 mod write;
 

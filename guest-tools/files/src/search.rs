@@ -1,8 +1,15 @@
 //! `search_files`: by glob, by regular expression, or both. The order is that of the names, so the
 //! same directory gives the same result. Linear-time expressions only, and every amount is bounded.
+//! The walk and the reading go hand in hand, so that memory does not grow with the files.
 
-use std::fs::File;
-use std::io::Read;
+mod filter;
+mod ignore;
+mod lines;
+mod literal;
+mod tree;
+
+use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use agent_tool::workspace::locate;
@@ -10,28 +17,18 @@ use agent_tool::{Json, input, output, tool};
 use regex_lite::{Regex, RegexBuilder};
 
 use crate::budget::Budget;
+use crate::disk::{Dir, OpenFile};
 use crate::failure::Failure;
-use crate::read::as_text;
-use crate::walk::{Bounds, Found, Kind, walk};
-
-/// The most levels of a search.
-const MAX_DEPTH: usize = 32;
-
-/// The most entries that a search visits.
-const MAX_WALKED: usize = 20_000;
-
-/// The largest file that is searched, in bytes. Larger ones are logs and data, and are counted as
-/// skipped.
-const MAX_SEARCHED_FILE_BYTES: u64 = 4 * 1024 * 1024;
-
-/// The most bytes that one search reads in total.
-const MAX_SEARCHED_BYTES: u64 = 64 * 1024 * 1024;
+use filter::Filter;
+use ignore::Ignores;
+use lines::{FoundLine, Matcher, Searched};
+use tree::{FoundFile, LeftOut, Tree};
 
 /// The most hits of one search.
 const MAX_HITS: usize = 200;
 
 /// The size of a hit in JSON besides its texts, in bytes.
-const HIT_OVERHEAD_BYTES: usize = 64;
+const HIT_OVERHEAD_BYTES: usize = 80;
 
 /// The most characters of its line that a hit shows.
 const MAX_EXCERPT_CHARS: usize = 200;
@@ -57,6 +54,9 @@ pub(crate) struct SearchFiles {
     /// The directory or file to search, relative to the workspace or absolute.
     #[serde(default = "workspace")]
     path: String,
+    /// Also search what ignore files (`.gitignore` and others) leave out, and `node_modules`.
+    #[serde(default)]
+    include_ignored: bool,
 }
 
 fn workspace() -> String {
@@ -76,13 +76,31 @@ pub(crate) struct Hits {
     matches: Option<Vec<LineHit>>,
     /// The number of files searched.
     files_searched: usize,
-    /// The number of files not searched because they are not text, too large, or may not be read.
+    /// The number of files and directories not searched because they are not text or may not be
+    /// read.
     files_skipped: usize,
-    /// True if something was left out.
+    /// The first of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<String>,
+    /// The number of files and directories that ignore files leave out.
+    #[serde(skip_serializing_if = "is_zero")]
+    ignored_count: usize,
+    /// The first of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ignored: Vec<String>,
+    /// True if the search stopped early.
     truncated: bool,
-    /// A note on what was left out, and how to get it.
+    /// The reason, and how to get the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[output]
@@ -99,12 +117,15 @@ pub(crate) struct LineHit {
     name: String,
     /// The number of the line, counted from 1.
     line: usize,
+    /// The column of the match, if `text` is only a part of the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
     /// The line, or the part of a long one around the match.
     text: String,
 }
 
 /// Finds files by name (`glob`), lines by content (`pattern`), or lines in some files (both).
-/// `.git` and `node_modules` are only searched when `path` is in them; symbolic links are not
+/// Ignored files are not searched, nor `.git` unless `path` is in it; symbolic links are not
 /// followed.
 #[tool(effect = "read-only", title = "Search files", output = Hits)]
 pub(crate) fn search_files(input: SearchFiles) -> Result<Json<Hits>, Failure> {
@@ -112,31 +133,39 @@ pub(crate) fn search_files(input: SearchFiles) -> Result<Json<Hits>, Failure> {
         pattern,
         glob,
         path,
+        include_ignored,
     } = input;
     if pattern.is_none() && glob.is_none() {
         return Err(Failure::new("give a `pattern`, a `glob`, or both"));
     }
-    let regex = pattern.as_deref().map(compile_regex).transpose()?;
-    let glob = glob.as_deref().map(anchored).transpose()?;
-    let mut candidates = Candidates::find(&path)?;
-    candidates.files.retain(|file| {
-        glob.as_ref()
-            .is_none_or(|glob| fast_glob::glob_match(glob, &file.name))
-    });
-    let mut hits = Hits {
-        path,
-        truncated: !candidates.complete,
-        ..Hits::default()
+    let matcher = pattern
+        .as_deref()
+        .map(|pattern| compile_regex(pattern).map(|regex| Matcher::new(pattern, regex)))
+        .transpose()?;
+    let filter = glob.as_deref().map(Filter::new).transpose()?;
+    let mut search = Search::new(matcher);
+    let failure = |error: io::Error| Failure::io(&error, "searched", &path);
+    let root = locate(&path)?;
+    let mut hits = if std::fs::metadata(&root).map_err(failure)?.is_file() {
+        search.one_file(&root, filter.as_ref()).map_err(failure)?;
+        Hits::default()
+    } else {
+        let ignores = (!include_ignored).then(global_ignores);
+        let mut tree = Tree::new(filter.as_ref(), ignores);
+        tree.walk(&root, &mut |found| search.visit(found))
+            .map_err(failure)?;
+        if !tree.is_complete {
+            search.stop("there are too many entries, or too many levels");
+        }
+        search.skipped.append(tree.unread);
+        Hits {
+            ignored_count: tree.ignored.count,
+            ignored: tree.ignored.names,
+            ..Hits::default()
+        }
     };
-    match regex {
-        Some(regex) => match_lines(&candidates, &regex, &mut hits),
-        None => list_files(candidates.files, &mut hits),
-    }
-    hits.note = hits.truncated.then(|| {
-        "the search is not complete; search a directory inside, or narrow the glob or the pattern"
-            .to_owned()
-    });
-    Ok(Json(hits))
+    hits.path = path;
+    Ok(Json(search.finish(hits)))
 }
 
 fn compile_regex(pattern: &str) -> Result<Regex, Failure> {
@@ -150,136 +179,151 @@ fn compile_regex(pattern: &str) -> Result<Regex, Failure> {
         })
 }
 
-/// The glob to match names with. A glob without a slash stands for a name at any depth, as users
-/// expect from other search tools. Unclosed brackets are refused: they would match nothing without
-/// an error.
-fn anchored(glob: &str) -> Result<String, Failure> {
-    for (open, close) in [('{', '}'), ('[', ']')] {
-        if glob.matches(open).count() != glob.matches(close).count() {
-            return Err(Failure::new(format!(
-                "the glob `{glob}` is not valid: `{open}` and `{close}` are not in pairs"
-            )));
+/// The rules of the user, where the operator granted the variable and the directory. The C library
+/// refuses a path outside of the granted directories by itself.
+fn global_ignores() -> Ignores {
+    let mut ignores = Ignores::default();
+    let config = std::env::var_os("XDG_CONFIG_HOME")
+        .map(std::path::PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".config")));
+    if let Some(bytes) = config.and_then(|config| std::fs::read(config.join("git/ignore")).ok()) {
+        ignores.set_global(bytes.get(..ignore::MAX_FILE_BYTES).unwrap_or(&bytes));
+    }
+    ignores
+}
+
+/// A search in progress.
+struct Search {
+    /// Absent for a search of files by name.
+    matcher: Option<Matcher>,
+    files: Vec<FileHit>,
+    lines: Vec<LineHit>,
+    budget: Budget,
+    searched: usize,
+    skipped: LeftOut,
+    /// The reason why it stopped early.
+    stopped: Option<String>,
+}
+
+impl Search {
+    fn new(matcher: Option<Matcher>) -> Self {
+        Self {
+            matcher,
+            files: Vec::new(),
+            lines: Vec::new(),
+            budget: Budget::new(),
+            searched: 0,
+            skipped: LeftOut::default(),
+            stopped: None,
         }
     }
-    Ok(if glob.contains('/') {
-        glob.trim_start_matches("./").to_owned()
-    } else {
-        format!("**/{glob}")
-    })
-}
 
-/// The files that a search may read.
-struct Candidates {
-    /// The directory that their names are relative to.
-    root: std::path::PathBuf,
-    files: Vec<Found>,
-    complete: bool,
-}
-
-impl Candidates {
-    fn find(path: &str) -> Result<Self, Failure> {
-        let failure = |error: std::io::Error| Failure::io(&error, "searched", path);
-        let root = locate(path)?;
-        let metadata = std::fs::metadata(&root).map_err(failure)?;
-        if !metadata.is_file() {
-            let walk = walk(
-                &root,
-                Bounds {
-                    depth: MAX_DEPTH,
-                    entries: MAX_WALKED,
-                },
+    fn stop(&mut self, reason: &str) {
+        self.stopped.get_or_insert_with(|| {
+            format!(
+                "the search is not complete: {reason}; search a directory inside, or narrow the glob or the pattern"
             )
-            .map_err(failure)?;
-            let files = walk
-                .found
-                .into_iter()
-                .filter(|entry| entry.kind == Kind::File)
-                .collect();
-            return Ok(Self {
-                root,
-                files,
-                complete: walk.complete,
-            });
-        }
-        let name = root
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let file = Found {
-            name,
-            kind: Kind::File,
-            size_bytes: Some(metadata.len()),
-        };
-        Ok(Self {
-            root: root.parent().unwrap_or(&root).to_owned(),
-            files: vec![file],
-            complete: true,
-        })
+        });
     }
-}
 
-fn list_files(files: Vec<Found>, hits: &mut Hits) {
-    let count = files.len();
-    let mut budget = Budget::new();
-    let shown: Vec<FileHit> = files
-        .into_iter()
-        .take(MAX_HITS)
-        .take_while(|file| budget.take(&[&file.name], HIT_OVERHEAD_BYTES))
-        .map(|file| FileHit {
-            name: file.name,
-            size_bytes: file.size_bytes,
-        })
-        .collect();
-    hits.truncated |= shown.len() < count;
-    hits.files = Some(shown);
-}
+    /// Searches the file that was asked for.
+    fn one_file(&mut self, root: &Path, filter: Option<&Filter>) -> io::Result<()> {
+        let (mounted, rest) = Dir::mounted(root)?;
+        let name = rest.rsplit('/').next().unwrap_or_default();
+        if filter.is_some_and(|filter| !filter.matches(name, name)) {
+            return Ok(());
+        }
+        if self.matcher.is_some() {
+            let _ = self.search_lines(mounted.linked_file(&rest), name);
+        } else {
+            let _ = self.add_file(name, std::fs::metadata(root).ok().map(|file| file.len()));
+        }
+        Ok(())
+    }
 
-fn match_lines(candidates: &Candidates, regex: &Regex, hits: &mut Hits) {
-    let mut lines = Vec::new();
-    let mut budget = Budget::new();
-    let mut left = MAX_SEARCHED_BYTES;
-    'files: for file in &candidates.files {
-        let Some(text) = searchable(&candidates.root.join(&file.name)) else {
-            hits.files_skipped += 1;
-            continue;
+    fn visit(&mut self, found: FoundFile<'_>) -> ControlFlow<()> {
+        let FoundFile { dir, name, path } = found;
+        if self.matcher.is_some() {
+            self.search_lines(dir.file(name), path)
+        } else {
+            self.add_file(path, dir.size(name))
+        }
+    }
+
+    fn add_file(&mut self, path: &str, size_bytes: Option<u64>) -> ControlFlow<()> {
+        if self.files.len() == MAX_HITS || !self.budget.take(&[path], HIT_OVERHEAD_BYTES) {
+            self.stop("there are more files");
+            return ControlFlow::Break(());
+        }
+        self.files.push(FileHit {
+            name: path.to_owned(),
+            size_bytes,
+        });
+        ControlFlow::Continue(())
+    }
+
+    fn search_lines(&mut self, file: io::Result<OpenFile>, path: &str) -> ControlFlow<()> {
+        let Some(matcher) = &mut self.matcher else {
+            return ControlFlow::Continue(());
         };
-        let Some(rest) = left.checked_sub(text.len() as u64) else {
-            hits.truncated = true;
-            break;
-        };
-        left = rest;
-        hits.files_searched += 1;
-        for (index, line) in text.lines().enumerate() {
-            let Some(found) = regex.find(line) else {
-                continue;
-            };
-            let text = excerpt(line, found.start());
-            if lines.len() == MAX_HITS || !budget.take(&[&file.name, &text], HIT_OVERHEAD_BYTES) {
-                hits.truncated = true;
-                break 'files;
+        let (lines, budget) = (&mut self.lines, &mut self.budget);
+        let mut visit = |found: FoundLine<'_>| {
+            let hit = LineHit::new(path, &found);
+            let fits = budget.take(&[&hit.name, &hit.text], HIT_OVERHEAD_BYTES);
+            if !fits || lines.len() == MAX_HITS {
+                return ControlFlow::Break(());
             }
-            lines.push(LineHit {
-                name: file.name.clone(),
-                line: index + 1,
-                text,
-            });
+            lines.push(hit);
+            ControlFlow::Continue(())
+        };
+        match file.and_then(|file| matcher.search(&file, &mut visit)) {
+            Ok(Searched::Whole) => self.searched += 1,
+            Ok(Searched::NotText) => self.skipped.add(|| format!("{path} (not text)")),
+            Err(_) => self.skipped.add(|| format!("{path} (may not be read)")),
+            Ok(Searched::Stopped) => {
+                self.searched += 1;
+                self.stop("there are more matches");
+                return ControlFlow::Break(());
+            }
+            Ok(Searched::Exhausted) => {
+                self.stop(&format!(
+                    "it read as much, or took as long, as one search may, up to `{path}`"
+                ));
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn finish(self, hits: Hits) -> Hits {
+        let (files, matches) = match self.matcher {
+            Some(_) => (None, Some(self.lines)),
+            None => (Some(self.files), None),
+        };
+        Hits {
+            files,
+            matches,
+            files_searched: self.searched,
+            files_skipped: self.skipped.count,
+            skipped: self.skipped.names,
+            truncated: self.stopped.is_some(),
+            note: self.stopped,
+            ..hits
         }
     }
-    hits.matches = Some(lines);
 }
 
-/// The text of a file that is small enough and is text.
-fn searchable(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    File::open(path)
-        .ok()?
-        .take(MAX_SEARCHED_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    if bytes.len() as u64 > MAX_SEARCHED_FILE_BYTES {
-        None
-    } else {
-        as_text(bytes).ok()
+impl LineHit {
+    fn new(path: &str, found: &FoundLine<'_>) -> Self {
+        let text = excerpt(found.text, found.start);
+        let before = found.text.get(..found.start).unwrap_or_default();
+        let is_part = found.before > 0 || text.len() != found.text.trim_end().len();
+        Self {
+            name: path.to_owned(),
+            line: found.number,
+            column: is_part.then(|| found.before + before.chars().count() + 1),
+            text,
+        }
     }
 }
 

@@ -126,7 +126,7 @@ fn entries_of(directory: &Path, prefix: &str) -> io::Result<(Vec<(PathBuf, Found
     Ok((entries, all))
 }
 
-fn kind_of(kind: std::fs::FileType) -> Kind {
+pub(crate) fn kind_of(kind: std::fs::FileType) -> Kind {
     if kind.is_symlink() {
         Kind::Symlink
     } else if kind.is_dir() {

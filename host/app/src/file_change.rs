@@ -188,10 +188,27 @@ impl WrittenText<'_> {
         match self.old {
             None => Some(self.new.to_owned()),
             Some(old) => {
-                let is_once = !old.is_empty() && before.matches(old).count() == 1;
-                is_once.then(|| before.replacen(old, self.new, 1))
+                let end = line_end(before)?;
+                let with_ends = |text: &str| match end {
+                    Some(end) => text.replace("\r\n", "\n").replace('\n', end),
+                    None => text.to_owned(),
+                };
+                let (old, new) = (with_ends(old), with_ends(self.new));
+                let is_once = !old.is_empty() && before.matches(&old).count() == 1;
+                is_once.then(|| before.replacen(&old, &new, 1))
             }
         }
+    }
+}
+
+/// Returns the line end of a text, which the tool uses for what it inserts; the inner `None` is
+/// that of a text of one line. `None` if there are several, whose change is not shown.
+fn line_end(text: &str) -> Option<Option<&'static str>> {
+    let (feeds, pairs) = (text.matches('\n').count(), text.matches("\r\n").count());
+    match (feeds, pairs) {
+        (0, _) => (!text.contains('\r')).then_some(None),
+        (_, 0) => Some(Some("\n")),
+        _ => (feeds == pairs).then_some(Some("\r\n")),
     }
 }
 
@@ -226,8 +243,31 @@ fn rows(before: &str, after: &str) -> Vec<DiffRow> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DiffRow, rows};
+    use super::{DiffRow, WrittenText, rows};
     use pretty_assertions::assert_eq;
+
+    #[test]
+    fn edit_is_shown_with_the_line_ends_of_the_file() {
+        let cases = [
+            ("a\r\nb\r\n", "b", "x\ny", Some("a\r\nx\r\ny\r\n")),
+            ("a\r\nb\r\n", "a\nb", "x", Some("x\r\n")),
+            ("a\nb\n", "a\r\n", "x\r\n", Some("x\nb\n")),
+            ("a", "a", "x\r\ny", Some("x\r\ny")),
+            // Mixed, and ends of an old kind.
+            ("a\r\nb\n", "b", "x", None),
+            ("a\rb", "b", "x", None),
+            ("a\na\n", "a", "x", None),
+        ];
+        for (before, old, new, expected) in cases {
+            let written = WrittenText {
+                path: "f",
+                old: Some(old),
+                new,
+            };
+            let after = written.after(before);
+            assert_eq!(after.as_deref(), expected, "{before:?} {old:?}");
+        }
+    }
 
     #[test]
     fn comparison_has_changed_lines_and_the_end_of_the_file() {

@@ -3,8 +3,11 @@ use std::fs;
 use agent_tool::{Output, Part};
 use pretty_assertions::assert_eq;
 
-use super::{MAX_FILE_BYTES, MAX_PART_BYTES, ReadFile, page_of, read_file};
+use super::page::page_of;
+use super::{Lines, MAX_FILE_BYTES, MAX_PART_BYTES, ReadFile, read_file};
 use crate::budget::MAX_RESULT_BYTES;
+use crate::failure::Failure;
+use crate::text::Encoding;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -17,6 +20,7 @@ fn read_bytes(name: &str, bytes: &[u8]) -> Result<Output, String> {
         path: path.clone(),
         offset_line: 1,
         max_lines: 2_000,
+        offset_column: 1,
     })
     .map_err(|failure| failure.to_string().replace(&path, "PATH"))
 }
@@ -59,7 +63,17 @@ fn file_format_is_decided_by_its_bytes() {
         (
             "latin1.txt",
             b"caf\xe9",
-            part("application/octet-stream", b"caf\xe9", "latin1.txt"),
+            Output::text("caf\u{e9}\n[the file is Windows-1252 (Latin-1) text]"),
+        ),
+        (
+            "wide.txt",
+            b"\xff\xfea\0\n\0",
+            Output::text("a\n[the file is UTF-16LE text]"),
+        ),
+        (
+            "control.bin",
+            b"\xff\x01",
+            part("application/octet-stream", b"\xff\x01", "control.bin"),
         ),
     ];
     for (name, bytes, expected) in cases {
@@ -68,25 +82,70 @@ fn file_format_is_decided_by_its_bytes() {
 }
 
 #[test]
-fn large_files_are_refused_with_an_alternative() {
+fn large_files_are_read_in_ranges() {
     let mut image = PNG.to_vec();
     image.resize(MAX_PART_BYTES + 1, 0);
-    let too_long = vec![b'x'; usize::try_from(MAX_FILE_BYTES).expect("a small number") + 1];
+    let size = usize::try_from(MAX_FILE_BYTES).expect("a small number") + 1;
+    let mut text = b"one\ntwo\n".repeat(size / 8 + 1);
+    text.truncate(size);
+    // Sparse, with text at its end.
+    let mut sparse = vec![0; MAX_PART_BYTES];
+    sparse.extend_from_slice(b"\nlast\n");
+    let page = |bytes: &[u8], offset_line, max_lines| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("f");
+        fs::write(&path, bytes).expect("a file");
+        let path = path.to_str().expect("UTF-8").to_owned();
+        let output = read_file(ReadFile {
+            path: path.clone(),
+            offset_line,
+            max_lines,
+            offset_column: 1,
+        });
+        output.map_err(|failure| failure.to_string().replace(&path, "PATH"))
+    };
     let cases = [
         (
-            "a.png",
             &image,
-            "`PATH` is image/png of 5242881 bytes; at most 5242880 can be returned; use image_thumbnail to get a smaller one",
+            (1, 1),
+            Err(
+                "`PATH` is image/png of 5242881 bytes; at most 5242880 can be returned; use image_thumbnail to get a smaller one",
+            ),
         ),
         (
-            "a.txt",
-            &too_long,
-            "`PATH` has 8388609 bytes; at most 8388608 can be read; use search_files to find the part you need",
+            &text,
+            (2_000_001, 2),
+            Ok(
+                "one\ntwo\n[lines 2000001 to 2000002 of a file of 8388609 bytes; offset_line 2000003 continues]",
+            ),
+        ),
+        (
+            &text,
+            (-1, 1),
+            Ok("o\n[lines -1 to -1 of a file of 8388609 bytes]"),
+        ),
+        (
+            &sparse,
+            (-1, 1),
+            Ok("last\n[lines -1 to -1 of a file of 5242886 bytes]"),
         ),
     ];
-    for (name, bytes, expected) in cases {
-        assert_eq!(read_bytes(name, bytes), Err(expected.to_owned()));
+    for (bytes, (offset_line, max_lines), expected) in cases {
+        assert_eq!(
+            page(bytes, offset_line, max_lines),
+            expected.map(Output::text).map_err(str::to_owned)
+        );
     }
+}
+
+/// A page of a text in UTF-8.
+fn page(text: &str, offset_line: i64, max_lines: usize, column: usize) -> Result<String, Failure> {
+    let lines = Lines {
+        offset_line,
+        max_lines,
+        offset_column: column,
+    };
+    page_of(text, lines, Encoding::Utf8)
 }
 
 #[test]
@@ -97,6 +156,7 @@ fn directory_is_not_readable_as_a_file() {
         path: path.clone(),
         offset_line: 1,
         max_lines: 1,
+        offset_column: 1,
     });
     assert_eq!(
         result.map_err(|failure| failure.to_string()),
@@ -118,6 +178,13 @@ fn pages_report_their_position() {
         ),
         (3, 9, Ok("c\nd\n[lines 3 to 4 of 4]")),
         (4, 1, Ok("d\n[lines 4 to 4 of 4]")),
+        (-1, 9, Ok("d\n[lines 4 to 4 of 4]")),
+        (
+            -3,
+            2,
+            Ok("b\nc\n[lines 2 to 3 of 4; offset_line 4 continues]"),
+        ),
+        (-9, 9, Ok("a\nb\nc\nd")),
         (
             5,
             1,
@@ -126,7 +193,7 @@ fn pages_report_their_position() {
     ];
     for (offset, max, expected) in cases {
         assert_eq!(
-            page_of(text, offset, max).map_err(|failure| failure.to_string()),
+            page(text, offset, max, 1).map_err(|failure| failure.to_string()),
             expected.map(str::to_owned).map_err(str::to_owned),
             "{offset} {max}"
         );
@@ -136,20 +203,40 @@ fn pages_report_their_position() {
 #[test]
 fn page_is_bounded_in_bytes() {
     let line = format!("{}\n", "x".repeat(999));
-    let page = page_of(&line.repeat(100), 1, 2_000).expect("a page");
+    let page = page(&line.repeat(100), 1, 2_000, 1).expect("a page");
     assert!(page.len() <= MAX_RESULT_BYTES + 100);
     assert!(page.ends_with("\n[lines 1 to 45 of 100; offset_line 46 continues]"));
 }
 
 #[test]
-fn line_longer_than_a_page_is_cut_at_a_character() {
+fn line_longer_than_a_page_is_read_by_columns() {
     let text = format!("{}\nnext\n", "é".repeat(MAX_RESULT_BYTES));
-    let page = page_of(&text, 1, 10).expect("a page");
-    assert!(page.ends_with(
-        "é\n[line 1 of 2 is cut: it has 90113 bytes; search_files shows what is around a match in it, offset_line 2 is the next line]"
-    ));
+    let cases = [
+        (
+            (1, 1),
+            "é\n[line 1 of 2, columns 1 to 22528 of 45056; offset_column 22529 continues; offset_line 2 is the next line]",
+        ),
+        (
+            (1, 22_529),
+            "é\n[line 1 of 2, columns 22529 to 45056 of 45056; offset_line 2 is the next line]",
+        ),
+        (
+            (1, 45_056),
+            "é\n[line 1 of 2, columns 45056 to 45056 of 45056; offset_line 2 is the next line]",
+        ),
+        ((2, 1), "next\n[lines 2 to 2 of 2]"),
+        ((2, 3), "xt\n[line 2 of 2, columns 3 to 4 of 4]"),
+    ];
+    for ((line, column), expected) in cases {
+        let shown = page(&text, line, 10, column).expect("a page");
+        assert!(
+            shown.ends_with(expected) && shown.len() < MAX_RESULT_BYTES + 200,
+            "{line} {column} {}",
+            shown.trim_start_matches('é')
+        );
+    }
     assert_eq!(
-        page_of(&text, 2, 10),
-        Ok("next\n[lines 2 to 2 of 2]".to_owned())
+        page(&text, 2, 1, 5).map_err(|failure| failure.to_string()),
+        Err("line 2 has 4 characters, so there is none from column 5 on".to_owned())
     );
 }

@@ -3,9 +3,7 @@ use std::fs;
 use agent_tool::Json;
 use pretty_assertions::assert_eq;
 
-use super::{
-    FileHit, Hits, LineHit, MAX_HITS, MAX_SEARCHED_FILE_BYTES, SearchFiles, excerpt, search_files,
-};
+use super::{FileHit, Hits, LineHit, MAX_HITS, SearchFiles, excerpt, search_files};
 use crate::budget::MAX_RESULT_BYTES;
 
 fn sample() -> tempfile::TempDir {
@@ -38,6 +36,7 @@ fn search(
         pattern: pattern.map(str::to_owned),
         glob: glob.map(str::to_owned),
         path: format!("{root}{path}"),
+        include_ignored: false,
     };
     match search_files(input) {
         Ok(Json(hits)) => Ok(Hits {
@@ -52,6 +51,7 @@ fn line(name: &str, line: usize, text: &str) -> LineHit {
     LineHit {
         name: name.to_owned(),
         line,
+        column: None,
         text: text.to_owned(),
     }
 }
@@ -70,6 +70,7 @@ fn lines_and_files_are_found_in_order() {
         matches: Some(matches),
         files_searched,
         files_skipped,
+        skipped: vec!["src/image.png (not text)".to_owned(); files_skipped],
         ..Hits::default()
     };
     let files = |files| Hits {
@@ -110,6 +111,19 @@ fn lines_and_files_are_found_in_order() {
             None,
             "/src/deep/b.rs",
             lines(vec![line("b.rs", 1, "needle")], 1, 0),
+        ),
+        // A link is followed if it is asked for.
+        (
+            Some("needle"),
+            None,
+            "/link.md",
+            lines(vec![line("link.md", 2, "needle here")], 1, 0),
+        ),
+        (
+            None,
+            Some("*"),
+            "/link.md",
+            files(vec![file("link.md", 20)]),
         ),
         (
             Some("needle"),
@@ -196,15 +210,14 @@ fn hits_are_bounded_and_a_note_says_so() {
         "x\n".repeat(MAX_HITS + 1),
     )
     .expect("a file");
-    let large = usize::try_from(MAX_SEARCHED_FILE_BYTES).expect("a small number") + 1;
-    fs::write(directory.path().join("large.txt"), vec![b'x'; large]).expect("a file");
     for number in 0..MAX_HITS {
         fs::write(directory.path().join(format!("f{number}")), "").expect("a file");
     }
-    let note = Some(
-        "the search is not complete; search a directory inside, or narrow the glob or the pattern"
-            .to_owned(),
-    );
+    let note = |reason: &str| {
+        Some(format!(
+            "the search is not complete: {reason}; search a directory inside, or narrow the glob or the pattern"
+        ))
+    };
     let hits = search(&directory, Some("x"), Some("*.txt"), "").expect("hits");
     assert_eq!(
         (
@@ -213,7 +226,7 @@ fn hits_are_bounded_and_a_note_says_so() {
             hits.truncated,
             hits.note
         ),
-        (Some(MAX_HITS), 1, true, note.clone())
+        (Some(MAX_HITS), 0, true, note("there are more matches"))
     );
     let hits = search(&directory, None, Some("*"), "").expect("hits");
     assert_eq!(
@@ -222,7 +235,7 @@ fn hits_are_bounded_and_a_note_says_so() {
             hits.truncated,
             hits.note
         ),
-        (Some(MAX_HITS), true, note)
+        (Some(MAX_HITS), true, note("there are more files"))
     );
 }
 
@@ -272,4 +285,39 @@ fn long_lines_show_the_part_around_the_match() {
     for (line, start, expected) in cases {
         assert_eq!(excerpt(&line, start), expected);
     }
+}
+
+#[test]
+fn ignored_and_skipped_files_are_counted_and_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, bytes) in [
+        (".gitignore", &b"out*\n"[..]),
+        ("a.txt", b"needle"),
+        ("b.bin", b"needle\0"),
+        ("large.txt", &b"x\n".repeat(5 << 20)),
+        ("long.js", format!("{}needle", "x".repeat(300)).as_bytes()),
+    ] {
+        fs::write(directory.path().join(name), bytes).expect("a file");
+    }
+    for number in 0..12 {
+        fs::write(directory.path().join(format!("out{number:02}")), "needle").expect("a file");
+    }
+    let hits = search(&directory, Some("needle"), None, "");
+    let long = LineHit {
+        column: Some(301),
+        ..line("long.js", 1, &format!("...{}needle", "x".repeat(60)))
+    };
+    assert_eq!(
+        hits,
+        Ok(Hits {
+            path: String::new(),
+            matches: Some(vec![line("a.txt", 1, "needle"), long]),
+            files_searched: 4,
+            files_skipped: 1,
+            skipped: vec!["b.bin (not text)".to_owned()],
+            ignored_count: 12,
+            ignored: (0..10).map(|number| format!("out{number:02}")).collect(),
+            ..Hits::default()
+        })
+    );
 }

@@ -72,6 +72,12 @@ impl PathRules {
         self.patterns.get(index).map(String::as_str)
     }
 
+    /// Returns whether a pattern matches a path, as [`Self::first_match`] takes it.
+    #[must_use]
+    pub fn is_match(&self, path: &str) -> bool {
+        self.covered.is_match(path)
+    }
+
     /// Returns the first pattern that may match below this directory and would stop (or start) to
     /// match if the directory were renamed. A single name matches at any depth, so it is never
     /// returned.

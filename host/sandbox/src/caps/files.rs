@@ -11,6 +11,7 @@ mod changes;
 mod convert;
 mod descriptor;
 mod git_config;
+mod held;
 mod links;
 mod mask;
 mod mounts;
@@ -130,7 +131,11 @@ impl FilesCtx {
                 guest: grant.guest.clone(),
             })?;
             let is_local = MOUNTS.check(&grant.host, &root.host, root.masks.held_paths());
-            root.blocking = (!is_local).then(|| Arc::clone(blocking));
+            if is_local {
+                root.masks.set_local();
+            } else {
+                root.blocking = Some(Arc::clone(blocking));
+            }
             Ok(root)
         };
         let roots = grants.dirs.iter().enumerate().map(open);

@@ -7,17 +7,18 @@
 //! made on the host for a file that is masked by a wildcard or is deeper than its pattern.
 
 use super::{
-    convert::{FileId, file_id, file_type},
+    convert::{FileId, file_id},
+    held::{HeldDir, HiddenObject},
     resolve::{Root, lstat, real_path},
 };
 use agent_host_engine::policy::{Grants, PathRules};
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
-    fs::{AtFlags, CWD, FileType, Mode, OFlags},
+    fs::{CWD, Mode, OFlags},
     io::Errno,
 };
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -36,26 +37,13 @@ pub(super) struct Masks {
     /// Hidden paths relative to the grant, whether or not they exist.
     exact: Vec<String>,
     /// Hidden names in existing directories.
-    held: Vec<HeldName>,
+    held: Vec<HeldDir>,
+    /// The held names are on local file systems.
+    are_local: bool,
     /// The real paths of the held names.
     held_paths: Vec<PathBuf>,
     /// The directories between the grant and the held names.
     above: Vec<FileId>,
-}
-
-/// A name in an open directory: it stays the same wherever the directory is moved.
-struct HeldName {
-    dir: OwnedFd,
-    name: OsString,
-    /// The directory is in this grant.
-    inside: bool,
-}
-
-/// The object at a held name at present.
-struct HiddenObject {
-    id: FileId,
-    is_dir: bool,
-    inside: bool,
 }
 
 impl Masks {
@@ -113,8 +101,7 @@ impl Masks {
 
     /// Returns whether the path itself is hidden.
     pub(super) fn hides_path(&self, path: &str) -> bool {
-        self.patterns()
-            .is_some_and(|rules| rules.first_match(path).is_some())
+        self.patterns().is_some_and(|rules| rules.is_match(path))
             || self
                 .exact
                 .iter()
@@ -123,7 +110,7 @@ impl Masks {
 
     /// Returns whether the object is hidden, whatever name it was found by.
     pub(super) fn hides_object(&self, id: FileId) -> bool {
-        self.existing().any(|live| live.id == id)
+        self.existing().iter().any(|live| live.id == id)
     }
 
     /// Returns the real paths of the names that every operation looks up.
@@ -132,14 +119,23 @@ impl Masks {
     }
 
     pub(super) fn hidden_ids(&self) -> Vec<FileId> {
-        self.existing().map(|live| live.id).collect()
+        self.existing().iter().map(|live| live.id).collect()
     }
 
-    /// Returns whether the directory is hidden or in a hidden one, by identities up to the grant's
-    /// root.
-    pub(super) fn is_in_hidden_dir(&self, dir: BorrowedFd<'_>, root: FileId) -> bool {
-        let hidden: Vec<FileId> = self
-            .existing()
+    /// Returns whether an object, by its identity, or its directory is hidden, or is in a hidden
+    /// directory, by identities up to the grant's root.
+    pub(super) fn hides_in(
+        &self,
+        dir: BorrowedFd<'_>,
+        root: FileId,
+        object: Option<FileId>,
+    ) -> bool {
+        let objects = self.existing();
+        if objects.iter().any(|live| Some(live.id) == object) {
+            return true;
+        }
+        let hidden: Vec<FileId> = objects
+            .iter()
             .filter(|live| live.is_dir && live.inside)
             .map(|live| live.id)
             .collect();
@@ -157,15 +153,18 @@ impl Masks {
             || id.is_some_and(|id| self.above.contains(&id))
     }
 
-    fn existing(&self) -> impl Iterator<Item = HiddenObject> {
-        self.held.iter().filter_map(|held| {
-            let stat = rustix::fs::statat(&held.dir, &held.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-            Some(HiddenObject {
-                id: file_id(&stat),
-                is_dir: file_type(&stat) == FileType::Directory,
-                inside: held.inside,
-            })
-        })
+    /// Returns the objects at the held names at present.
+    fn existing(&self) -> Vec<HiddenObject> {
+        let mut objects = Vec::new();
+        for held in &self.held {
+            held.add_objects(self.are_local, &mut objects);
+        }
+        objects
+    }
+
+    /// Tells that the grant and the held names are on local file systems.
+    pub(super) fn set_local(&mut self) {
+        self.are_local = true;
     }
 
     /// Hides a path of the host, both as written and resolved.
@@ -199,11 +198,10 @@ impl Masks {
         }
         if let [name] = missing.as_slice() {
             self.held_paths.push(real.join(name));
-            self.held.push(HeldName {
-                dir,
-                name: (*name).to_owned(),
-                inside,
-            });
+            let name = (*name).to_owned();
+            if !self.held.iter_mut().any(|held| held.hold(&dir, &name)) {
+                self.held.push(HeldDir::new(dir, inside, name));
+            }
         }
         Some(real.join(missing.iter().collect::<PathBuf>()))
     }

@@ -175,7 +175,7 @@ impl FilesCtx {
         let flags = OPEN | OFlags::RDONLY | OFlags::DIRECTORY;
         let opened = rustix::fs::openat(&*resolved.parent, name, flags, Mode::empty())
             .map_err(error_code)?;
-        self.check_opened(dir, &opened, FileType::Directory)?;
+        self.check_opened(dir, resolved, &opened, FileType::Directory)?;
         Ok(Node::Dir(OpenDir {
             fd: Arc::new(opened),
             grant: dir.grant,
@@ -221,7 +221,7 @@ impl FilesCtx {
         } else {
             open().map_err(error_code)?
         };
-        self.check_opened(dir, &opened, FileType::RegularFile)?;
+        self.check_opened(dir, &resolved, &opened, FileType::RegularFile)?;
         let watch = self.watch(dir, &resolved, &opened, request)?;
         let file = File::from(opened);
         let blocking = self.blocking(dir.grant).cloned();
@@ -266,10 +266,18 @@ impl FilesCtx {
     }
 
     /// Checks that the opened object has the expected type and is not hidden, and returns its
-    /// metadata.
-    fn check_opened(&self, dir: &OpenDir, opened: &OwnedFd, expected: FileType) -> FsResult<Stat> {
+    /// metadata. One that is the object of the resolved path was not hidden there.
+    fn check_opened(
+        &self,
+        dir: &OpenDir,
+        resolved: &ResolvedPath,
+        opened: &OwnedFd,
+        expected: FileType,
+    ) -> FsResult<Stat> {
         let stat = rustix::fs::fstat(opened).map_err(error_code)?;
-        if self.root(dir)?.masks.hides_object(file_id(&stat)) {
+        let id = file_id(&stat);
+        let is_resolved = resolved.stat.as_ref().map(file_id) == Some(id);
+        if !is_resolved && self.root(dir)?.masks.hides_object(id) {
             return Err(ErrorCode::NoEntry.into());
         }
         if file_type(&stat) != expected {

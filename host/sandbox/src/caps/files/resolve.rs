@@ -140,9 +140,7 @@ impl Root {
     /// Returns whether the path is hidden from the guest.
     pub(super) fn hides(&self, resolved: &ResolvedPath) -> bool {
         let (masks, id) = (&self.masks, resolved.stat.as_ref().map(file_id));
-        masks.hides_path(&resolved.path)
-            || id.is_some_and(|id| masks.hides_object(id))
-            || masks.is_in_hidden_dir(resolved.parent.as_fd(), self.id)
+        masks.hides_path(&resolved.path) || masks.hides_in(resolved.parent.as_fd(), self.id, id)
     }
 
     /// Returns whether the path is an ancestor of something hidden.

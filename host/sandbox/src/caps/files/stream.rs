@@ -10,7 +10,10 @@ use crate::{
 };
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::{
+    buffer::spare_capacity,
+    io::{Errno, ReadWriteFlags},
+};
 use std::{
     fs::File,
     io::{self, IoSlice},
@@ -34,17 +37,17 @@ pub(super) const MAX_CHUNK_BYTES: usize = 64 * 1_024;
 pub(super) fn read(gate: &Gate, file: &GuestFile, size: usize, at: u64) -> io::Result<Vec<u8>> {
     let is_emptied = file.is_emptied();
     let file = file.get_readable()?;
-    if is_emptied {
+    if is_emptied || size == 0 {
         return Ok(Vec::new());
     }
-    let mut buffer = vec![0; size.min(MAX_CHUNK_BYTES)];
+    // Not filled with zeros first, which costs more than to read a small file.
+    let mut buffer = Vec::with_capacity(size.min(MAX_CHUNK_BYTES));
     let count = loop {
-        match file.read_at(&mut buffer, at) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+        match rustix::io::pread(file, spare_capacity(&mut buffer), at) {
+            Err(Errno::INTR) => {}
             other => break other?,
         }
     };
-    buffer.truncate(count);
     gate.count_in(count as u64);
     Ok(buffer)
 }
