@@ -14,9 +14,18 @@ fn edit(content: &[u8], old: &str, new: &str) -> (Value, Vec<u8>) {
     (output, std::fs::read(env.work().join("f.txt")).unwrap())
 }
 
+/// The content, `old`, `new`, the content after the edit, and the note.
+type Edit = (
+    &'static [u8],
+    &'static str,
+    &'static str,
+    &'static [u8],
+    &'static str,
+);
+
 #[test]
 fn edit_file_keeps_line_ends_and_encoding() {
-    let cases: [(&[u8], &str, &str, &[u8], &str); 3] = [
+    let cases: [Edit; 3] = [
         (
             b"one\r\ntwo\r\n",
             "two",
