@@ -291,7 +291,7 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/grants/dir/*/
     secret/*/audience secret/*/name session/durability session/undo-bytes settings/cache-lifetime \
     settings/effort settings/models/openai:gpt-*/effort settings/prompt-cache-key \
     settings/reasoning-tags settings/service-tier settings/stop/* settings/thinking settings/tool-choice \
-    settings/verbosity system telemetry/endpoint tool/*/approval tool/*/approvals/write_file tool/*/artifacts \
+    settings/verbosity system telemetry/endpoint tool/*/approval tool/*/approvals/write_file tool/*/artifacts tool/*/exports/* \
     tool/*/name webhook/*/agent webhook/*/max-body-bytes webhook/*/name webhook/*/notify/url \
     webhook/*/prompt webhook/*/session webhook/*/signature workflow/*/description workflow/*/name workflow/*/node/*/agent \
     workflow/*/node/*/foreach/mode workflow/*/node/*/foreach/over workflow/*/node/*/handler \

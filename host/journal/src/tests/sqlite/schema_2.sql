@@ -57,7 +57,7 @@ CREATE TABLE sealed_sessions (
 ) STRICT;
 CREATE TABLE owners (
     session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
-    project TEXT NOT NULL,
+    project TEXT,
     owner TEXT,
     signature BLOB
 ) STRICT;
