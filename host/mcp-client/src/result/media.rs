@@ -8,6 +8,7 @@ use agent_host_types::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// A shorter string is not looked at: as text it costs little.
 const MIN_CHARS: usize = 1024;
@@ -21,7 +22,7 @@ const TYPE_KEYS: [&str; 4] = ["mimeType", "mime_type", "mediaType", "media_type"
 /// Takes media out of the JSON of a result. The time is linear in the size of the JSON.
 pub(super) struct Media<'a> {
     /// The base64 of the result's own blocks.
-    blocks: Vec<&'a str>,
+    blocks: HashSet<&'a str>,
     /// The files that were taken out, in the order of the JSON.
     pub(super) files: Vec<FilePart>,
 }
@@ -93,7 +94,10 @@ impl<'a> Media<'a> {
 
     /// Returns what stands for a string that is media, and keeps the file, unless a block has it.
     fn mark(&mut self, text: &str, declared: Option<&str>) -> Option<String> {
-        if self.blocks.contains(&text) {
+        if text.len() < MIN_CHARS {
+            return None;
+        }
+        if self.blocks.contains(text) {
             return Some("[the data of the file above]".to_owned());
         }
         let file = file(text, declared)?;

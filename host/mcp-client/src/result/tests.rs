@@ -90,6 +90,17 @@ fn media_in_json_become_files() {
                 "No.\n{{\"a\":\"{mark}\"}}\n[image/gif: 900 bytes, left out]"
             )),
         ),
+        // Short data of a block is no mark of each equal text.
+        (
+            json!({
+                "content": [{"type": "audio", "mimeType": "audio/x-raw", "data": ""}],
+                "structuredContent": {"note": ""},
+            }),
+            content(vec![
+                file("audio/x-raw", FileData::Bytes(Vec::new()), None),
+                text(r#"{"note":""}"#),
+            ]),
+        ),
         // Base64 of nothing that is known, which a tool may have been asked for.
         (
             json!({"structuredContent": {"encoded": letters}}),
