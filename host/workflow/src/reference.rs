@@ -71,8 +71,8 @@ pub enum Field {
     Artifacts,
     /// The failure; null for a success.
     Error,
-    /// The end of each item of a `foreach`: `{"ok": true, "value"}` or `{"ok": false, "error"}`. The
-    /// failure of the loop is no failure of these.
+    /// The end of each item of a `foreach`: `{"ok": true, "value"}` or `{"ok": false, "error"}`. These
+    /// items can be used even if the loop failed.
     Items,
 }
 

@@ -301,7 +301,7 @@ input = { n = "loop.item" }
     let cases: [(&'static [u8], &str, usize, Option<u32>); 3] = [
         (b"[]", "done", 0, None),
         (b"[1,2,3]", "done", 3, None),
-        // The third item is no integer, which the schema of the tool refuses; the others are tried.
+        // The schema of the tool refuses the third item, which is a text; the others are tried.
         (b"[1,2,\"x\",4]", "error", 3, Some(2)),
     ];
     for (items, end, iterations, failed) in cases {

@@ -47,7 +47,7 @@ pub(super) fn hint(message: &str) -> Option<String> {
     ))
 }
 
-/// Whether text has a word that is no part of another one.
+/// Whether text has a word as a whole, not as a part of another one.
 fn has_word(text: &str, word: &str) -> bool {
     let is_letter = |c: char| c.is_alphanumeric() || c == '_';
     text.split(|c| !is_letter(c)).any(|part| part == word)

@@ -15,8 +15,8 @@ const TAGS: [&str; 8] = [
     "tokens_limit_reached",
 ];
 
-/// The words of such errors, in lower case: all of a row occur. There is no common code, and the
-/// cases of the tests have the servers. The last three are Anthropic's for more images than a
+/// The words of such errors, in lower case: all of a row occur. Servers share no code for them, and
+/// the cases of the tests name the servers. The last three are Anthropic's for more images than a
 /// request may have, or larger ones than many may be
 /// (<https://platform.claude.com/docs/en/build-with-claude/vision#request-limits>).
 const WORDS: [&[&str]; 31] = [

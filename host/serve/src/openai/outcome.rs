@@ -189,7 +189,7 @@ impl Outcome {
         }
     }
 
-    /// Removes the answer that was sent back to the model; an empty one is no item.
+    /// Removes the answer that was sent back to the model, unless it was empty and added no item.
     fn void_answer(&mut self) {
         let is_answer = |item: &Item| {
             matches!(
