@@ -2,6 +2,7 @@
 //! same directory gives the same result. Linear-time expressions only, and every amount is bounded.
 //! The walk and the reading go hand in hand, so that memory does not grow with the files.
 
+mod excludes;
 mod filter;
 mod ignore;
 mod lines;
@@ -19,8 +20,8 @@ use regex_lite::{Regex, RegexBuilder};
 use crate::budget::Budget;
 use crate::disk::{Dir, OpenFile};
 use crate::failure::Failure;
+use excludes::global_ignores;
 use filter::Filter;
-use ignore::Ignores;
 use lines::{FoundLine, Matcher, Searched};
 use tree::{FoundFile, LeftOut, Tree};
 
@@ -177,19 +178,6 @@ fn compile_regex(pattern: &str) -> Result<Regex, Failure> {
                 "the pattern is not a valid regular expression: {error}"
             ))
         })
-}
-
-/// The rules of the user, where the operator granted the variable and the directory. The C library
-/// refuses a path outside of the granted directories by itself.
-fn global_ignores() -> Ignores {
-    let mut ignores = Ignores::default();
-    let config = std::env::var_os("XDG_CONFIG_HOME")
-        .map(std::path::PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".config")));
-    if let Some(bytes) = config.and_then(|config| std::fs::read(config.join("git/ignore")).ok()) {
-        ignores.set_global(bytes.get(..ignore::MAX_FILE_BYTES).unwrap_or(&bytes));
-    }
-    ignores
 }
 
 /// A search in progress.

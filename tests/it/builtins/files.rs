@@ -194,3 +194,23 @@ fn search_files_finds_all_of_many() {
         })
     );
 }
+
+#[test]
+fn search_files_honours_the_ignore_file_of_the_user() {
+    let env = TestEnv::new();
+    for name in ["a.log", "a.tmp", "a.txt"] {
+        env.write(name, "needle");
+    }
+    env.write("home/.config/git/ignore", "*.log\n");
+    let directory = format!("dir:{}", env.work().display());
+    let grants = ["--grant", "env:HOME=/workspace/home", "--grant", &directory];
+    let ignored = || {
+        let input = json!({ "glob": "a.*" });
+        let output = call_with(&env, "files", "search_files", &input, &grants).json();
+        output["value"]["ignored"].clone()
+    };
+    assert_eq!(ignored(), json!(["a.log"]));
+    env.write("home/.gitconfig", "[core]\n\texcludesFile = ~/excluded\n");
+    env.write("home/excluded", "*.tmp\n");
+    assert_eq!(ignored(), json!(["a.tmp"]));
+}
