@@ -150,3 +150,30 @@ fn build_warns_of_functions_that_a_toolchain_breaks() {
     );
     assert_eq!(built("0.0.0"), [""; 0]);
 }
+
+#[test]
+fn test_warns_of_functions_that_a_toolchain_breaks() {
+    let env = TestEnv::new();
+    // The case passes, since the fault begins at a larger number.
+    let case = "[[case]]\nname = \"seven\"\ntool = \"f\"\n[case.expect]\njson = 7\n";
+    env.write("cases.toml", case);
+    let arguments = ["test", "--component", "plain.wasm", "--cases", "cases.toml"];
+    let warning = "`f`: a u32 of 2147483648 or more is returned as another number, by a fault of ComponentizeJS 0.23.0";
+    for (version, warnings) in [("0.23.0", json!([warning])), ("0.0.0", json!([]))] {
+        let component = wat::parse_str(format!(
+            r#"(component
+                (core module $m (func (export "f") (result i32) (i32.const 7)))
+                (core instance $i (instantiate $m))
+                (func (export "f") (result u32) (canon lift (core func $i "f")))
+                (@producers (processed-by "ComponentizeJS" "{version}")))"#,
+        ));
+        env.write("plain.wasm", component.unwrap());
+        let ran = env.run(&[&arguments[..], &["--json"]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(ran.json()["warnings"], warnings);
+        let shown = env.run(&arguments).stdout;
+        let listed = shown.contains(&format!("Faulty\n  {warning}\n"));
+        assert_eq!(listed, version == "0.23.0", "{shown}");
+        assert_eq!(shown.contains("Faulty"), listed, "{shown}");
+    }
+}
