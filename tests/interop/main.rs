@@ -17,6 +17,7 @@ mod editors;
 mod eval;
 mod examples;
 mod hosts;
+mod integers;
 mod json_schema;
 mod mcp_adapters;
 mod mcp_clients;

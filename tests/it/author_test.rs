@@ -64,6 +64,7 @@ fn json_report_is_one_document() {
         report,
         json!({
             "component": COMPONENT,
+            "warnings": [],
             "digest": format!("sha256:{}", hex::encode(Sha256::digest(&bytes))),
             "cases": [
                 {"file": "cases.toml", "name": "says it", "tool": "give_text", "mismatches": []},

@@ -97,6 +97,7 @@ mod telemetry;
 mod terminal_output;
 mod threads;
 mod todo_list;
+mod toolchains;
 mod triggers;
 mod undo;
 mod workflow_commands;

@@ -140,18 +140,24 @@ impl Registry {
     }
 
     fn add(&mut self, entry: ComponentEntry, config: &ToolConfig) -> Result<(), HostError> {
-        let definitions = entry.component.definitions();
-        let known: Vec<&str> = definitions.iter().map(|tool| tool.name.as_str()).collect();
+        let entry = Arc::new(entry);
+        let named = |tool: &&ToolDefinition| {
+            let mut names = config.exports.iter().flatten();
+            names.any(|name| *name == tool.name)
+        };
+        // A function of a toolchain is a tool only if its exact name is listed.
+        let of_toolchain = entry.component.toolchain_definitions().iter();
+        let tools = entry.component.definitions().iter();
+        let tools: Vec<&ToolDefinition> = tools.chain(of_toolchain.filter(named)).collect();
+        let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let (section, kind) = ("[tool.approvals]", "the component");
         let confirmations = &config.confirmations;
         check_confirmations(confirmations, &known, section, kind, &config.name)?;
         check_exports(config, &known)?;
         let set_up = json_digest(&json!([entry.component.digest(), entry.grants.to_json()]));
-        let entry = Arc::new(entry);
         let source = ToolSource::Component(Arc::clone(&entry));
-        let is_offered = |name| config.exports.as_ref().is_none_or(|all| all.contains(name));
-        let definitions = entry.component.definitions().iter();
-        for definition in definitions.filter(|tool| is_offered(&tool.name)) {
+        let is_offered = |tool: &&ToolDefinition| config.exports.is_none() || named(tool);
+        for definition in tools.into_iter().filter(is_offered) {
             let effect = enforced_effect(definition.effect, &entry.component, config);
             let confirmation = confirmations.of(&definition.name);
             self.register(

@@ -34,7 +34,7 @@ macro_rules! case_error {
 }
 use case_error;
 
-use crate::AuthorError;
+use crate::{AuthorError, describe::Description};
 use agent_host_app::{
     ComponentEntry, Config, Environment, Overrides, Registry,
     config::{GrantsSection, Untrusted},
@@ -123,6 +123,7 @@ pub fn test<'a>(
             digest: entry.component.digest(),
             cases: reports,
             findings: findings.collect(),
+            warnings: warnings(entry).await,
             coverage: is_complete.then(|| coverage.coverage(tools)),
         })
     })
@@ -179,6 +180,16 @@ fn only_component<'a>(
             plan.component.escape_debug()
         ))
     })
+}
+
+/// Returns the warnings of a component's description. Its parsing libraries may panic on malformed
+/// bytes, which ends their task alone.
+async fn warnings(entry: &ComponentEntry) -> Vec<String> {
+    let Ok(bytes) = entry.bytes() else {
+        return Vec::new();
+    };
+    let described = tokio::task::spawn_blocking(move || Description::of(bytes.as_ref())).await;
+    described.map_or_else(|_| Vec::new(), |described| described.warnings)
 }
 
 /// Reviews the case files found in a project. Returns `None` if they request nothing beyond the

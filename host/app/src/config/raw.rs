@@ -386,7 +386,8 @@ pub(super) struct RawTool {
     #[serde(default)]
     pub(super) accept_idempotent: bool,
     /// The tools of the component to offer, by their names; absent for all. Those of a plain
-    /// component are its exported functions, as `inspect` lists them.
+    /// component are its exported functions, as `inspect` lists them. The exact name of a function
+    /// that was left out because toolchains export it for themselves brings it back.
     pub(super) exports: Option<Vec<String>>,
     /// The maximum of concurrent calls, instead of the general one.
     pub(super) concurrent_calls: Option<NonZeroUsize>,

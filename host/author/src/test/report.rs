@@ -28,6 +28,8 @@ pub struct TestReport {
     pub cases: Vec<CaseReport>,
     /// The findings about the definitions.
     pub findings: Vec<Finding>,
+    /// The functions that are faulty by a known fault of its toolchain, each with the consequence.
+    pub warnings: Vec<String>,
     /// The coverage; `None` unless all cases ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,

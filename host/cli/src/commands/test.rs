@@ -95,6 +95,13 @@ fn as_text(report: &TestReport) -> String {
         });
         section(&mut lines, "Definitions", findings);
     }
+    if !report.warnings.is_empty() {
+        let warnings = report
+            .warnings
+            .iter()
+            .map(|it| format!("  {}", escape_line(it)));
+        section(&mut lines, "Faulty", warnings);
+    }
     let coverage: Vec<String> = report.coverage.iter().flat_map(coverage_lines).collect();
     if !coverage.is_empty() {
         section(&mut lines, "Not touched by any case", coverage);

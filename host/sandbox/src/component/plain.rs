@@ -52,6 +52,7 @@ const MAX_SIGNATURE_BYTES: usize = 1024;
 /// A component whose functions are its tools.
 pub(crate) struct PlainComponent {
     pre: InstancePre<CallState>,
+    /// The usable functions; those that a toolchain exports for itself are last.
     functions: Vec<Arc<Function>>,
     /// The functions that cannot be tools, each with the reason.
     pub(super) refused: Vec<String>,
@@ -64,6 +65,8 @@ struct Function {
     path: FunctionPath,
     index: ComponentExportIndex,
     signature: Signature,
+    /// Whether a toolchain is known to export it for itself.
+    is_of_toolchain: bool,
 }
 
 /// A function with its arguments.
@@ -100,16 +103,23 @@ impl PlainComponent {
                 Err(why) => refused.push(reason(&path, &why.to_string())),
             }
         }
-        let names = names::tool_names(usable.iter().map(|(path, ..)| path));
+        // A stable sort: the functions of toolchains go last.
+        usable.sort_by_key(|(path, ..)| toolchain::exporter_of(path).is_some());
         let mut functions = Vec::with_capacity(usable.len());
         let mut taken = HashSet::new();
-        for (tool, (path, index, signature)) in names.into_iter().zip(usable) {
+        for (tool, (path, index, signature)) in names(&usable).into_iter().zip(usable) {
+            let exporter = toolchain::exporter_of(&path);
             let function = Function {
                 tool,
                 path,
                 index,
                 signature,
+                is_of_toolchain: exporter.is_some(),
             };
+            if let Some(toolchain) = exporter {
+                let left_out = SignatureError::OfToolchain(toolchain).to_string();
+                refused.push(reason(&function.path, &left_out));
+            }
             let why = if taken.insert(function.tool.to_ascii_lowercase()) {
                 let checked = function.definition(&Docs::default(), effect).check();
                 checked.err().map(|error| error.to_string())
@@ -124,7 +134,7 @@ impl PlainComponent {
                 Some(why) => refused.push(reason(&function.path, &why)),
             }
         }
-        if functions.is_empty() {
+        if functions.iter().all(|function| function.is_of_toolchain) {
             return Err(nothing_usable(pre.component(), &refused));
         }
         Ok(Self {
@@ -141,6 +151,12 @@ impl PlainComponent {
         functions
             .map(|function| function.definition(docs, self.effect))
             .collect()
+    }
+
+    /// Returns whether a tool is a function that a toolchain is known to export for itself.
+    pub(crate) fn is_of_toolchain(&self, tool: &str) -> bool {
+        let mut functions = self.functions.iter();
+        functions.any(|function| function.is_of_toolchain && function.tool == tool)
     }
 
     /// Returns whether these are the definitions of this component's tools; another version of this
@@ -291,10 +307,18 @@ fn signature(path: &FunctionPath, ty: &ComponentFunc) -> Result<Signature, Signa
     if path.function.starts_with('[') {
         return Err(SignatureError::OfResource);
     }
-    if let Some(toolchain) = toolchain::exporter_of(path) {
-        return Err(SignatureError::OfToolchain(toolchain));
-    }
     Signature::new(ty)
+}
+
+/// Returns the names of the tools. A function of a toolchain changes the name of no other one, so
+/// its own is the one that it has among all.
+fn names(usable: &[(FunctionPath, ComponentExportIndex, Signature)]) -> Vec<String> {
+    let paths = || usable.iter().map(|(path, ..)| path);
+    let is_authors = |path: &&FunctionPath| toolchain::exporter_of(path).is_none();
+    let mut names = names::tool_names(paths().filter(is_authors));
+    let all = names::tool_names(paths());
+    names.extend(all.into_iter().skip(names.len()));
+    names
 }
 
 fn reason(path: &FunctionPath, why: &str) -> String {

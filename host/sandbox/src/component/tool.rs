@@ -169,10 +169,27 @@ impl ToolComponent {
         imports.any(|import| import.starts_with(PREOPENS))
     }
 
-    /// The validated definitions of the component's tools.
+    /// The validated definitions of the component's tools, without [`Self::toolchain_definitions`].
     #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
-        self.loaded.definitions.all()
+        self.split_definitions().0
+    }
+
+    /// The validated definitions of the functions of a plain component that a toolchain is known to
+    /// export for itself. They are no tools unless an operator names them.
+    #[must_use]
+    pub fn toolchain_definitions(&self) -> &[ToolDefinition] {
+        self.split_definitions().1
+    }
+
+    fn split_definitions(&self) -> (&[ToolDefinition], &[ToolDefinition]) {
+        let all = self.loaded.definitions.all();
+        let EntryPoint::Plain(plain) = &self.loaded.linked.entry_point else {
+            return (all, &[]);
+        };
+        // They are the last ones.
+        let is_authors = |tool: &ToolDefinition| !plain.is_of_toolchain(&tool.name);
+        all.split_at(all.partition_point(is_authors))
     }
 
     /// Returns whether its definitions say what effect its tools have. Those of a plain component
