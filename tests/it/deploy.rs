@@ -197,7 +197,7 @@ fn low_process_limits_are_one_sentence_errors() {
         .into();
     assert_eq!((enough.code, enough.stderr.as_str()), (Some(0), ""));
     let mib = |count: u64| (count * 1024 * 1024).to_string();
-    let program_mib = std::fs::metadata(agent_host_test_support::program()).unwrap().len() / (1024 * 1024);
+    let program_mib = std::fs::metadata(program()).unwrap().len() / (1024 * 1024);
     let threads: Vec<String> = (1..=20).map(|count| count.to_string()).collect();
     // The `prlimit` name, the values, how many of them are certainly too low, and the limit's name
     // in the message.
