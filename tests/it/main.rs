@@ -99,6 +99,7 @@ mod threads;
 mod todo_list;
 mod triggers;
 mod undo;
+mod wild;
 mod workflow_commands;
 mod workflow_examples;
 mod workflows;
