@@ -4,7 +4,7 @@
 use super::{MadeFile, cases};
 use agent_host_test_support::{
     Ran, TestEnv,
-    running::Running,
+    running::{PATIENCE, Running},
     vendor::{Ending, Said, SaidCall, Vendor, VendorReply},
 };
 use rustix::process::Signal;
@@ -220,7 +220,7 @@ impl Step {
             None => command.output().unwrap().into(),
             Some(signal) => {
                 let running = Running::start_without_input(&mut command);
-                world.servers.held.recv().unwrap();
+                world.servers.held.recv_timeout(PATIENCE).unwrap();
                 running.signal(match signal.as_str() {
                     "interrupt" => Signal::INT,
                     "kill" => Signal::KILL,
