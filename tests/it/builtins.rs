@@ -18,7 +18,13 @@ use std::{
 };
 
 /// Calls a tool with further command line arguments, and returns the run.
-fn call_with(env: &TestEnv, component: &str, tool: &str, input: &Value, more: &[&str]) -> Ran {
+pub(crate) fn call_with(
+    env: &TestEnv,
+    component: &str,
+    tool: &str,
+    input: &Value,
+    more: &[&str],
+) -> Ran {
     let component = dist().join(format!("{component}.wasm"));
     let input = input.to_string();
     env.run(

@@ -100,6 +100,7 @@ mod todo_list;
 mod toolchains;
 mod triggers;
 mod undo;
+mod wild;
 mod workflow_commands;
 mod workflow_examples;
 mod workflows;

@@ -35,6 +35,9 @@ mod scripted;
 mod send;
 mod settings;
 #[cfg(test)]
+#[path = "../../../tests/support/src/strict.rs"]
+mod strict;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod wild;

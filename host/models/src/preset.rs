@@ -4,8 +4,6 @@
 #[cfg(test)]
 mod conversations;
 #[cfg(test)]
-mod strict;
-#[cfg(test)]
 mod tests;
 
 use crate::{provider::Provider, send::SendSettings};

@@ -17,7 +17,7 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 use proptest::{collection::vec, prelude::*, sample::Index, test_runner::RngSeed};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use std::{
     collections::BTreeMap,
@@ -27,13 +27,18 @@ use std::{
     time::Duration,
 };
 
+/// The directory of the cases.
+const REPLIES: &str = "replies";
+
 /// The least number of cases of each wire.
 const LEAST_CASES: usize = 12;
 
 /// The cases with a stream.
 static CASES: LazyLock<Vec<(String, Case)>> = LazyLock::new(|| {
     let is_stream = |case: &Case| case.status == 200 && case.media_type() != "application/json";
-    let cases = cases().into_iter().filter(|(_, case)| is_stream(case));
+    let cases = cases(REPLIES)
+        .into_iter()
+        .filter(|(_, case)| is_stream(case));
     cases.collect()
 });
 
@@ -199,8 +204,10 @@ impl Case {
     }
 }
 
-fn cases() -> BTreeMap<String, Case> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/wild/replies");
+/// Returns the cases in a directory of `tests/wild`, by the name of their file.
+pub(crate) fn cases<C: DeserializeOwned>(directory: &str) -> BTreeMap<String, C> {
+    let wild = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/wild");
+    let directory = wild.join(directory);
     let files = fs::read_dir(directory).unwrap();
     let cases = files.map(|file| {
         let path = file.unwrap().path();
@@ -214,7 +221,7 @@ fn cases() -> BTreeMap<String, Case> {
 
 #[tokio::test]
 async fn wild_replies_have_their_outcome() {
-    for (file, case) in cases() {
+    for (file, case) in cases::<Case>(REPLIES) {
         let (answered, requests) = case.ask().await;
         let outcome = Expected::of(answered, requests, &case.expected);
         assert_eq!(outcome, case.expected, "{file}: {}", case.name);
@@ -290,7 +297,7 @@ proptest! {
 #[test]
 fn wild_replies_cover_every_wire() {
     let mut counts: Map<String, Value> = Map::new();
-    for (file, case) in cases() {
+    for (file, case) in cases::<Case>(REPLIES) {
         assert!(!case.source.is_empty() && !case.name.is_empty(), "{file}");
         let wire = case.wire.clone();
         assert!(

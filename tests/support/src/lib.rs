@@ -32,8 +32,10 @@ pub mod postgres;
 pub mod project;
 pub mod running;
 pub mod screen;
+mod strict;
 pub mod terminal;
 pub mod traces;
+pub mod vendor;
 
 use serde_json::Value;
 use std::{

@@ -29,5 +29,6 @@ mod outcome_semantics;
 mod question_semantics;
 mod step_semantics;
 mod union_semantics;
+mod wild_runs;
 mod wire_semantics;
 mod workflow_semantics;

@@ -128,6 +128,11 @@ impl World {
         world
     }
 
+    /// Continues with a new session.
+    pub(super) async fn start_session(&mut self) {
+        self.session = self.host.start_session().await.unwrap();
+    }
+
     /// Installs the scripted model and the counted tools.
     fn wire(&mut self) {
         if !self.wired {

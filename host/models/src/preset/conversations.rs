@@ -1,177 +1,97 @@
-//! The odd ways that conversations take, for the rules of the vendors.
+//! Reads the cases of `tests/wild/conversations`: the odd ways that conversations take, for the
+//! rules of the vendors.
 
+use crate::wild::cases;
 use agent_host_types::{
     id::CallId,
     message::{Message, Role, ToolResult},
     model::ModelRequest,
-    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    output::{ContentPart, FileData, FilePart},
     tool::{Effect, ToolCall, ToolDefinition},
 };
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-fn user(text: &str) -> Message {
-    Message::text(Role::User, text)
+/// A case file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Conversation {
+    name: String,
+    /// The model, service or program that leads to it, and the year.
+    source: String,
+    messages: Vec<Said>,
 }
 
-fn assistant(text: &str, calls: &[(&str, &str, &str)]) -> Message {
-    let calls = calls.iter().map(|(id, name, arguments)| {
-        let id = CallId((*id).to_owned());
-        ToolCall::parse(id, (*name).to_owned(), (*arguments).to_owned())
-    });
-    let text = (!text.is_empty()).then(|| ContentPart::Text {
-        text: text.to_owned(),
-    });
-    Message {
-        tool_calls: calls.collect(),
-        ..Message::parts(Role::Assistant, text.into_iter().collect())
+/// A message: of the user, of the assistant, or with results.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    user: Option<String>,
+    /// True if an image follows the text of the user.
+    #[serde(default)]
+    image: bool,
+    #[serde(default)]
+    assistant: String,
+    #[serde(default)]
+    calls: Vec<Call>,
+    #[serde(default)]
+    results: Vec<CallResult>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    id: String,
+    name: String,
+    /// As the model wrote them.
+    arguments: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallResult {
+    id: String,
+    name: String,
+    /// In its JSON form.
+    output: Value,
+}
+
+impl Said {
+    fn message(self) -> Message {
+        let image = ContentPart::File(FilePart {
+            media_type: "image/png".to_owned(),
+            data: FileData::Bytes(vec![1]),
+            filename: None,
+        });
+        let role = match self.user {
+            Some(_) => Role::User,
+            None if self.results.is_empty() => Role::Assistant,
+            None => Role::ToolResult,
+        };
+        let text = self.user.unwrap_or(self.assistant);
+        let text = (!text.is_empty()).then_some(ContentPart::Text { text });
+        let parts = text.into_iter().chain(self.image.then_some(image));
+        let calls = self.calls.into_iter();
+        let results = self.results.into_iter();
+        Message {
+            tool_calls: calls
+                .map(|call| ToolCall::parse(CallId(call.id), call.name, call.arguments))
+                .collect(),
+            tool_results: results
+                .map(|result| ToolResult {
+                    call_id: CallId(result.id),
+                    name: result.name,
+                    output: serde_json::from_str(&result.output.to_string()).unwrap(),
+                    whole: None,
+                })
+                .collect(),
+            ..Message::parts(role, parts.collect())
+        }
     }
 }
 
-fn results(results: &[(&str, &str, ToolResultOutput)]) -> Message {
-    let results = results.iter().map(|(id, name, output)| ToolResult {
-        call_id: CallId((*id).to_owned()),
-        name: (*name).to_owned(),
-        output: output.clone(),
-        whole: None,
-    });
-    Message {
-        tool_results: results.collect(),
-        ..Message::parts(Role::ToolResult, vec![])
-    }
-}
-
-fn image() -> ContentPart {
-    ContentPart::File(FilePart {
-        media_type: "image/png".to_owned(),
-        data: FileData::Bytes(vec![1]),
-        filename: None,
-    })
-}
-
-/// A call of `read` with this id, and its result.
-fn read(id: &str, output: ToolResultOutput) -> Vec<Message> {
-    let call = assistant("", &[(id, "read", "{\"path\": \"a\"}")]);
-    vec![user("go"), call, results(&[(id, "read", output)])]
-}
-
-/// A call with this name and these arguments, and its error.
-fn failed(name: &str, arguments: &str) -> Vec<Message> {
-    let call = assistant("I look.", &[("call_1", name, arguments)]);
-    let error = ToolResultOutput::ErrorText("no such tool".to_owned());
-    vec![user("go"), call, results(&[("call_1", name, error)])]
-}
-
-fn then(mut messages: Vec<Message>, more: impl IntoIterator<Item = Message>) -> Vec<Message> {
-    messages.extend(more);
-    messages
-}
-
-/// Returns the messages of each conversation, by what is odd in it.
-fn messages() -> Vec<(&'static str, Vec<Message>)> {
-    let text = || ToolResultOutput::Text("found".to_owned());
-    let parallel = assistant("", &[("call_1", "read", "{}"), ("call_2", "write", "{}")]);
-    let both = |one, other| results(&[("call_1", "read", one), ("call_2", "write", other)]);
-    let denied =
-        |reason: Option<&str>| ToolResultOutput::ExecutionDenied(reason.map(str::to_owned));
-    let stopped = || {
-        ToolResultOutput::error_json(
-            json!({"code": "cancelled", "message": "The call was stopped."}),
-        )
-    };
-    let long = "x".repeat(100);
-    vec![
-        ("a question", vec![user("go")]),
-        ("a result", read("call_1", text())),
-        (
-            "parallel calls",
-            vec![user("go"), parallel.clone(), both(text(), text())],
-        ),
-        (
-            "parallel calls, one stopped",
-            vec![user("go"), parallel.clone(), both(text(), stopped())],
-        ),
-        ("text beside a call", failed("read", "{}")),
-        (
-            "an error",
-            read("call_1", ToolResultOutput::ErrorText("gone".to_owned())),
-        ),
-        ("a denial", read("call_1", denied(None))),
-        (
-            "a denial with a reason",
-            read("call_1", denied(Some("Not now."))),
-        ),
-        (
-            "a message after stopped work",
-            then(read("call_1", stopped()), [user("And now?")]),
-        ),
-        (
-            "a message in place of an empty reply",
-            then(read("call_1", text()), [user("Your reply was empty.")]),
-        ),
-        (
-            "an image in a result",
-            read("call_1", ToolResultOutput::Content(vec![image()])),
-        ),
-        (
-            "an image in the first of two results",
-            vec![
-                user("go"),
-                parallel,
-                both(ToolResultOutput::Content(vec![image()]), text()),
-            ],
-        ),
-        (
-            "an image of the user",
-            vec![Message::parts(Role::User, vec![image()])],
-        ),
-        (
-            "an empty result",
-            read("call_1", ToolResultOutput::Text(String::new())),
-        ),
-        (
-            "a result that is JSON",
-            read("call_1", ToolResultOutput::json(json!([1, {"a": null}]))),
-        ),
-        (
-            "a fallback from OpenAI",
-            read("call_PTLP8xhu3uwZk4l3nlnrrJha", text()),
-        ),
-        (
-            "a fallback from Anthropic",
-            read("toolu_01A09q90qw90lq917835lq9", text()),
-        ),
-        ("a fallback from Kimi", read("functions.read:0", text())),
-        ("a fallback from a gateway", read(&long, text())),
-        (
-            "a tool that does not exist",
-            failed("multi_tool_use.parallel", "{}"),
-        ),
-        ("a name that is too long", failed(&long, "{}")),
-        (
-            "arguments that cannot be parsed",
-            failed("read", "{\"path\": "),
-        ),
-        ("a call without arguments", failed("read", "")),
-        ("two messages of the user", vec![user("a"), user("b")]),
-        (
-            "a summary before a call",
-            then(
-                vec![user("[What was said before]")],
-                read("call_9", text()).split_off(1),
-            ),
-        ),
-        (
-            "a further question",
-            then(
-                read("call_1", text()),
-                [assistant("Done.", &[]), user("And now?")],
-            ),
-        ),
-    ]
-}
-
-/// Returns the requests of all conversations.
-pub(super) fn requests() -> Vec<(&'static str, ModelRequest)> {
+/// Returns the requests of all conversations, by the names of their files.
+pub(super) fn requests() -> Vec<(String, ModelRequest)> {
     let tools = ["read", "write"].map(|name| ToolDefinition {
         name: name.to_owned(),
         title: None,
@@ -180,13 +100,17 @@ pub(super) fn requests() -> Vec<(&'static str, ModelRequest)> {
         output_schema: None,
         effect: Effect::ReadOnly,
     });
-    let request = |messages: Vec<Message>| ModelRequest {
+    let request = |messages: Vec<Said>| ModelRequest {
         system: Some("Be brief.".to_owned()),
-        messages,
+        messages: messages.into_iter().map(Said::message).collect(),
         tools: tools.to_vec(),
         answer_schema: None,
     };
-    let all = messages().into_iter();
-    all.map(|(name, messages)| (name, request(messages)))
-        .collect()
+    let all = cases::<Conversation>("conversations").into_iter();
+    all.map(|(file, case)| {
+        assert!(!case.name.is_empty() && !case.source.is_empty(), "{file}");
+        let file = file.trim_end_matches(".toml").to_owned();
+        (file, request(case.messages))
+    })
+    .collect()
 }

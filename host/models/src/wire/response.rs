@@ -62,13 +62,27 @@ impl<'a> ResponseDecoder<'a> {
         frames.iter().try_for_each(|data| self.frame(data, sink))
     }
 
-    /// Takes the end of a stream, which some servers send without the last line end.
+    /// Takes the end of a stream, which some servers send without the last line end. If it is in
+    /// the middle of an event, the stream is cut off, which only matters before the stop reason.
     ///
     /// # Errors
-    /// Those of [`Self::push`].
+    /// Those of [`Self::push`], and [`DecodeError::Unfinished`].
     pub(crate) fn end(&mut self, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
-        let last = self.frames.end()?;
-        last.map_or(Ok(()), |data| self.frame(&data, sink))
+        let Some(last) = self.frames.end()? else {
+            return Ok(());
+        };
+        match self.frame(&last, sink) {
+            Err(DecodeError::Json { source, .. })
+                if source.is_eof() || DONE.starts_with(last.trim()) =>
+            {
+                if self.has_stopped() {
+                    Ok(())
+                } else {
+                    Err(DecodeError::Unfinished)
+                }
+            }
+            outcome => outcome,
+        }
     }
 
     /// Takes the body of a response that is not streamed.

@@ -1,17 +1,20 @@
 //! The rules of the vendors for requests, by their documentation and the errors that they answer.
 
-use crate::provider::Provider;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// Returns why a service refuses a body; nothing if it does not.
-pub(super) fn refusal(service: &str, provider: Provider, body: &Value) -> Result<(), String> {
-    match provider {
-        Provider::Anthropic => anthropic(body),
-        Provider::OpenAi => responses(body),
-        Provider::Gemini => gemini(body),
-        Provider::Ollama => ollama(body),
-        Provider::OpenAiCompat => {
+/// Checks a body, by the name of the service and of its wire format. The error says why the service
+/// refuses it.
+///
+/// # Errors
+/// The rule that the body breaks.
+pub(crate) fn check(service: &str, wire: &str, body: &Value) -> Result<(), String> {
+    match wire {
+        "anthropic" => anthropic(body),
+        "openai" => responses(body),
+        "gemini" => gemini(body),
+        "ollama" => ollama(body),
+        "openai-compat" => {
             chat(body)?;
             match service {
                 "mistral" => mistral(body),
@@ -19,6 +22,7 @@ pub(super) fn refusal(service: &str, provider: Provider, body: &Value) -> Result
                 _ => Ok(()),
             }
         }
+        other => Err(format!("unknown wire format `{other}`")),
     }
 }
 
