@@ -79,6 +79,7 @@ impl Cache {
                     digest: header.digest,
                     described: Described {
                         tools: header.tools()?,
+                        left_out: header.left_out()?,
                         skill: header.skill,
                     },
                     code: Sealed::seal(code)?,
@@ -107,10 +108,12 @@ impl Cache {
         let stored = serde_json::to_vec(&described.tools)
             .map_err(io::Error::from)
             .and_then(|definitions| {
+                let left_out = serde_json::to_vec(&described.left_out)?;
                 let header = EntryHeader {
                     engine: self.engine,
                     digest,
                     definitions,
+                    left_out,
                     skill: described.skill.clone(),
                 };
                 let name = entry::name(component, &self.engine);

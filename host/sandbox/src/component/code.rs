@@ -1,7 +1,7 @@
 //! Compiles components and loads their machine code. Contains the crate's only `unsafe`.
 
 use crate::{
-    component::{cache::Sealed, error::LoadError},
+    component::{cache::Sealed, error::LoadError, plain::without_async},
     engine::{Allocator, Engines},
     text,
 };
@@ -36,6 +36,14 @@ impl<'a> TrustedCode<'a> {
     }
 }
 
+/// A compiled component.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct MachineCode {
+    pub(crate) bytes: Vec<u8>,
+    /// The exported functions that it does not have, because they are async; each with the reason.
+    pub(crate) left_out: Vec<String>,
+}
+
 /// Why a component does not compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CompileError {
@@ -63,18 +71,45 @@ pub(crate) fn check_size(bytes: u64) -> Result<(), LoadError> {
     Err(LoadError::TooLarge(bytes))
 }
 
-/// Compiles a component of checked structure, in this process and without limits.
-pub(crate) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
+/// Compiles a component of checked structure, in this process and without limits. One with async
+/// functions is compiled without them.
+pub(crate) fn compile(engine: &Engine, bytes: &[u8]) -> Result<MachineCode, CompileError> {
+    let error = match precompile(engine, bytes) {
+        Ok(bytes) => {
+            return Ok(MachineCode {
+                bytes,
+                left_out: Vec::new(),
+            });
+        }
+        Err(CompileError::Malformed(message)) => message,
+        Err(other) => return Err(other),
+    };
+    // A component that is valid with every feature on needs one that is off.
+    if let Err(_) = Validator::new_with_features(WasmFeatures::all()).validate_all(bytes) {
+        return Err(CompileError::Malformed(error));
+    }
+    if let Some(rewritten) = without_async(bytes) {
+        match precompile(engine, &rewritten.component) {
+            Ok(bytes) => {
+                return Ok(MachineCode {
+                    bytes,
+                    left_out: rewritten.left_out,
+                });
+            }
+            Err(CompileError::OutOfMemory) => return Err(CompileError::OutOfMemory),
+            // It needs another feature, which the first error may not name.
+            Err(_) => {}
+        }
+    }
+    Err(CompileError::UnsupportedFeature(error))
+}
+
+fn precompile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
     engine.precompile_component(bytes).map_err(|error| {
         if error.is::<OutOfMemory>() {
             return CompileError::OutOfMemory;
         }
-        let message = error.root_cause().to_string();
-        // A component that is valid with every feature on needs one that is off.
-        match Validator::new_with_features(WasmFeatures::all()).validate_all(bytes) {
-            Ok(_) => CompileError::UnsupportedFeature(shorten(&message)),
-            Err(_) => CompileError::Malformed(shorten(&message)),
-        }
+        CompileError::Malformed(shorten(&error.root_cause().to_string()))
     })
 }
 

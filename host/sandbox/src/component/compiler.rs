@@ -16,7 +16,7 @@ pub use confine::Confinement;
 pub use worker::compile_worker;
 
 use crate::{
-    component::error::LoadError,
+    component::{code::MachineCode, error::LoadError},
     config::{CompileLimits, CompileWorker},
     engine::Layout,
     text,
@@ -52,7 +52,7 @@ impl Compiler {
         layout: Layout,
         engine: [u8; 32],
         component: Bytes,
-    ) -> Result<Vec<u8>, LoadError> {
+    ) -> Result<MachineCode, LoadError> {
         let header = Header {
             layout,
             engine,
@@ -119,7 +119,7 @@ impl Compiler {
     }
 
     /// Returns the machine code, or explains the child's exit.
-    fn reply(&self, status: ExitStatus, output: ChildOutput) -> Result<Vec<u8>, LoadError> {
+    fn reply(&self, status: ExitStatus, output: ChildOutput) -> Result<MachineCode, LoadError> {
         let stderr = text::sanitize(output.stderr.trim(), MAX_STDERR_BYTES);
         let Some(confinement) = wire::confinement(&output.reply) else {
             return Err(self.not_ready(status, &stderr));

@@ -55,13 +55,14 @@ pub(crate) struct LinkedComponent {
     pub(crate) allocator: Allocator,
 }
 
-/// Checks and links a component.
+/// Checks and links a component; `left_out` are the exports that it was compiled without.
 ///
 /// # Errors
 /// `contract-mismatch` and `missing-capability`, naming the import or export.
 pub(crate) fn link(
     component: &Component,
     allocator: Allocator,
+    left_out: &[String],
 ) -> Result<LinkedComponent, LoadError> {
     let ty = component.component_type();
     let mut reaches_outside = false;
@@ -86,7 +87,7 @@ pub(crate) fn link(
     let exports = ty.exports(component.engine()).map(|(name, _)| name);
     let exports: Vec<&str> = exports.collect();
     let has_hooks = exports.contains(&HOOK_EXPORT);
-    let is_contract = check_exports(&exports)?;
+    let is_contract = check_exports(&exports, left_out)?;
     let pre = match linker.instantiate_pre(component) {
         Ok(pre) => pre,
         Err(error) if missing::missing_import(&error).is_some() => {
@@ -103,7 +104,7 @@ pub(crate) fn link(
     } else if has_hooks {
         EntryPoint::Hooks
     } else {
-        EntryPoint::Plain(PlainComponent::new(pre, reaches_outside)?)
+        EntryPoint::Plain(PlainComponent::new(pre, reaches_outside, left_out)?)
     };
     Ok(LinkedComponent {
         entry_point,
@@ -148,11 +149,11 @@ fn is_offered(name: &str, types_only: bool) -> Result<bool, LoadError> {
 }
 
 /// Returns true for the contract's export, and false for other exports, which may be functions.
-fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
+fn check_exports(names: &[&str], left_out: &[String]) -> Result<bool, LoadError> {
     if names.contains(&EXPORT) {
         return Ok(true);
     }
-    if names.is_empty() {
+    if names.is_empty() && left_out.is_empty() {
         return Err(LoadError::ContractMismatch("it exports nothing".to_owned()));
     }
     let mut names = names.iter();

@@ -8,7 +8,7 @@ use crate::{
     component::{
         bytes::{ComponentBytes, Identified},
         cache::Described,
-        code::{self, TrustedCode},
+        code::{self, MachineCode, TrustedCode},
         definitions,
         error::LoadError,
         link::{EntryPoint, LinkedComponent, link},
@@ -81,7 +81,7 @@ async fn load_new(
         hash, size_bytes, ..
     } = component;
     let cached = blocking(shared, move |shared| from_cache(shared, hash)).await?;
-    let (linked, (definitions, notes, skill), digest, compiled) = match cached {
+    let (linked, texts, digest, compiled) = match cached {
         Some((linked, loaded, digest)) => (linked, loaded, digest, Compiled::FromCache),
         None => {
             on_compile(size_bytes);
@@ -100,13 +100,14 @@ async fn load_new(
                 };
                 let described = Described {
                     tools: raw,
+                    left_out: machine_code.left_out,
                     skill: skill::read(&bytes).to_vec(),
                 };
                 let texts = select(&linked, described.clone())
                     .map_err(|error| LoadError::Definitions(error.to_string()))?;
                 let digest = Digest::of(&bytes);
                 if let Some(cache) = &shared.cache {
-                    cache.put(hash, digest, &described, &machine_code);
+                    cache.put(hash, digest, &described, &machine_code.bytes);
                 }
                 Ok::<_, LoadError>((linked, texts, digest))
             })
@@ -114,7 +115,14 @@ async fn load_new(
             (linked, texts, digest, Compiled::Now)
         }
     };
+    let Texts {
+        definitions,
+        notes,
+        left_out,
+        skill,
+    } = texts;
     let mut notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+    notes.extend(left_out);
     if let EntryPoint::Plain(plain) = &linked.entry_point {
         notes.extend_from_slice(&plain.refused);
     }
@@ -132,7 +140,7 @@ async fn load_new(
 }
 
 /// Compiles a component, in a child process if there is a compile worker.
-async fn compile(shared: &Arc<Shared>, bytes: Bytes) -> Result<Vec<u8>, LoadError> {
+async fn compile(shared: &Arc<Shared>, bytes: Bytes) -> Result<MachineCode, LoadError> {
     let component = bytes.clone();
     blocking(shared, move |_| structure::check(&component)).await??;
     let _permit = shared.compiling.acquire().await;
@@ -181,7 +189,7 @@ fn from_cache(shared: &Shared, hash: blake3::Hash) -> Option<(LinkedComponent, T
         let code = TrustedCode::sealed(&entry.code);
         let (component, allocator) = code::instantiate(&shared.engines, &code)
             .map_err(|error| error.root_cause().to_string())?;
-        let linked = link(&component, allocator)?;
+        let linked = link(&component, allocator, &entry.described.left_out)?;
         if let EntryPoint::Plain(plain) = &linked.entry_point
             && !plain.has_all(&entry.described.tools)
         {
@@ -196,23 +204,38 @@ fn from_cache(shared: &Shared, hash: blake3::Hash) -> Option<(LinkedComponent, T
     loaded.ok()
 }
 
-/// The usable definitions, notes on the others, and the archive of the skill.
-type Texts = (Definitions, Vec<ToolNote>, Vec<u8>);
+/// The checked texts of a component.
+struct Texts {
+    /// The usable definitions.
+    definitions: Definitions,
+    /// Notes on the others.
+    notes: Vec<ToolNote>,
+    /// [`Described::left_out`].
+    left_out: Vec<String>,
+    /// The archive of the skill.
+    skill: Vec<u8>,
+}
 
 fn select(linked: &LinkedComponent, described: Described) -> Result<Texts, DefinitionsError> {
-    if let EntryPoint::Hooks = linked.entry_point {
-        return Ok((Definitions::default(), Vec::new(), described.skill));
-    }
-    let (definitions, notes) = Definitions::select(described.tools, InputChecks::Host)?;
-    Ok((definitions, notes, described.skill))
+    let (definitions, notes) = match linked.entry_point {
+        EntryPoint::Hooks => (Definitions::default(), Vec::new()),
+        _ => Definitions::select(described.tools, InputChecks::Host)?,
+    };
+    Ok(Texts {
+        definitions,
+        notes,
+        left_out: described.left_out,
+        skill: described.skill,
+    })
 }
 
 fn from_source(
     shared: &Shared,
-    machine_code: Vec<u8>,
-) -> Result<(LinkedComponent, Vec<u8>), LoadError> {
-    let code = TrustedCode::compiled(&machine_code);
+    machine_code: MachineCode,
+) -> Result<(LinkedComponent, MachineCode), LoadError> {
+    let code = TrustedCode::compiled(&machine_code.bytes);
     let (component, allocator) = code::instantiate(&shared.engines, &code)
         .map_err(|error| LoadError::MachineCode(code::shorten(&error.root_cause().to_string())))?;
-    Ok((link(&component, allocator)?, machine_code))
+    let linked = link(&component, allocator, &machine_code.left_out)?;
+    Ok((linked, machine_code))
 }

@@ -14,8 +14,10 @@ mod tests;
 mod toolchain;
 mod value;
 mod wit_type;
+mod without_async;
 
 pub(crate) use docs::Docs;
+pub(crate) use without_async::{TRAP_NAME, without_async};
 
 use crate::{
     bindings::types as wit, component::error::LoadError, instance::store::CallState,
@@ -84,11 +86,12 @@ impl PlainComponent {
     /// `reaches_outside` are effectful; others cannot change anything, so they are read-only.
     ///
     /// # Errors
-    /// `contract-mismatch`, if no function can be a tool, with the reason for each; or if there are
-    /// too many.
+    /// `contract-mismatch`, if no function can be a tool, with the reason for each, after those that
+    /// were `left_out` before; or if there are too many.
     pub(crate) fn new(
         pre: InstancePre<CallState>,
         reaches_outside: bool,
+        left_out: &[String],
     ) -> Result<Self, LoadError> {
         let effect = if reaches_outside {
             Effect::Effectful
@@ -135,6 +138,7 @@ impl PlainComponent {
             }
         }
         if functions.iter().all(|function| function.is_of_toolchain) {
+            let refused = [left_out, &refused].concat();
             return Err(nothing_usable(pre.component(), &refused));
         }
         Ok(Self {
@@ -298,6 +302,12 @@ fn exported_at(
 }
 
 fn signature(path: &FunctionPath, ty: &ComponentFunc) -> Result<Signature, SignatureError> {
+    check_path(path)?;
+    Signature::new(ty)
+}
+
+/// Refuses functions by their paths, whatever their types.
+fn check_path(path: &FunctionPath) -> Result<(), SignatureError> {
     let interface = path.interface.as_deref().unwrap_or_default();
     // Other kinds of host call it, such as the main function of a program.
     if interface.starts_with("wasi:") {
@@ -307,7 +317,7 @@ fn signature(path: &FunctionPath, ty: &ComponentFunc) -> Result<Signature, Signa
     if path.function.starts_with('[') {
         return Err(SignatureError::OfResource);
     }
-    Signature::new(ty)
+    Ok(())
 }
 
 /// Returns the names of the tools. A function of a toolchain changes the name of no other one, so

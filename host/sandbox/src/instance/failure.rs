@@ -63,6 +63,14 @@ fn stack(error: &wasmtime::Error) -> Option<String> {
     Some(format!("\n[guest stack]\n{frames}\n"))
 }
 
+/// Returns whether the guest called a function that its component was compiled without. A guest can
+/// give a function of its own that name, and earns the same message.
+fn is_async_trap(error: &wasmtime::Error) -> bool {
+    let trace = error.downcast_ref::<WasmBacktrace>();
+    let innermost = trace.and_then(|trace| trace.frames().first()?.func_name());
+    innermost == Some(TRAP_NAME)
+}
+
 fn explain(
     error: &wasmtime::Error,
     crash: Option<&str>,
@@ -113,6 +121,12 @@ fn explain(
                 "The tool ended itself with exit code {} and returned no result.{said}",
                 exit.0
             ),
+        );
+    }
+    if is_async_trap(error) {
+        return ToolFailure::new(
+            ToolErrorCode::Trap,
+            "The tool used async functions, which this host does not offer, and was stopped.",
         );
     }
     if let Some(trap) = error.downcast_ref::<Trap>() {

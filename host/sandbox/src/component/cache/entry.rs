@@ -1,5 +1,5 @@
 //! The format of an entry: a hash under the cache's key, and what it covers: the engine, the
-//! component's digest, its definitions, its skill and its machine code. The file's name is another
+//! component's digest, its definitions, what it lacks, its skill and its machine code. The file's name is another
 //! hash of the component. The keyed hash covers it, too, so that a renamed entry does not pass for
 //! another component's.
 
@@ -16,7 +16,7 @@ pub(super) const KEY_BYTES: usize = blake3::KEY_LEN;
 pub(super) type Key = [u8; KEY_BYTES];
 
 /// The version of the format, and of the rules by which definitions are validated.
-const FORMAT: &[u8] = b"agent-host cache entry 4";
+const FORMAT: &[u8] = b"agent-host cache entry 5";
 
 /// The largest entry, in bytes.
 pub(super) const MAX_BYTES: u64 = 512 * 1024 * 1024;
@@ -34,6 +34,8 @@ pub(super) struct EntryHeader {
     pub(super) digest: Digest,
     /// [`Described::tools`], as JSON.
     pub(super) definitions: Vec<u8>,
+    /// [`Described::left_out`], as JSON.
+    pub(super) left_out: Vec<u8>,
     /// [`Described::skill`].
     pub(super) skill: Vec<u8>,
 }
@@ -42,6 +44,8 @@ pub(super) struct EntryHeader {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Described {
     pub(crate) tools: Vec<RawDefinition>,
+    /// The exported functions that the machine code does not have, each with the reason.
+    pub(crate) left_out: Vec<String>,
     /// The archive of its skill; empty if it has none.
     pub(crate) skill: Vec<u8>,
 }
@@ -49,6 +53,10 @@ pub(crate) struct Described {
 impl EntryHeader {
     pub(super) fn tools(&self) -> serde_json::Result<Vec<RawDefinition>> {
         serde_json::from_slice(&self.definitions)
+    }
+
+    pub(super) fn left_out(&self) -> serde_json::Result<Vec<String>> {
+        serde_json::from_slice(&self.left_out)
     }
 }
 
@@ -75,7 +83,12 @@ pub(super) fn prefix(
     code: &[u8],
 ) -> Vec<u8> {
     let digest = header.digest.to_string().into_bytes();
-    let parts = [digest.as_slice(), &header.definitions, &header.skill];
+    let parts = [
+        digest.as_slice(),
+        &header.definitions,
+        &header.left_out,
+        &header.skill,
+    ];
     let lengths = parts.map(|part| (part.len() as u64).to_le_bytes());
     let (engine, lengths) = (header.engine.as_slice(), lengths.as_flattened());
     let start = [engine, lengths, &parts.concat()].concat();
@@ -105,9 +118,11 @@ pub(super) fn read(
     let engine = rest.array()?;
     let digest_bytes = u64::from_le_bytes(rest.array()?);
     let definitions_bytes = u64::from_le_bytes(rest.array()?);
+    let left_out_bytes = u64::from_le_bytes(rest.array()?);
     let skill_bytes = u64::from_le_bytes(rest.array()?);
     let digest = rest.read_exactly(digest_bytes, 128)?;
     let definitions = rest.read_exactly(definitions_bytes, MAX_DEFINITIONS_BYTES)?;
+    let left_out = rest.read_exactly(left_out_bytes, MAX_DEFINITIONS_BYTES)?;
     let skill = rest.read_exactly(skill_bytes, MAX_SKILL_BYTES as u64)?;
     pipeline::copy(&mut rest, code)?;
     // Compared in constant time.
@@ -121,6 +136,7 @@ pub(super) fn read(
         engine,
         digest: digest.ok_or_else(invalid)?,
         definitions,
+        left_out,
         skill,
     })
 }

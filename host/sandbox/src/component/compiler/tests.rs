@@ -4,7 +4,7 @@
 use super::*;
 use crate::{
     LoadFault, Sandbox, SandboxConfig,
-    component::code::CompileError,
+    component::code::{CompileError, MachineCode},
     engine::{Engines, compiling, fingerprint},
     guests::Guest,
 };
@@ -362,9 +362,17 @@ fn messages_round_trip() {
     for confinement in [Confinement::SystemCalls, Confinement::Limits] {
         assert_eq!(wire::confinement(&[confinement as u8]), Some(confinement));
     }
+    let code = |left_out: &[&str]| MachineCode {
+        bytes: vec![1, 2],
+        left_out: left_out.iter().map(ToString::to_string).collect(),
+    };
     let failed = CompileError::UnsupportedFeature("two\nlines".to_owned());
     for (sent, received) in [
-        (Reply::Code(vec![1, 2]), Reply::Code(vec![1, 2])),
+        (Reply::Code(code(&[])), Reply::Code(code(&[]))),
+        (
+            Reply::Code(code(&["`f`: a", "b\n"])),
+            Reply::Code(code(&["`f`: a", "b "])),
+        ),
         (
             Reply::Failed(CompileError::OutOfMemory),
             Reply::Failed(CompileError::OutOfMemory),
@@ -381,6 +389,9 @@ fn messages_round_trip() {
         b"f",
         b"f\x03",
         b"f\x01",
+        b"f\x00\x02\x00\x00",
+        b"f\x00\x03\x00\x00\x00[]",
+        b"f\x00\xff\xff\xff\xff[]",
         b"f\x01\xff\n",
         b"f\x01compile-limit",
     ] {

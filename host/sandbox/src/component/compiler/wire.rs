@@ -3,11 +3,15 @@
 //! where they are not.
 
 use super::Confinement;
-use crate::{component::code::CompileError, engine::Layout, text};
+use crate::{
+    component::code::{CompileError, MachineCode},
+    engine::Layout,
+    text,
+};
 use std::io::{self, Write};
 
 /// The first bytes of the input, with the version of the format.
-const MAGIC: [u8; 16] = *b"agent-host job 1";
+const MAGIC: [u8; 16] = *b"agent-host job 2";
 
 /// The bytes of the header: magic, layout, fingerprint of the engine, size of the component.
 pub(super) const HEADER_BYTES: usize = 16 + 1 + 32 + 8;
@@ -17,8 +21,11 @@ const CODE: u8 = 0;
 const FAILED: u8 = 1;
 const OTHER_ENGINE: u8 = 2;
 
-/// The bytes before the machine code in the output.
+/// The bytes before the body of the reply.
 const PREFIX_BYTES: usize = 2;
+
+/// The bound on the functions that were left out, and their reasons, in bytes of JSON.
+const MAX_LEFT_OUT_BYTES: usize = 512 * 1024;
 
 /// The bound on the child's error message, in bytes.
 const MAX_TEXT_BYTES: usize = 2 * 1024;
@@ -62,8 +69,7 @@ impl Header {
 /// The child's reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// Machine code.
-    Code(Vec<u8>),
+    Code(MachineCode),
     Failed(CompileError),
     /// The child's engine differs from the one that runs the code.
     OtherEngine,
@@ -71,7 +77,7 @@ pub(super) enum Reply {
 
 /// Returns the largest size of the output for `max_code` bytes of machine code.
 pub(super) fn max_reply_bytes(max_code: usize) -> usize {
-    max_code.saturating_add(PREFIX_BYTES).max(MAX_TEXT_BYTES)
+    max_code.saturating_add(PREFIX_BYTES + 4 + MAX_LEFT_OUT_BYTES)
 }
 
 /// Reads the child's confinement from the first byte; absent if the child failed before reporting
@@ -86,7 +92,14 @@ pub(super) fn confinement(output: &[u8]) -> Option<Confinement> {
 /// Writes the output after its first byte.
 pub(super) fn write_reply(output: &mut impl Write, reply: Reply) -> io::Result<()> {
     let (tag, body) = match reply {
-        Reply::Code(code) => (CODE, code),
+        Reply::Code(MachineCode { bytes, left_out }) => {
+            let left_out = serde_json::to_vec(&left_out)?;
+            let length = u32::try_from(left_out.len()).map_err(io::Error::other)?;
+            (
+                CODE,
+                [&length.to_le_bytes(), left_out.as_slice(), &bytes].concat(),
+            )
+        }
         Reply::Failed(error) => {
             let (name, message) = match error {
                 CompileError::OutOfMemory => (OUT_OF_MEMORY, String::new()),
@@ -106,8 +119,19 @@ pub(super) fn write_reply(output: &mut impl Write, reply: Reply) -> io::Result<(
 pub(super) fn read_reply(mut output: Vec<u8>) -> Option<Reply> {
     match *output.get(1)? {
         CODE => {
-            output.drain(..PREFIX_BYTES);
-            Some(Reply::Code(output))
+            let (length, rest) = output.get(PREFIX_BYTES..)?.split_first_chunk()?;
+            let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+            let left_out = rest.get(..length.min(MAX_LEFT_OUT_BYTES))?;
+            let left_out: Vec<String> = serde_json::from_slice(left_out).ok()?;
+            let left_out = left_out.iter();
+            let left_out = left_out
+                .map(|text| text::sanitize(text, MAX_TEXT_BYTES))
+                .collect();
+            output.drain(..PREFIX_BYTES + 4 + length);
+            Some(Reply::Code(MachineCode {
+                bytes: output,
+                left_out,
+            }))
         }
         FAILED => {
             let text = std::str::from_utf8(output.get(PREFIX_BYTES..)?).ok()?;

@@ -1,3 +1,4 @@
+mod async_functions;
 mod ends;
 mod fuzz;
 mod made;
