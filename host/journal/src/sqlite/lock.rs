@@ -7,6 +7,8 @@
 
 mod mark;
 pub(crate) mod moving;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use mark::{Mark, all as marks};
 
@@ -96,17 +98,18 @@ impl SessionLock {
 }
 
 impl Drop for SessionLock {
-    /// Removes the file of a session of which nothing was stored. It holds no mark, and the lock on
-    /// it is held until the file is closed, after this.
+    /// Removes the file of a session of which nothing was stored, and then lets go of the lock.
     fn drop(&mut self) {
-        if Mark::of(&self.file).is_some() {
-            return;
+        if Mark::of(&self.file).is_none() {
+            let own = self.file.metadata().map(|file| FileId::of(&file));
+            // Once it was removed with its session, the file at the path is that of another process.
+            if own.is_ok_and(|own| FileId::at(&self.path).is_ok_and(|found| found == own)) {
+                let _ = std::fs::remove_file(&self.path);
+            }
         }
-        let own = self.file.metadata().map(|file| FileId::of(&file));
-        // Once it was removed with its session, the file at the path is that of another process.
-        if own.is_ok_and(|own| FileId::at(&self.path).is_ok_and(|found| found == own)) {
-            let _ = std::fs::remove_file(&self.path);
-        }
+        // Closing the file is not enough: a child process that another thread is starting has it
+        // open, too, until it executes its program.
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::{
     caps::unwind::Unwind,
+    component::plain::TRAP_NAME,
     instance::{
         crash,
         limiter::{LimitExceeded, Limiter},

@@ -91,6 +91,12 @@ async fn misbehaving_child_is_reported_as_its_fault() {
         (
             "printf 'f\\000not machine code'",
             LONG,
+            HostFailed,
+            "not one of this program's version",
+        ),
+        (
+            "printf 'f\\000\\002\\000\\000\\000[]not machine code'",
+            LONG,
             CompileLimit,
             "cannot be loaded",
         ),
@@ -370,8 +376,8 @@ fn messages_round_trip() {
     for (sent, received) in [
         (Reply::Code(code(&[])), Reply::Code(code(&[]))),
         (
-            Reply::Code(code(&["`f`: a", "b\n"])),
-            Reply::Code(code(&["`f`: a", "b "])),
+            Reply::Code(code(&["`f`: a", "\u{1b}b"])),
+            Reply::Code(code(&["`f`: a", "\u{FFFD}b"])),
         ),
         (
             Reply::Failed(CompileError::OutOfMemory),
