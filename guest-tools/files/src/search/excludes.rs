@@ -38,7 +38,9 @@ pub(super) fn global_ignores() -> Ignores {
 fn read(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(path).ok()?;
-    file.take(MAX_FILE_BYTES as u64).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_FILE_BYTES as u64)
+        .read_to_end(&mut bytes)
+        .ok()?;
     Some(bytes)
 }
 

@@ -42,10 +42,10 @@ const RESULTS: [&str; 4] = [
     "\"tool\"",
 ];
 
-/// What happens to one reply of a run.
+/// The damage to one reply of a run.
 #[derive(Clone, Debug)]
 enum Change {
-    /// It comes in pieces of so many bytes, which may hold several frames or parts of one.
+    /// It comes in pieces of this length in bytes, which may hold several frames or parts of one.
     Pieces(usize),
     /// It ends early, as if it were whole or with a broken connection.
     Cut(Index, bool),

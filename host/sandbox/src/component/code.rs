@@ -85,7 +85,10 @@ pub(crate) fn compile(engine: &Engine, bytes: &[u8]) -> Result<MachineCode, Comp
         Err(other) => return Err(other),
     };
     // A component that is valid with every feature on needs one that is off.
-    if let Err(_) = Validator::new_with_features(WasmFeatures::all()).validate_all(bytes) {
+    if Validator::new_with_features(WasmFeatures::all())
+        .validate_all(bytes)
+        .is_err()
+    {
         return Err(CompileError::Malformed(error));
     }
     if let Some(rewritten) = without_async(bytes) {

@@ -1,12 +1,21 @@
 use super::*;
 
 #[test]
-fn the_last_excludes_file_of_the_section_core_is_taken() {
+fn last_excludes_file_of_the_core_section_is_taken() {
     let cases: [(&str, Option<&str>); 9] = [
-        ("[core]\n\texcludesFile = ~/.ignored\n", Some("/home/ann/.ignored")),
+        (
+            "[core]\n\texcludesFile = ~/.ignored\n",
+            Some("/home/ann/.ignored"),
+        ),
         ("[core]\nexcludesfile=/etc/ignored", Some("/etc/ignored")),
-        ("[CORE]\nExcludesFile = \"/a b/ignored\"\r\n", Some("/a b/ignored")),
-        ("[core]\nexcludesFile = /one\nexcludesFile = /two\n", Some("/two")),
+        (
+            "[CORE]\nExcludesFile = \"/a b/ignored\"\r\n",
+            Some("/a b/ignored"),
+        ),
+        (
+            "[core]\nexcludesFile = /one\nexcludesFile = /two\n",
+            Some("/two"),
+        ),
         ("[core]\neditor = vi\n[user]\nexcludesFile = /one\n", None),
         ("[core]\n# excludesFile = /one\n", None),
         ("[core]\nexcludesFile =\n", None),
@@ -20,5 +29,8 @@ fn the_last_excludes_file_of_the_section_core_is_taken() {
             "{config:?}"
         );
     }
-    assert_eq!(excludes_file("[core]\nexcludesFile = ~/.ignored\n", None), None);
+    assert_eq!(
+        excludes_file("[core]\nexcludesFile = ~/.ignored\n", None),
+        None
+    );
 }
