@@ -134,3 +134,14 @@ fn authorities_of_the_machine_are_trusted() {
         missing.stderr
     );
 }
+
+/// The machine's store of certificates is hundreds of files.
+#[test]
+fn command_without_connection_reads_no_certificates() {
+    let env = TestEnv::new();
+    let arguments = ["call", "builtin:files", "list_directory", r#"{"path":"."}"#];
+    let mut command = env.command(&arguments);
+    command.env("SSL_CERT_FILE", "no-such.pem");
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}

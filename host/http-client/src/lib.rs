@@ -16,10 +16,12 @@
 mod proxy;
 mod reachable;
 mod roots;
+mod verifier;
 
 use reqwest::{Client, ClientBuilder, StatusCode, redirect::Policy};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use std::sync::Arc;
+use verifier::RootsVerifier;
 
 pub use proxy::{ProxySetting, is_loopback};
 pub use reachable::Reachable;
@@ -33,12 +35,18 @@ pub const USER_AGENT: &str = concat!("agent-host/", env!("CARGO_PKG_VERSION"));
 const MAX_REDIRECTS: usize = 3;
 
 /// Returns the TLS configuration: ring, whatever the process default is, and the authorities of the
-/// program and of the machine.
+/// program and of the machine, which are read at the first connection.
 ///
 /// # Errors
 /// The provider does not support the protocol versions.
 pub fn tls_config() -> Result<ClientConfig, rustls::Error> {
-    tls_config_with(roots())
+    let provider = Arc::new(ring::default_provider());
+    let verifier = RootsVerifier::new(Arc::clone(&provider));
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
 }
 
 /// Returns the TLS configuration of [`tls_config`] with other authorities.

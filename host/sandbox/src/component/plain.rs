@@ -17,7 +17,7 @@ mod wit_type;
 mod without_async;
 
 pub(crate) use docs::Docs;
-pub(crate) use without_async::{TRAP_NAME, without_async};
+pub(crate) use without_async::without_async;
 
 use crate::{
     bindings::types as wit, component::error::LoadError, instance::store::CallState,

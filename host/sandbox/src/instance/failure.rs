@@ -3,7 +3,6 @@
 
 use crate::{
     caps::unwind::Unwind,
-    component::plain::TRAP_NAME,
     instance::{
         crash,
         limiter::{LimitExceeded, Limiter},
@@ -64,12 +63,16 @@ fn stack(error: &wasmtime::Error) -> Option<String> {
     Some(format!("\n[guest stack]\n{frames}\n"))
 }
 
+/// The name of each core function that traps in place of one for async functions, by which an error
+/// tells them from the guest's own.
+pub(crate) const ASYNC_TRAP_NAME: &str = "async-function-of-the-host";
+
 /// Returns whether the guest called a function that its component was compiled without. A guest can
 /// give a function of its own that name, and earns the same message.
 fn is_async_trap(error: &wasmtime::Error) -> bool {
     let trace = error.downcast_ref::<WasmBacktrace>();
     let innermost = trace.and_then(|trace| trace.frames().first()?.func_name());
-    innermost == Some(TRAP_NAME)
+    innermost == Some(ASYNC_TRAP_NAME)
 }
 
 fn explain(

@@ -390,8 +390,15 @@ fn messages_round_trip() {
         wire::write_reply(&mut output, sent).unwrap();
         assert_eq!(wire::read_reply(output), Some(received));
     }
+    // A whole one, of more than is read; and one that is longer than the output.
+    let padded = |length: u32| {
+        let start = [b"f\0".as_slice(), &length.to_le_bytes(), b"[]"].concat();
+        [start, vec![b' '; 513 * 1024]].concat()
+    };
     for wrong in [
-        &b""[..],
+        &padded(512 * 1024 + 1)[..],
+        &padded(u32::MAX),
+        b"",
         b"f",
         b"f\x03",
         b"f\x01",

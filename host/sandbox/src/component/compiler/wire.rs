@@ -121,7 +121,10 @@ pub(super) fn read_reply(mut output: Vec<u8>) -> Option<Reply> {
         CODE => {
             let (length, rest) = output.get(PREFIX_BYTES..)?.split_first_chunk()?;
             let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-            let left_out = rest.get(..length.min(MAX_LEFT_OUT_BYTES))?;
+            let left_out = rest.get(..length)?;
+            if length > MAX_LEFT_OUT_BYTES {
+                return None;
+            }
             let left_out: Vec<String> = serde_json::from_slice(left_out).ok()?;
             let left_out = left_out.iter();
             let left_out = left_out

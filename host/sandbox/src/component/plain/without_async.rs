@@ -16,9 +16,6 @@ mod encoder;
 use super::{MAX_FUNCTIONS, SignatureError, check_path, names::FunctionPath, reason};
 use analysis::Scope;
 
-/// The name of each core function that traps, by which an error tells them from the guest's own.
-pub(crate) const TRAP_NAME: &str = "async-function-of-the-host";
-
 /// A component without its async functions.
 pub(crate) struct WithoutAsync {
     pub(crate) component: Vec<u8>,

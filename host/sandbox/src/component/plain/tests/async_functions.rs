@@ -251,3 +251,29 @@ async fn left_out_functions_are_named_from_cache() {
         );
     }
 }
+
+/// The core functions that trap come from a module before those of the component, also where a
+/// nested one takes a module of the outer one.
+#[tokio::test]
+async fn nested_component_keeps_the_modules_of_the_outer_one() {
+    let component = r#"(component $outer
+        (core module $other (func (export "next") (param i32) (result i32) unreachable))
+        (core module $next (func (export "next") (param i32) (result i32)
+            (i32.add (local.get 0) (i32.const 1))))
+        (core func (canon context.get i32 0))
+        (component $inner
+            (alias outer $outer $next (core module $m))
+            (core instance $i (instantiate $m))
+            (func (export "next") (param "n" u32) (result u32)
+                (canon lift (core func $i "next"))))
+        (instance $ops (instantiate $inner))
+        (export "ops" (instance $ops)))"#;
+    let tool = sandbox()
+        .load(wat::parse_str(component).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(
+        call(&tool, "next", &json!({"n": 41})).await,
+        ToolResultOutput::json(json!(42))
+    );
+}

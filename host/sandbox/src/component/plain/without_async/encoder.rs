@@ -1,6 +1,7 @@
 //! Writes a component without its async functions.
 
-use super::{TRAP_NAME, analysis::Scope};
+use super::analysis::Scope;
+use crate::instance::failure::ASYNC_TRAP_NAME;
 use std::{collections::HashSet, convert::Infallible};
 use wasm_encoder::{
     Alias, CanonicalFunctionSection, CodeSection, Component, ComponentAliasSection,
@@ -129,7 +130,7 @@ fn trap_module(scope: &Scope) -> Outcome<wasm_encoder::Module> {
         types
             .ty()
             .func_type(&RoundtripReencoder.func_type(ty.clone())?);
-        function_names.append(index, TRAP_NAME);
+        function_names.append(index, ASYNC_TRAP_NAME);
         functions.function(index);
         exports.export(&index.to_string(), ExportKind::Func, index);
         let mut body = Function::new([]);
