@@ -80,6 +80,18 @@ fn exports_of_a_toolchain_are_left_out_and_others_chosen() {
     }
 }
 
+/// A component with a function `f` that returns 7, by its metadata from this version.
+fn made_by_componentize_js(version: &str) -> Vec<u8> {
+    let component = format!(
+        r#"(component
+            (core module $m (func (export "f") (result i32) (i32.const 7)))
+            (core instance $i (instantiate $m))
+            (func (export "f") (result u32) (canon lift (core func $i "f")))
+            (@producers (processed-by "ComponentizeJS" "{version}")))"#,
+    );
+    wat::parse_str(component).unwrap()
+}
+
 #[test]
 fn inspect_warns_of_functions_that_a_toolchain_breaks() {
     let env = TestEnv::new();
@@ -92,14 +104,7 @@ fn inspect_warns_of_functions_that_a_toolchain_breaks() {
         ),
         ("0.0.0", json!([])),
     ] {
-        let component = wat::parse_str(format!(
-            r#"(component
-                (core module $m (func (export "f") (result i32) (i32.const 7)))
-                (core instance $i (instantiate $m))
-                (func (export "f") (result u32) (canon lift (core func $i "f")))
-                (@producers (processed-by "ComponentizeJS" "{version}")))"#,
-        ));
-        env.write("plain.wasm", component.unwrap());
+        env.write("plain.wasm", made_by_componentize_js(version));
         let shown = env.run(&["inspect", "plain.wasm", "--json"]).json();
         assert_eq!(shown["warnings"], warnings);
         let shown = env.run(&["inspect", "plain.wasm"]).stdout;
@@ -160,14 +165,7 @@ fn test_warns_of_functions_that_a_toolchain_breaks() {
     let arguments = ["test", "--component", "plain.wasm", "--cases", "cases.toml"];
     let warning = "`f`: a u32 of 2147483648 or more is returned as another number, by a fault of ComponentizeJS 0.23.0";
     for (version, warnings) in [("0.23.0", json!([warning])), ("0.0.0", json!([]))] {
-        let component = wat::parse_str(format!(
-            r#"(component
-                (core module $m (func (export "f") (result i32) (i32.const 7)))
-                (core instance $i (instantiate $m))
-                (func (export "f") (result u32) (canon lift (core func $i "f")))
-                (@producers (processed-by "ComponentizeJS" "{version}")))"#,
-        ));
-        env.write("plain.wasm", component.unwrap());
+        env.write("plain.wasm", made_by_componentize_js(version));
         let ran = env.run(&[&arguments[..], &["--json"]].concat());
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert_eq!(ran.json()["warnings"], warnings);

@@ -122,7 +122,7 @@ impl Servers {
         let (sender, held) = channel();
         // The receiver is gone if the case has failed.
         let on_held = |sender: Sender<()>| move || sender.send(()).unwrap_or_default();
-        let not_a_model = |_: &Value| VendorReply::error(404, "this is no model");
+        let not_a_model = |_: &Value| VendorReply::error(404, "unknown model");
         let slow = Vendor::start("slow", "none", not_a_model, on_held(sender.clone()));
         let replies = replies.iter().map(|reply| reply.with_url(&slow.base_url));
         let replies = Arc::new(Mutex::new(replies.collect::<VecDeque<Reply>>()));

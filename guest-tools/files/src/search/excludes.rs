@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::ignore::{Ignores, MAX_FILE_BYTES};
 
-/// Returns the rules of the user's own ignore file, none if there is no such file.
+/// Returns the rules of the user's ignore file, or an empty set if the user has none.
 pub(super) fn global_ignores() -> Ignores {
     let mut ignores = Ignores::default();
     // The standard library does not know a home directory in WASI.

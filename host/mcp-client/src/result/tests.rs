@@ -90,7 +90,7 @@ fn media_in_json_become_files() {
                 "No.\n{{\"a\":\"{mark}\"}}\n[image/gif: 900 bytes, left out]"
             )),
         ),
-        // Short data of a block is no mark of each equal text.
+        // Text that equals the short data of a block stays as it is.
         (
             json!({
                 "content": [{"type": "audio", "mimeType": "audio/x-raw", "data": ""}],
