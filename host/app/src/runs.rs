@@ -201,6 +201,18 @@ impl Runs {
         lock(&self.runs).contains_key(&session)
     }
 
+    /// Returns whether a session runs in this process, after waiting for a run that only ends.
+    pub async fn is_running_on(&self, session: SessionId) -> bool {
+        let mut ends = self.count.subscribe();
+        let deadline = Instant::now() + END_GRACE;
+        while self.is_running(session) {
+            if timeout_at(deadline, ends.changed()).await.is_err() {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Returns the sessions that run in this process.
     #[must_use]
     pub fn running(&self) -> Vec<SessionId> {

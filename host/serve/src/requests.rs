@@ -172,7 +172,14 @@ async fn open_request(
     session: SessionId,
 ) -> Result<Option<Continuation>, Problem> {
     let open = last_request(service, session).await?;
-    Ok(open.filter(|_| !service.runs.is_running(session)))
+    if open.is_none() || !service.runs.is_running(session) {
+        return Ok(open);
+    }
+    // The stream tells the end of a turn before the run has ended; or the request was just answered.
+    if service.runs.is_running_on(session).await {
+        return Ok(None);
+    }
+    last_request(service, session).await
 }
 
 /// Returns what the last run of a session waits for.
