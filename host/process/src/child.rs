@@ -8,16 +8,22 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 use std::{
+    convert::Infallible,
     io,
     os::{fd::OwnedFd, unix::process::CommandExt as _},
     process::{self, Command, ExitStatus},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
+    time::Duration,
 };
 use tokio::{
     net::unix::pipe,
     sync::{oneshot, watch},
 };
+
+/// How long a cancelled start is waited for. Starting takes milliseconds, unless the program lies on
+/// a file system that does not answer.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a child relates to this process, and how it is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +73,21 @@ struct Started {
     streams: [Option<OwnedFd>; 3],
 }
 
+/// The start of a child, from a thread of its own. Dropping it before its end waits until the thread
+/// has handed the child over, and stops that child: this process may exit next, and a child that it
+/// had not heard of would outlive it.
+struct Starting {
+    started: oneshot::Receiver<io::Result<Started>>,
+    /// Disconnected once the result has been sent.
+    handed_over: mpsc::Receiver<Infallible>,
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        let _ = self.handed_over.recv_timeout(START_TIMEOUT);
+    }
+}
+
 impl Child {
     /// Starts the command. Needs a tokio runtime with IO.
     ///
@@ -74,10 +95,15 @@ impl Child {
     /// The thread, the process or its pipes cannot be created.
     pub async fn spawn(command: Command, kind: ChildKind) -> io::Result<(Self, Pipes)> {
         let (sender, started) = oneshot::channel();
+        let (handing_over, handed_over) = mpsc::channel();
         thread::Builder::new()
             .name("child".to_owned())
-            .spawn(move || run(command, kind, sender))?;
-        let started = started
+            .spawn(move || run(command, kind, sender, handing_over))?;
+        let mut starting = Starting {
+            started,
+            handed_over,
+        };
+        let started = (&mut starting.started)
             .await
             .map_err(|_| io::Error::other("its thread ended"))??;
         let [input, output, errors] = started.streams;
@@ -142,8 +168,14 @@ impl Process {
     }
 }
 
-/// Starts the process and returns once it is reaped.
-fn run(mut command: Command, kind: ChildKind, sender: oneshot::Sender<io::Result<Started>>) {
+/// Starts the process and returns once it is reaped. Drops `handing_over` after it has sent the
+/// result.
+fn run(
+    mut command: Command,
+    kind: ChildKind,
+    sender: oneshot::Sender<io::Result<Started>>,
+    handing_over: mpsc::Sender<Infallible>,
+) {
     if kind != ChildKind::Foreground {
         command.process_group(0);
     }
@@ -153,6 +185,8 @@ fn run(mut command: Command, kind: ChildKind, sender: oneshot::Sender<io::Result
         restore_for(id);
         Ok((process, id))
     });
+    // It holds this process's ends of the streams that are no pipes.
+    drop(command);
     let (mut process, id) = match spawned {
         Ok(spawned) => spawned,
         Err(error) => return drop(sender.send(Err(error))),
@@ -176,5 +210,6 @@ fn run(mut command: Command, kind: ChildKind, sender: oneshot::Sender<io::Result
     };
     // If the caller is gone, this drops the child, which stops it.
     let _ = sender.send(Ok(started));
+    drop(handing_over);
     ending.send_replace(owned.reap(&mut process));
 }

@@ -1,6 +1,10 @@
 use super::*;
 use pretty_assertions::assert_eq;
-use std::{os::unix::process::ExitStatusExt as _, process::Stdio};
+use std::{
+    os::{fd::AsRawFd as _, unix::process::ExitStatusExt as _},
+    process::Stdio,
+    task::{Context, Waker},
+};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 
 /// Starts a shell script whose output is read line by line. Its background processes hold the
@@ -75,4 +79,19 @@ async fn spawn_error_is_that_of_the_system() {
     let command = Command::new("/nonexistent/program");
     let error = Child::spawn(command, ChildKind::Worker).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
+}
+
+/// The command holds the other end of a pipe until the program was started, here in vain.
+#[tokio::test]
+async fn start_dropped_halfway_is_waited_for() {
+    let (ours, theirs) = io::pipe().unwrap();
+    let link = |descriptor| std::fs::read_link(format!("/proc/self/fd/{descriptor}")).ok();
+    let (pipe, other_end) = (link(ours.as_raw_fd()), theirs.as_raw_fd());
+    let mut command = Command::new("/nonexistent/program");
+    command.stdout(theirs);
+    let mut start = Box::pin(Child::spawn(command, ChildKind::Worker));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(start.as_mut().poll(&mut context).is_pending());
+    drop(start);
+    assert_ne!(link(other_end), pipe);
 }
