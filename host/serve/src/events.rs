@@ -147,16 +147,20 @@ impl Reader {
         })
     }
 
-    /// Returns the next line; `None` if the server ends, or the reader is too far behind: it resumes
-    /// by the number of its last event.
+    /// Returns the next line; `None` if the server ends and there is none, or the reader is too far
+    /// behind: it resumes by the number of its last event.
     pub(crate) async fn line(&mut self) -> Option<Line> {
-        let followed = tokio::select! {
-            followed = self.follower.next() => followed,
+        let next = tokio::select! {
+            next = self.follower.next() => Some(next),
             _ = self.heartbeat.tick() => {
                 self.follower.read_journal();
                 return Some(Line::Heartbeat);
             }
-            () = self.stop.cancelled() => return None,
+            () = self.stop.cancelled() => None,
+        };
+        let followed = match next {
+            Some(followed) => followed,
+            None => self.follower.queued().await,
         };
         match followed {
             Ok(Some(Followed::Line(FeedLine { seq: None, json }))) => Some(Line::Live(json)),

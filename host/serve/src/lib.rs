@@ -113,13 +113,19 @@ impl Service {
         server: HttpServer,
         shutdown: CancellationToken,
     ) -> BoxFuture<'static, ()> {
-        self.stop = server.stop_token();
+        let stop = server.stop_token().child_token();
+        self.stop = stop.clone();
         self.readers = ReaderCount::of(server.limits().connections);
         Box::pin(async move {
             let (runs, host) = (Arc::clone(&self.runs), Arc::clone(&self.host));
             let drained = async {
                 shutdown.cancelled().await;
                 runs.drain();
+                // What is watched has ended then, and no stream has more to say.
+                tokio::select! {
+                    () = runs.ended() => stop.cancel(),
+                    () = stop.cancelled() => {}
+                }
             };
             let fired = triggers::run(self.clone(), shutdown.clone());
             let server = server.with_open_routes(triggers::router(self.clone()));

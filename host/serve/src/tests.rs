@@ -1,4 +1,4 @@
-//! The OpenAPI document, the forms of answers, and revoked tokens.
+//! The OpenAPI document, the forms of answers, revoked tokens, and the end of the server.
 
 use crate::{
     access::{AccessRole, ServerAccess},
@@ -6,11 +6,14 @@ use crate::{
     problem::{Problem, ProblemCode},
     routes::routes,
     tokens::TokenFile,
+    triggers::tests::Project,
 };
-use agent_host_http::Token;
+use agent_host_http::{HttpLimits, HttpOptions, HttpServer, Token};
+use agent_host_http_client::{builder, tls_config};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::SocketAddr, time::Duration};
+use tokio_util::sync::CancellationToken;
 
 /// Collects every reference in a document.
 fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
@@ -92,4 +95,39 @@ async fn caller_of_a_revoked_token_is_revoked() {
         (server.name().as_str(), server.is_revoked().await),
         ("operator", false)
     );
+}
+
+/// A client that watches a session does not delay the end of a server on which nothing runs.
+#[tokio::test]
+async fn stream_of_events_ends_with_the_server() {
+    const HOUR: Duration = Duration::from_hours(1);
+    let project = Project::new("");
+    let (token, secret) = Token::generate().unwrap();
+    let tokens = TokenFile::of(&project.path());
+    let mut options = HttpOptions::new(ServerAccess::new(token, tokens));
+    options.limits = HttpLimits {
+        grace: HOUR,
+        ..HttpLimits::default()
+    };
+    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0)), options).unwrap();
+    let address = server.address();
+    let shutdown = CancellationToken::new();
+    let serving = tokio::spawn(project.host().await.serve(server, shutdown.clone()));
+    let client = builder(tls_config().unwrap()).build().unwrap();
+    let sessions = format!("http://{address}/api/v1/sessions");
+    let create = client.post(&sessions).bearer_auth(&secret);
+    let create = create.header("content-type", "application/json");
+    let created = create.body("{\"message\": \"go\"}").send().await.unwrap();
+    let created: Value = serde_json::from_slice(&created.bytes().await.unwrap()).unwrap();
+    let events = format!("{sessions}/{}/events", created["session"].as_str().unwrap());
+    let stream = client
+        .get(events)
+        .bearer_auth(&secret)
+        .send()
+        .await
+        .unwrap();
+    shutdown.cancel();
+    let events = tokio::time::timeout(HOUR / 60, stream.text()).await;
+    assert!(events.unwrap().unwrap().contains("turn-ended"));
+    serving.await.unwrap();
 }

@@ -11,7 +11,7 @@ mod runner;
 mod schedule;
 mod signature;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod watch;
 mod webhook;
 

@@ -21,10 +21,10 @@ use std::{fs, path::PathBuf, slice::from_ref, sync::Arc};
 use tempfile::TempDir;
 
 /// A project with a scripted model, whose directory of state several hosts share.
-struct Project(TempDir);
+pub(crate) struct Project(TempDir);
 
 impl Project {
-    fn new(toml: &str) -> Self {
+    pub(crate) fn new(toml: &str) -> Self {
         let project = Self(TempDir::new().unwrap());
         fs::create_dir(project.path()).unwrap();
         let script = "[[turn]]\ntext = \"Done.\"\n".repeat(4);
@@ -34,7 +34,7 @@ impl Project {
         project
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.0.path().canonicalize().unwrap().join("project")
     }
 
@@ -56,7 +56,7 @@ impl Project {
         config
     }
 
-    async fn host(&self) -> Service {
+    pub(crate) async fn host(&self) -> Service {
         let host = Arc::new(Host::open(self.config()).await.unwrap());
         let triggers = Triggers::open(&host, "http://h/").await.unwrap();
         Service::new(host).with_triggers(triggers)
