@@ -87,8 +87,9 @@ fn failure_of_the_start_is_json() {
 fn lost_traces_are_logged_while_it_runs() {
     let env = TestEnv::new();
     // Refuses connections: nothing listens there any more.
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
-    let closed = closed.local_addr().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = listener.local_addr().unwrap();
+    drop(listener);
     env.configure(format!("[telemetry]\nendpoint = \"http://{closed}\"\n"));
     let model = ChatServer::start(vec![Answer::text("Done.")]);
     let mut server = ApiServer::start(&env, &model, &["--log-format", "json"]);
