@@ -2,7 +2,7 @@
 //! each answer.
 
 use agent_host_test_support::{
-    Ran, TestEnv,
+    Ran, TestEnv, at_once,
     chat::asking,
     chat::{Answer, ChatServer, ask},
     of_kind,
@@ -314,7 +314,7 @@ fn batch_calls_are_decided_one_by_one() {
         // The second decision is deferred: the first one is kept, and its call has not run either.
         ("y\nl\n", Some(3), [false, false], 1),
     ];
-    for (keys, code, written, recorded) in table {
+    at_once(table, |(keys, code, written, recorded)| {
         let env = TestEnv::new();
         let server = ChatServer::start(vec![
             Answer::calls(&[call("a.txt"), call("b.txt")]),
@@ -331,7 +331,7 @@ fn batch_calls_are_decided_one_by_one() {
         assert_eq!(found, written, "{keys:?}");
         let decisions = of_kind(&env.events(), "decision-recorded").len();
         assert_eq!(decisions, recorded, "{keys:?}");
-    }
+    });
 }
 
 /// A tool's question; an empty line, text and `c` as answers.
@@ -341,7 +341,7 @@ fn question_is_answered_on_the_terminal() {
         ("\nred\n", "red", json!({ "type": "text", "text": "red" })),
         ("c\n", "", json!({ "type": "cancelled" })),
     ];
-    for (keys, told, answer) in table {
+    at_once(table, |(keys, told, answer)| {
         let (env, server) = asking();
         let ran = on_a_terminal(&env, &server, "run --model openai-compat:m go", keys);
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -357,7 +357,7 @@ fn question_is_answered_on_the_terminal() {
         let answers = of_kind(&events, "answer-received");
         assert_eq!(answers.len(), 1, "{keys:?}");
         assert_eq!(answers[0]["answer"], answer, "{keys:?}");
-    }
+    });
 }
 
 /// The tool gets `unavailable` at once, and the run does not wait.

@@ -5,7 +5,7 @@ mod editor;
 mod scripts;
 
 use agent_host_test_support::{
-    Ran, TestEnv,
+    Ran, TestEnv, at_once,
     chat::{Answer, ChatServer},
     of_kind,
     terminal::{MARKER, at_a_terminal_of, at_a_terminal_with, drawn, plain},
@@ -62,7 +62,7 @@ fn prompt(ran: &Ran, columns: u16) -> Vec<String> {
 /// The target, the reach and the comparison, in rows that fit each width.
 #[test]
 fn write_is_shown_as_a_comparison_at_each_width() {
-    for columns in [60, 80, 200] {
+    at_once([60, 80, 200], |columns| {
         let env = env();
         env.write("src/list.txt", "bread\nmilk\nsalt\n");
         let call = [write("src/list.txt", "bread\noat milk\nsalt\n")];
@@ -103,7 +103,7 @@ fn write_is_shown_as_a_comparison_at_each_width() {
             "{}",
             ran.stdout
         );
-    }
+    });
 }
 
 /// The answers stand in rows that fit, each of them whole; so does the host's other text.
@@ -144,7 +144,7 @@ fn answers_are_broken_between_words() {
             ],
         ),
     ];
-    for (columns, answers) in table {
+    at_once(table, |(columns, answers)| {
         let env = env();
         let hostile = "a\u{1b}[2Jb\u{202e}c\u{200b}d שלום";
         let calls = [write("a.txt", hostile), write("b.txt", "2")];
@@ -164,7 +164,7 @@ fn answers_are_broken_between_words() {
         for injected in ["\u{1b}[2J", "\u{202e}", "\u{200b}"] {
             assert!(!ran.stdout.contains(injected), "{injected:?}");
         }
-    }
+    });
 }
 
 /// Each row: arguments, and the rows in which they are shown.
@@ -199,7 +199,7 @@ fn arguments_are_text_with_escapes() {
             &["│ content: \\u{2502} path: other", "│ path: new.txt"],
         ),
     ];
-    for (content, expected) in table {
+    at_once(table, |(content, expected)| {
         let env = env();
         let ran = at(&env, 80, &[write("new.txt", content)], &["j\n", "n\n"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -219,7 +219,7 @@ fn arguments_are_text_with_escapes() {
             "{exact}"
         );
         assert_eq!(read(&env, "new.txt"), None);
-    }
+    });
 }
 
 /// A large argument is shown whole, and the question stands below it.
@@ -248,13 +248,14 @@ fn large_argument_is_shown_whole() {
 #[test]
 fn comparison_shows_no_file_that_is_masked_or_behind_a_link() {
     let grant = "[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\nmask = [\"hidden.txt\"]\ndeny = [\"denied.txt\"]\n";
-    for path in [
+    let cases = [
         "hidden.txt",
         "denied.txt",
         "link.txt",
         "../outside.txt",
         "agent.toml",
-    ] {
+    ];
+    at_once(cases, |path| {
         let env = TestEnv::new();
         env.configure(format!("# TOPSECRET\n{FILES}{grant}"));
         env.write("hidden.txt", "TOPSECRET\n");
@@ -274,7 +275,7 @@ fn comparison_shows_no_file_that_is_masked_or_behind_a_link() {
             "{path}: {shown}"
         );
         assert!(shown.contains("│ content:\n│   new\n"), "{path}: {shown}");
-    }
+    });
 }
 
 /// A file that changes between the comparison and the answer is compared again.
@@ -312,7 +313,7 @@ fn batch_is_approved_after_it_was_shown() {
         write("b.txt", "2"),
         write("c.txt", "3"),
     ];
-    for columns in [60, 80, 200] {
+    at_once([60, 80, 200], |columns| {
         let env = env();
         let ran = at(&env, columns, &calls, &["n no\n", "a\n", "y\n"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -331,7 +332,7 @@ fn batch_is_approved_after_it_was_shown() {
         }
         let written = ["a.txt", "b.txt", "c.txt"].map(|path| read(&env, path));
         assert_eq!(written, [None, Some("2".to_owned()), Some("3".to_owned())]);
-    }
+    });
 }
 
 /// Decisions that were made before a later question was put off are kept.

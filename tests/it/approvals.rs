@@ -2,7 +2,7 @@
 
 use agent_host_test_guests::{Body, Definition, Guest};
 use agent_host_test_support::{
-    Ran, TestEnv,
+    Ran, TestEnv, at_once,
     chat::{Answer, ChatServer, ask},
     of_kind,
     postgres::database,
@@ -84,7 +84,7 @@ fn session_approval_is_remembered() {
             Some(0),
         ),
     ];
-    for (keys, rule, code) in table {
+    at_once(table, |(keys, rule, code)| {
         let env = env();
         let server = model(&[json!({ "to": 1 }), json!({ "to": 1 }), json!({ "to": 2 })]);
         let ran = on_a_terminal(&env, &server, RUN, keys);
@@ -110,7 +110,7 @@ fn session_approval_is_remembered() {
         );
         assert_eq!(of_kind(&env.events(), "approval-remembered").len(), 1);
         assert!(asks(&env, &json!({ "to": 1 })), "another session");
-    }
+    });
 }
 
 /// Shows a rule that the user does not confirm: neither the rule nor the call is approved.

@@ -2,7 +2,7 @@
 //! an answer fails or is stopped.
 
 use agent_host_test_support::{
-    TestEnv,
+    TestEnv, at_once,
     chat::{Answer, ChatServer},
     of_kind,
     screen::{OnScreen, ROWS},
@@ -145,7 +145,7 @@ fn typed_bytes_that_are_no_text_leave_a_mark() {
 /// A paste is one message, of any size, and the screen shows its end.
 #[test]
 fn large_paste_is_one_message() {
-    for columns in WIDTHS {
+    at_once(WIDTHS, |columns| {
         let env = TestEnv::new();
         env.configure("[context]\nwindow-tokens = 2000000\n");
         let server = ChatServer::start(vec![Answer::text("Long.")]);
@@ -161,7 +161,7 @@ fn large_paste_is_one_message() {
         screen.types("\r");
         screen.until_row("Long.");
         assert_eq!(user_messages(&server.requests()[0]), [text]);
-    }
+    });
 }
 
 /// Alt-Enter and a backslash begin a line, and Enter sends all of them. A line may be longer than

@@ -3,7 +3,7 @@
 
 use crate::conversation::{CHAT, CTRL_D, WIDTHS, begin, held_at, paste, user_messages};
 use agent_host_test_support::{
-    TestEnv,
+    TestEnv, at_once,
     chat::{Answer, ChatServer},
     of_kind,
     screen::OnScreen,
@@ -35,7 +35,7 @@ fn leave(mut screen: OnScreen) {
 
 #[test]
 fn fault_at_each_width_leaves_the_message() {
-    for columns in WIDTHS {
+    at_once(WIDTHS, |columns| {
         let env = TestEnv::new();
         env.write("agent.toml", "[openai-compat]\nretries = 0\n");
         let fault = Answer::status("500 Internal Server Error", &json!({}));
@@ -53,12 +53,12 @@ fn fault_at_each_width_leaves_the_message() {
         );
         ask(&mut screen, "", "Here.");
         leave(screen);
-    }
+    });
 }
 
 #[test]
 fn answer_that_takes_too_long_is_asked_for_again() {
-    for columns in WIDTHS {
+    at_once(WIDTHS, |columns| {
         let env = TestEnv::new();
         env.write(
             "agent.toml",
@@ -75,7 +75,7 @@ fn answer_that_takes_too_long_is_asked_for_again() {
         ask(&mut screen, "", "Here.");
         leave(screen);
         assert_eq!(user_messages(&server.requests()[1]), ["a question"]);
-    }
+    });
 }
 
 /// The model is told of a failure, answers, and is asked further questions.
@@ -104,7 +104,7 @@ fn failing_tool_does_not_end_the_conversation() {
 /// A request that fails is repeated, and the screen says why and when.
 #[test]
 fn wait_for_a_retry_is_shown() {
-    for columns in WIDTHS {
+    at_once(WIDTHS, |columns| {
         let env = TestEnv::new();
         let fault = Answer::status("429 Too Many Requests\r\nretry-after: 2", &json!({}));
         let server = ChatServer::start(vec![fault, Answer::text("Here.")]);
@@ -116,7 +116,7 @@ fn wait_for_a_retry_is_shown() {
         screen.until_row("Here.");
         screen.until_last_row(">");
         leave(screen);
-    }
+    });
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn steps_of_an_agent_are_indented() {
 /// A text that is too long for the history of sent messages is nowhere else.
 #[test]
 fn large_paste_outlives_the_terminal() {
-    for columns in WIDTHS {
+    at_once(WIDTHS, |columns| {
         let env = TestEnv::new();
         let server = ChatServer::start(Vec::new());
         let mut screen = begin(&env, &server, columns);
@@ -195,7 +195,7 @@ fn large_paste_outlives_the_terminal() {
         let mut screen = begin(&env, &server, columns);
         screen.types(UP);
         screen.until_last_row(&last);
-    }
+    });
 }
 
 /// The answer ends with the terminal; its message is in the session, and what was typed meanwhile
@@ -229,7 +229,7 @@ fn terminal_that_vanishes_during_an_answer_loses_nothing() {
 /// Nothing is decided by a terminal that goes away, and the call is asked about again.
 #[test]
 fn terminal_that_vanishes_during_an_approval_decides_nothing() {
-    for columns in WIDTHS {
+    at_once(WIDTHS, |columns| {
         let env = TestEnv::new();
         env.configure("[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n");
         let write = json!({ "path": "note.txt", "content": "hello" });
@@ -245,5 +245,5 @@ fn terminal_that_vanishes_during_an_approval_decides_nothing() {
         assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);
         let mut screen = OnScreen::start(&env, &server, columns, &["run", "-c"]);
         screen.until_text("Run write_file, which is effectful? [y] yes");
-    }
+    });
 }

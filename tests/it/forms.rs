@@ -3,6 +3,7 @@
 use agent_host_test_support::{
     TestEnv,
     api::ApiServer,
+    at_once,
     chat::{Answer, ChatServer, ask},
     installed::here,
     mcp_client::{Client, call},
@@ -183,14 +184,14 @@ fn form_is_refused_or_left_open_on_the_terminal() {
         ("l\n", Some(3), None),
         ("a\n3\n\n\n1\nl\n", Some(3), None),
     ];
-    for (keys, code, expected) in cases {
+    at_once(cases, |(keys, code, expected)| {
         let (env, server) = (env(), server(&schema()));
         let ran = on_a_terminal(&env, &server, "run --model openai-compat:m go", keys);
         assert_eq!(ran.code, code, "{keys:?}: {ran:?}");
         if let Some(expected) = expected {
             assert_eq!(result(&server), expected, "{keys:?}");
         }
-    }
+    });
 }
 
 /// Without a user, the answer is `unavailable`; a form that cannot be shown is an error of the

@@ -2,7 +2,7 @@
 //! an address opened.
 
 use agent_host_test_support::{
-    Ran, TestEnv,
+    Ran, TestEnv, at_once,
     chat::ChatServer,
     has_python,
     installed::{here, mcp_sdk},
@@ -314,7 +314,7 @@ fn mcp_feature_tool_needs_the_configured_approval() {
 #[test]
 fn mcp_call_is_repeated_once_after_an_address_was_opened() {
     let agreed = "the user did not agree";
-    for (behaviour, keys, expected) in [
+    let cases = [
         ("requires-to-open", "a\n", "ran at attempt 2"),
         ("requires-to-open", "d\n", agreed),
         ("requires-to-open", "c\n", agreed),
@@ -328,7 +328,8 @@ fn mcp_call_is_repeated_once_after_an_address_was_opened() {
             "a\n",
             "refused the call: Log in, attempt 1. (code -32042)",
         ),
-    ] {
+    ];
+    at_once(cases, |(behaviour, keys, expected)| {
         let Some(env) = scripted("server.py", behaviour, "") else {
             return;
         };
@@ -339,7 +340,7 @@ fn mcp_call_is_repeated_once_after_an_address_was_opened() {
         let asked = shown.matches("https://login.example/start").count();
         let expected = usize::from(behaviour != "requires-nothing");
         assert_eq!(asked, expected, "{behaviour} {keys:?}: {shown}");
-    }
+    });
     let Some(env) = scripted("server.py", "requires-to-open", "") else {
         return;
     };

@@ -4,7 +4,7 @@
 mod printed_commands;
 
 use agent_host_test_support::{
-    Ran, TestEnv,
+    Ran, TestEnv, at_once,
     chat::{Answer, ChatServer, asking},
     of_kind, program,
     terminal::{MARKER, at_a_terminal, plain},
@@ -208,7 +208,7 @@ fn grants_are_repeated_on_the_command_line() {
 /// On a terminal the grants are shown, and only `y` gives them again.
 #[test]
 fn grants_are_confirmed_on_a_terminal() {
-    for (answer, mode) in [("y\n", Some(true)), ("n\n", None)] {
+    at_once([("y\n", Some(true)), ("n\n", None)], |(answer, mode)| {
         let env = TestEnv::new();
         let server = writer();
         let first = ["run", "--write", "--model", "openai-compat:m", "go"];
@@ -228,7 +228,7 @@ fn grants_are_confirmed_on_a_terminal() {
         }
         let write = configured(&env).get("write").and_then(Value::as_bool);
         assert_eq!(write, mode, "{answer}");
-    }
+    });
 }
 
 /// Nothing with authority holds in another directory, or for a copy of the session.

@@ -2,7 +2,7 @@
 //! is given, and when it ends.
 
 use agent_host_test_support::{
-    Ran, TestEnv,
+    Ran, TestEnv, at_once,
     chat::{Answer, ChatServer},
     terminal::on_a_terminal,
 };
@@ -246,12 +246,13 @@ fn trust_is_limited_to_its_directory() {
 #[test]
 fn trust_is_offered_on_a_terminal_and_remembered() {
     let reply = || ChatServer::start(vec![Answer::text("That is all.")]);
-    for (keys, code, says) in [
+    let cases = [
         ("n\n", 2, "is not trusted"),
         ("\n", 2, "is not trusted"),
         ("yes please\n", 2, "is not trusted"),
         ("y\n", 0, "That is all."),
-    ] {
+    ];
+    at_once(cases, |(keys, code, says)| {
         let env = TestEnv::new();
         env.write(
             "agent.toml",
@@ -295,7 +296,7 @@ fn trust_is_offered_on_a_terminal_and_remembered() {
             assert_eq!(again.code, Some(0), "{again:?}");
             assert!(!again.stdout.contains("Do you trust"), "{}", again.stdout);
         }
-    }
+    });
 }
 
 /// A list too long for the screen is refused without a prompt.

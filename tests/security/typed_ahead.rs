@@ -2,7 +2,7 @@
 //! program runs on a pseudo-terminal, as it does for a user.
 
 use agent_host_test_support::{
-    Ran, TestEnv,
+    Ran, TestEnv, at_once,
     chat::asking,
     chat::{Answer, ChatServer},
     of_kind, program,
@@ -84,14 +84,14 @@ fn waiting(answers: Vec<Answer>) -> (ChatServer, impl Fn(&mut Running, &str)) {
 
 #[test]
 fn keys_before_the_question_approve_nothing() {
-    for keys in PASTES {
+    at_once(PASTES, |keys| {
         let env = TestEnv::new();
         let (server, types_ahead) = waiting(model(&["note.txt"]));
         let mut running = at_a_terminal(&env, &server, RUN);
         types_ahead(&mut running, keys);
         let ran = types(running, 0, &["n\n"]);
         nothing_approved(&env, &ran, keys);
-    }
+    });
 }
 
 /// The question is on the screen, too briefly for a user to have read it.
@@ -123,13 +123,14 @@ fn keys_right_after_the_question_approve_nothing() {
 /// it.
 #[test]
 fn pasted_text_is_no_answer() {
-    for keys in [
+    let cases = [
         "\u{1b}[200~y\r\u{1b}[201~",
         "\u{1b}[200~y\u{1b}[201~\n",
         "\u{1b}[200~n\u{15}y\n\u{1b}[201~",
         "\u{1b}[200~\u{1b}[201~y\n",
         "y\u{1b}[200~\n\u{1b}[201~\n",
-    ] {
+    ];
+    at_once(cases, |keys| {
         let env = TestEnv::new();
         let server = ChatServer::start(model(&["note.txt"]));
         let running = at_a_terminal(&env, &server, RUN);
@@ -137,7 +138,7 @@ fn pasted_text_is_no_answer() {
         let refused = "Pasted text is no answer here. Please type it.";
         assert_eq!(ran.stdout.matches(refused).count(), 1, "{keys:?}: {ran:?}");
         nothing_approved(&env, &ran, keys);
-    }
+    });
 }
 
 /// Keys that follow an answer at once do not answer a later question: not the next call's, not a

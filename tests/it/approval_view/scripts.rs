@@ -1,20 +1,23 @@
 //! Names in an approval that mix the letters of several scripts.
 
 use super::{at, env, prompt, write};
-use agent_host_test_support::chat::{Answer, ChatServer, ask};
+use agent_host_test_support::{
+    at_once,
+    chat::{Answer, ChatServer, ask},
+};
 
 /// A Cyrillic letter in a path is told in the program's words, on each width and in a list of what
 /// waits.
 #[test]
 fn word_of_mixed_scripts_is_marked_at_each_width() {
-    for columns in [40, 80, 120] {
+    at_once([40, 80, 120], |columns| {
         let env = env();
         let ran = at(&env, columns, &[write("p\u{430}th.txt", "x")], &["n\n"]);
         let rows = prompt(&ran, columns).join(" ");
         assert!(rows.contains("mix scripts"), "{columns}: {rows}");
         let row = "│ p\u{430}th: Latin and Cyrillic";
         assert!(rows.contains(row), "{columns}: {rows}");
-    }
+    });
     let env = env();
     let server = ChatServer::start(vec![Answer::calls(&[write("p\u{430}th.txt", "x")])]);
     let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);

@@ -2,6 +2,7 @@
 
 use super::{call, scripted};
 use agent_host_test_support::{
+    at_once,
     chat::ChatServer,
     terminal::{on_a_terminal, plain},
 };
@@ -25,7 +26,7 @@ fn question_of_a_server_is_answered_at_a_terminal() {
         ("asks-to-open", "a\n", r#"{"action": "accept"}"#),
         ("asks-to-open", "d\n", r#"{"action": "decline"}"#),
     ];
-    for (behaviour, keys, expected) in cases {
+    at_once(cases, |(behaviour, keys, expected)| {
         let Some(env) = scripted(&[behaviour], "") else {
             return;
         };
@@ -46,7 +47,7 @@ fn question_of_a_server_is_answered_at_a_terminal() {
             assert!(shown.contains(part), "{part}: {shown}");
         }
         assert!(!shown.contains("\u{1b}[2J"), "{shown}");
-    }
+    });
 }
 
 /// Without a terminal the server is refused, and stderr says why.

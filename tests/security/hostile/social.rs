@@ -8,7 +8,7 @@ use super::{
 };
 use agent_host_test_guests::{Body, Definition, Guest};
 use agent_host_test_support::{
-    TestEnv,
+    TestEnv, at_once,
     chat::{Answer, ChatServer},
     of_kind,
     terminal::{on_a_terminal, unwrapped},
@@ -72,7 +72,7 @@ fn shown_approval_is_what_runs() {
         ("zero\u{200b}width\u{feff}", r"zero\u{200b}width\u{feff}"),
         (&long, &long),
     ];
-    for (content, shown) in contents {
+    at_once(contents, |(content, shown)| {
         let env = TestEnv::new();
         let input = json!({ "path": "note.txt", "content": content });
         let server = ChatServer::start(vec![
@@ -114,7 +114,7 @@ fn shown_approval_is_what_runs() {
         assert!(ran.stdout.contains(digest), "no {digest} in {}", ran.stdout);
         let written = std::fs::read_to_string(env.work().join("note.txt")).unwrap();
         assert_eq!(written, content);
-    }
+    });
 }
 
 /// A tool needs approval, whatever its definition claims.

@@ -56,6 +56,17 @@ pub fn program() -> &'static str {
     &PROGRAM
 }
 
+/// Checks all cases of a test at once, each with an environment of its own: at a terminal they wait
+/// most of the time, since a prompt takes no keys before the keyboard was quiet.
+pub fn at_once<T: Send>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
+    let check = &check;
+    thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(move || check(case));
+        }
+    });
+}
+
 /// Returns the compile cache that all tests share.
 pub fn compile_cache() -> PathBuf {
     temporary_directory().join("cache")
