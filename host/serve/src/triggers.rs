@@ -28,7 +28,7 @@ use notify::Receiver;
 use ring::hmac::Key;
 use schedule::Schedule;
 use std::{collections::HashMap, sync::Arc};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch::Sender};
 use webhook::Webhook;
 
 /// The schedules and webhooks of a configuration, with their keys.
@@ -42,6 +42,8 @@ pub struct Triggers {
     decoy: Key,
     /// Told when there is something to do before the next look.
     wake: Notify,
+    /// Changes when a run ends that a trigger started.
+    ends: Sender<()>,
 }
 
 /// Why schedules and webhooks cannot be used.
@@ -122,6 +124,7 @@ impl Triggers {
             page: String::new(),
             decoy: signature::key(&decoy),
             wake: Notify::new(),
+            ends: Sender::new(()),
         }
     }
 

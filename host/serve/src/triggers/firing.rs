@@ -26,14 +26,20 @@ use agent_host_types::{
     turn::{AgentInput, TurnEnd, TurnError},
 };
 use serde_json::json;
-use std::sync::Arc;
-use tokio::sync::oneshot;
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::{oneshot, watch::Receiver},
+    time::timeout,
+};
 
 /// The time for which a host has a firing, in milliseconds: 60 s. Longer than each of its steps.
 pub(super) const LEASE_MS: u64 = 60 * 1000;
 
 /// The time until a firing that waits for the one before it is looked at again, in milliseconds.
 const WAIT_MS: u64 = 5 * 1000;
+
+/// [`WAIT_MS`].
+const WAIT: Duration = Duration::from_millis(WAIT_MS);
 
 /// The number of the newest firings among which those before one are looked for.
 const READ: u32 = 64;
@@ -108,6 +114,8 @@ async fn start(
         due_ms: Some(now_ms().saturating_add(WAIT_MS)),
         ..firing.clone()
     };
+    // From here on, so that no end is missed.
+    let ends = service.triggers.ends.subscribe();
     match before(service, trigger, &firing).await? {
         Before::Ended => {}
         Before::Skip => {
@@ -123,7 +131,13 @@ async fn start(
             };
             return update(skipped).await.map(drop);
         }
-        Before::Wait => return update(wait(&firing)).await.map(drop),
+        Before::Wait { is_next } => {
+            let waiting = wait(&firing);
+            if update(waiting.clone()).await? && is_next {
+                tokio::spawn(look_after_an_end(service.clone(), waiting, ends));
+            }
+            return Ok(());
+        }
     }
     let (ended, end) = oneshot::channel();
     match launch(service, trigger, &firing, ended).await {
@@ -166,13 +180,27 @@ async fn start(
 pub(super) async fn look_at_the_end(service: Service, started: Firing, end: oneshot::Receiver<()>) {
     // The sender is dropped with the run.
     let _ = end.await;
+    service.triggers.ends.send_replace(());
+    make_due(&service, started).await;
+}
+
+/// Has a firing looked at now.
+async fn make_due(service: &Service, firing: Firing) {
     let due = Firing {
         due_ms: Some(0),
-        ..started.clone()
+        ..firing.clone()
     };
-    match service.host.store().update_firing(started, due).await {
+    match service.host.store().update_firing(firing, due).await {
         Ok(_) => service.triggers.wake.notify_one(),
-        Err(error) => tracing::warn!("the end of a firing is looked at later: {error}"),
+        Err(error) => tracing::warn!("a firing is looked at later: {error}"),
+    }
+}
+
+/// Has a firing that waits looked at as soon as a run of this host has ended that a trigger started.
+/// After its time to wait it is due in any case.
+async fn look_after_an_end(service: Service, waiting: Firing, mut ends: Receiver<()>) {
+    if let Ok(Ok(())) = timeout(WAIT, ends.changed()).await {
+        make_due(&service, waiting).await;
     }
 }
 
@@ -181,8 +209,10 @@ enum Before {
     Ended,
     /// It runs or waits, and this one is left out.
     Skip,
-    /// It runs or waits, and this one waits, too.
-    Wait,
+    /// It runs or waits, and this one waits, too: alone, if it `is_next`.
+    Wait {
+        is_next: bool,
+    },
 }
 
 /// Looks whether the firings before one hold it up.
@@ -209,7 +239,7 @@ async fn before(
         (Overlap::Skip, ..) => Before::Skip,
         // Deliveries wait for each other; of a schedule one waits.
         (Overlap::Queue, true, _) if trigger.kind == TriggerKind::Schedule => Before::Skip,
-        (Overlap::Queue, ..) => Before::Wait,
+        (Overlap::Queue, ..) => Before::Wait { is_next: !waits },
     })
 }
 
