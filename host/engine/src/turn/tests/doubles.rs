@@ -329,7 +329,12 @@ impl TestJournal {
     /// The records that survive a crash.
     pub(super) fn durable(&self) -> Vec<EventRecord> {
         let appended = self.appended.lock().unwrap();
-        appended.0[..self.durable.load(Ordering::SeqCst)].to_vec()
+        appended.0[..self.durable_count()].to_vec()
+    }
+
+    /// The number of records that survive a crash.
+    fn durable_count(&self) -> usize {
+        self.durable.load(Ordering::SeqCst)
     }
 
     /// The blobs of all records.
@@ -438,7 +443,7 @@ impl Observer for Recorder {
     }
 
     fn recorded(&self, record: &EventRecord) {
-        if record.seq >= self.journal.durable().len() as u64 {
+        if record.seq >= self.journal.durable_count() as u64 {
             self.premature.lock().unwrap().push(record.seq);
         }
         self.records.lock().unwrap().push(record.clone());
