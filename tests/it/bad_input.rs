@@ -399,6 +399,7 @@ fn model_server_errors_are_reported() {
     ];
     for (base_url, says) in cases {
         let env = TestEnv::new();
+        env.write("agent.toml", "[openai-compat]\nretries = 0\n");
         let ran: Ran = env
             .command(&["run", "--model", "openai-compat:gpt-x", "hello"])
             .env("OPENAI_COMPAT_BASE_URL", base_url)
