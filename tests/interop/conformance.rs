@@ -8,7 +8,8 @@ mod server;
 use agent_host_test_support::{
     TestEnv,
     installed::{compiler_from_npm, compiler_from_pypi, here},
-    project,
+    project::{self, Built},
+    temporary_directory,
 };
 use http::{KINDS, Traits, speaks_http};
 use pretty_assertions::assert_eq;
@@ -17,6 +18,7 @@ use serde_json::json;
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 /// componentize-py 0.25 gives the memory of what was sent back only after the call.
@@ -49,73 +51,91 @@ fn rust() {
 
 #[test]
 fn python() {
-    let Some(installed) = compiler_from_pypi("python") else {
+    let Some(Built { component, .. }) = built("python") else {
         return;
     };
     let env = TestEnv::new();
-    let component = built(&env, "python", &installed, ".venv");
-    conforms(&env, &component);
-    speaks_http(&env, &component, &PYTHON);
-    tells_a_crash(&env, &component, "ValueError: ", "File \"tool.py\", line ");
+    conforms(&env, component);
+    speaks_http(&env, component, &PYTHON);
+    tells_a_crash(&env, component, "ValueError: ", "File \"tool.py\", line ");
 }
 
 #[test]
 fn javascript() {
-    let Some(installed) = compiler_from_npm() else {
+    let Some(Built { component, .. }) = built("js") else {
         return;
     };
     let env = TestEnv::new();
-    let component = built(&env, "js", &installed, "node_modules");
-    conforms(&env, &component);
-    speaks_http(&env, &component, &SCRIPT);
-    tells_a_crash(&env, &component, "Error: ", "tool.js:");
+    conforms(&env, component);
+    speaks_http(&env, component, &SCRIPT);
+    tells_a_crash(&env, component, "Error: ", "tool.js:");
 }
 
 #[test]
 fn typescript() {
-    // The same packages make its component; the others in its list are for editors.
-    let Some(installed) = compiler_from_npm() else {
+    let Some(Built { component, .. }) = built("ts") else {
         return;
     };
     let env = TestEnv::new();
-    let component = built(&env, "ts", &installed, "node_modules");
-    conforms(&env, &component);
-    speaks_http(&env, &component, &SCRIPT);
-    tells_a_crash(&env, &component, "Error: ", "tool.ts:");
+    conforms(&env, component);
+    speaks_http(&env, component, &SCRIPT);
+    tells_a_crash(&env, component, "Error: ", "tool.ts:");
 }
 
 #[test]
 fn c() {
-    let Some(installed) = compiler_from_pypi("c") else {
+    let Some(Built { component, .. }) = built("c") else {
         return;
     };
     let env = TestEnv::new();
-    let component = built(&env, "c", &installed, ".venv");
-    conforms(&env, &component);
-    speaks_http(&env, &component, &KINDS);
-    tells_a_crash(&env, &component, "", "!crash\n");
+    conforms(&env, component);
+    speaks_http(&env, component, &KINDS);
+    tells_a_crash(&env, component, "", "!crash\n");
 }
 
 #[test]
 fn go() {
-    let Some(installed) = compiler_from_pypi("go") else {
+    let Some(Built { component, .. }) = built("go") else {
         return;
     };
     let env = TestEnv::new();
-    let component = built(&env, "go", &installed, ".venv");
-    conforms(&env, &component);
-    speaks_http(&env, &component, &KINDS);
-    tells_a_crash(&env, &component, "", "\tconformance/tool.go:");
+    conforms(&env, component);
+    speaks_http(&env, component, &KINDS);
+    tells_a_crash(&env, component, "", "\tconformance/tool.go:");
 }
 
-/// Builds the conformance project of a language with the installed packages, linked as `link`.
-fn built(env: &TestEnv, language: &str, installed: &Path, link: &str) -> PathBuf {
-    project::built(
-        env,
-        &suite().join(language),
-        "conformance",
-        (installed, link),
-    )
+/// Returns the component of the conformance project in a language, which the first test that needs
+/// it builds; `None` where this machine has no compiler, and the test is skipped. Building and
+/// compiling one of Python or JavaScript takes more than 20 s of processor time.
+pub(super) fn built(language: &str) -> Option<&'static Built> {
+    static C: OnceLock<Built> = OnceLock::new();
+    static GO: OnceLock<Built> = OnceLock::new();
+    static JAVASCRIPT: OnceLock<Built> = OnceLock::new();
+    static PYTHON: OnceLock<Built> = OnceLock::new();
+    static TYPESCRIPT: OnceLock<Built> = OnceLock::new();
+    let (built, installed, link) = match language {
+        "c" => (&C, compiler_from_pypi(language)?, ".venv"),
+        "go" => (&GO, compiler_from_pypi(language)?, ".venv"),
+        "js" => (&JAVASCRIPT, compiler_from_npm()?, "node_modules"),
+        "python" => (&PYTHON, compiler_from_pypi(language)?, ".venv"),
+        // The same packages make its component; the others in its list are for editors.
+        "ts" => (&TYPESCRIPT, compiler_from_npm()?, "node_modules"),
+        _ => panic!("no project in {language}"),
+    };
+    Some(built.get_or_init(|| build(language, (&installed, link))))
+}
+
+/// Builds the conformance project of a language with the installed packages, linked under the other
+/// name, and keeps the component below the target directory.
+fn build(language: &str, packages: (&Path, &str)) -> Built {
+    let env = TestEnv::new();
+    let mut built = project::built(&env, &suite().join(language), "conformance", packages);
+    let directory = temporary_directory().join("conformance");
+    fs::create_dir_all(&directory).unwrap();
+    let kept = directory.join(format!("{language}.wasm"));
+    fs::copy(&built.component, &kept).unwrap();
+    built.component = kept;
+    built
 }
 
 /// Runs all cases on a component and expects them to pass.

@@ -4,7 +4,7 @@
 use agent_host_test_support::{
     TestEnv,
     installed::{compiler_from_pypi, here},
-    project,
+    project::{self, Built},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -18,7 +18,11 @@ fn python() {
         "quantiles": [2.0, 3.0, 4.0], "stdev": 43.617_656_975_128_774,
     });
     let result = json!({"type": "json", "value": figures});
-    passes("chart", "python", ("describe", values), &result);
+    let built = passes("chart", "python", ("describe", values), &result);
+    // It declares none.
+    if let Some(built) = built {
+        assert_eq!(built.optional_imports(), ["agent:tool/types@0.1.0"]);
+    }
 }
 
 #[test]
@@ -38,19 +42,22 @@ fn go() {
 }
 
 /// Builds an example, and expects a case for every tool and every case to pass, and a call in a
-/// session to have this result.
-fn passes(example: &str, language: &str, (tool, input): (&str, Value), result: &Value) {
-    let Some(installed) = compiler_from_pypi(language) else {
-        return;
-    };
+/// session to have this result. Returns what was built; `None` where the test is skipped.
+fn passes(
+    example: &str,
+    language: &str,
+    (tool, input): (&str, Value),
+    result: &Value,
+) -> Option<Built> {
+    let installed = compiler_from_pypi(language)?;
     let env = TestEnv::new();
     let sources = here("../guest-tools/examples").join(example);
-    let component = project::built(&env, &sources, example, (&installed, ".venv"));
+    let built = project::built(&env, &sources, example, (&installed, ".venv"));
     let report = project::passes(&env, &[Path::new(example)]);
     assert_eq!(report["coverage"]["uncalled"], json!([]));
     let call = json!({"turn": [{"call": [{"tool": tool, "input": input}]}, {"text": "Done."}]});
     env.write("script.toml", toml::to_string(&call).unwrap());
-    let component = component.to_str().unwrap();
+    let component = built.component.to_str().unwrap();
     let ran = env.run(&[
         "run",
         "--tool",
@@ -71,4 +78,5 @@ fn passes(example: &str, language: &str, (tool, input): (&str, Value), result: &
         .map(|record| record["event"].clone());
     let mut settled = events.filter(|event| event["kind"] == "call-settled");
     assert_eq!(settled.next().unwrap()["output"], *result);
+    Some(built)
 }

@@ -2,47 +2,31 @@
 //! function of the same toolchain without it gets or returns another number
 //! (`findings/componentize_js_large_integers.sh`).
 
-use agent_host_test_support::{TestEnv, project::NewProject};
+use crate::conformance::built;
+use agent_host_test_support::{TestEnv, project::Built};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// The greeting of the templates, which the tools below replace.
-const GREETING: &str =
-    "run: ({ name, tone }) => (tone === \"formal\" ? `Good day, ${name}.` : `Hello, ${name}!`),";
-
-/// The input of the greeting in the templates.
-const INPUT: &str = "name: string(\"The name of the user to greet.\"),";
-
 #[test]
 fn javascript_integers_are_exact() {
-    are_exact("js", "tool.js");
+    are_exact("js");
 }
 
 #[test]
 fn typescript_integers_are_exact() {
-    are_exact("ts", "tool.ts");
+    are_exact("ts");
 }
 
-/// Builds a tool that returns its integers as they came and as text, and compares both.
-fn are_exact(language: &str, file: &str) {
-    let env = TestEnv::new();
-    let Some(project) = NewProject::of(&env, language) else {
+/// Calls a tool that returns its integers as they came and as text, and compares both.
+fn are_exact(language: &str) {
+    let Some(Built { component, .. }) = built(language) else {
         return;
     };
-    let input = "wide: optional(bigint(\"An integer of any size.\"), 0n),\n    \
-         safe: optional(integer(\"An integer that a number holds.\"), 0),";
-    project.replace(file, INPUT, input);
-    project.replace(file, "  integer,\n", "  bigint,\n  integer,\n");
-    let returns =
-        "run: ({ wide, safe }) => ({ wide, safe, list: [wide], text: `${wide} ${safe}` }),";
-    project.replace(file, GREETING, returns);
-    let built = project.build(&env);
-    assert_eq!(built.code, Some(0), "{}", built.stderr);
-    let component = built.json()["component"].clone();
+    let env = TestEnv::new();
     let call = |input: Value| {
         let input = input.to_string();
-        let component = component.as_str().unwrap();
-        env.run(&["call", component, "greet", &input, "--json"])
+        let component = component.to_str().unwrap();
+        env.run(&["call", component, "integers", &input, "--json"])
     };
     for wide in [
         json!(0),

@@ -2,9 +2,12 @@
 //! Unrefused, a call of it would trap. Rust, C and Go declare nothing: a component imports what its
 //! tools call.
 
-use agent_host_test_support::{TestEnv, project::NewProject};
+use crate::conformance;
+use agent_host_test_support::{
+    TestEnv,
+    project::{Built, NewProject},
+};
 use pretty_assertions::assert_eq;
-use serde_json::Value;
 
 #[test]
 fn python_build_names_the_undeclared_function() {
@@ -24,12 +27,22 @@ fn python_build_names_the_line_of_http() {
     );
 }
 
+/// The conformance project declares everything. `examples.rs` has a project that declares nothing.
 #[test]
 fn python_component_imports_what_is_declared() {
-    let env = TestEnv::new();
-    if let Some(project) = NewProject::of(&env, "python") {
-        let declared = ["agent:tool/types@0.1.0", "agent:tool/state@0.1.0"];
-        assert_eq!(optional_imports(&project, &env), declared);
+    if let Some(built) = conformance::built("python") {
+        let declared = [
+            "wasi:http/types@0.2.9",
+            "wasi:http/outgoing-handler@0.2.9",
+            "agent:tool/progress@0.1.0",
+            "agent:tool/types@0.1.0",
+            "agent:tool/state@0.1.0",
+            "agent:tool/human@0.1.0",
+            "agent:tool/context@0.1.0",
+            "agent:tool/control@0.1.0",
+            "agent:tool/artifacts@0.1.0",
+        ];
+        assert_eq!(built.optional_imports(), declared);
     }
 }
 
@@ -107,20 +120,9 @@ fn imports_what_it_calls(language: &str, (file, text, by): (&str, &str, &str)) {
     };
     let types = "agent:tool/types@0.1.0";
     let state = "agent:tool/state@0.1.0";
-    assert!(optional_imports(&project, &env).contains(&state.to_owned()));
+    let built = Built::of(&project.build(&env));
+    assert!(built.optional_imports().contains(&state));
     project.replace(file, text, by);
-    assert_eq!(optional_imports(&project, &env), [types]);
-}
-
-/// Builds the project, and returns the interfaces of the contract and of HTTP that it imports.
-fn optional_imports(project: &NewProject, env: &TestEnv) -> Vec<String> {
-    let built = project.build(env);
-    assert_eq!(built.code, Some(0), "{}", built.stderr);
-    let Value::Array(imports) = built.json()["imports"].take() else {
-        panic!("{}", built.stdout);
-    };
-    let names = imports.iter().map(|name| name.as_str().unwrap().to_owned());
-    let is_optional =
-        |name: &String| name.starts_with("agent:tool/") || name.starts_with("wasi:http/");
-    names.filter(is_optional).collect()
+    let built = Built::of(&project.build(&env));
+    assert_eq!(built.optional_imports(), [types]);
 }

@@ -31,6 +31,10 @@ type messageInput struct {
 	Message string `json:"message" description:"The message."`
 }
 
+type raiseInput struct {
+	Name string `json:"name" description:"The failure: lookup, or another one."`
+}
+
 func init() {
 	read("give_text", "Returns the text as it is.", func(_ *agenttool.Call, in textInput) (string, error) { return in.Text, nil })
 	read("give_json", "Returns the value as JSON.", func(_ *agenttool.Call, in valueInput) (any, error) { return in.Value, nil })
@@ -57,6 +61,7 @@ func init() {
 	read("count", "Counts its calls in this instance.", count)
 	read("spin", "Never comes to an end.", spin)
 	read("crash", "Panics with the message.", crash)
+	read("raise", "Fails as a program with a mistake does.", raise)
 	read("grow", "Allocates memory until none is left.", grow)
 	read("recurse", "Calls itself without end.", recurse)
 	read("print", "Writes the text to stdout and stderr.", printText)
@@ -339,6 +344,13 @@ func spin(*agenttool.Call, none) (string, error) {
 
 func crash(_ *agenttool.Call, in messageInput) (string, error) {
 	panic(in.Message)
+}
+
+func raise(_ *agenttool.Call, in raiseInput) (string, error) {
+	if in.Name == "lookup" {
+		return []string{}[len(in.Name)], nil
+	}
+	panic(fmt.Errorf("no wheel\nhere"))
 }
 
 func grow(*agenttool.Call, none) (string, error) {

@@ -354,6 +354,28 @@ const crash = tool({
   },
 });
 
+const raise = tool({
+  name: "raise",
+  description: "Fails as a program with a mistake does.",
+  effect: "read-only",
+  input: object({ name: string("The failure: `lookup`, or another one.") }),
+  run: async ({ name }) => {
+    if (name === "lookup") return name.wheel.turns;
+    throw "no wheel";
+  },
+});
+
+const integers = tool({
+  name: "integers",
+  description: "Gives its integers back, as they are and as text.",
+  effect: "read-only",
+  input: object({
+    wide: optional(bigint("An integer of any size."), 0n),
+    safe: optional(integer("An integer that a number holds."), 0),
+  }),
+  run: ({ wide, safe }) => ({ wide, safe, list: [wide], text: `${wide} ${safe}` }),
+});
+
 const grow = tool({
   name: "grow",
   description: "Takes memory until there is none.",
@@ -415,6 +437,8 @@ export default [
   count,
   spin,
   crash,
+  raise,
+  integers,
   grow,
   recurse,
   print,

@@ -285,6 +285,14 @@ def crash(message: Annotated[str, "The message of the exception."]) -> str:
     raise ValueError(message)
 
 
+@tool(effect="read-only", name="raise")
+def raise_exception(name: Annotated[str, "The failure: `lookup`, or another one."]) -> str:
+    """Fails as a program with a mistake does."""
+    if name == "lookup":
+        return {}["wheel"]
+    raise ValueError(f"no wheel\nin {__file__}")
+
+
 @tool(effect="read-only")
 def grow() -> str:
     """Takes memory until there is none."""

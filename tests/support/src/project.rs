@@ -62,20 +62,40 @@ impl NewProject {
     }
 }
 
+/// A built component, and the interfaces that it imports.
+pub struct Built {
+    pub component: PathBuf,
+    pub imports: Vec<String>,
+}
+
+impl Built {
+    /// Reads the output of `build --json`, which has to succeed.
+    pub fn of(ran: &Ran) -> Self {
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let mut built = ran.json();
+        Self {
+            component: built["component"].as_str().unwrap().into(),
+            imports: serde_json::from_value(built["imports"].take()).unwrap(),
+        }
+    }
+
+    /// The imported interfaces of the contract and of HTTP, which a project need not import.
+    pub fn optional_imports(&self) -> Vec<&str> {
+        let names = self.imports.iter().map(String::as_str);
+        names
+            .filter(|name| name.starts_with("agent:tool/") || name.starts_with("wasi:http/"))
+            .collect()
+    }
+}
+
 /// Copies a project to the directory `name` of the test environment, and builds it with the
-/// installed packages, linked under the other name. Returns the component.
-pub fn built(
-    env: &TestEnv,
-    sources: &Path,
-    name: &str,
-    (installed, link): (&Path, &str),
-) -> PathBuf {
+/// installed packages, linked under the other name.
+pub fn built(env: &TestEnv, sources: &Path, name: &str, (installed, link): (&Path, &str)) -> Built {
     let project = env.work().join(name);
     copy(sources, &project);
     symlink(installed, project.join(link)).unwrap();
     let ran = env.run(&["build", name, "--json"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    ran.json()["component"].as_str().unwrap().into()
+    Built::of(&ran)
 }
 
 /// Runs `agent-host test` with these arguments, expects every case to pass, and returns the report.
