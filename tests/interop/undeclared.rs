@@ -4,10 +4,17 @@
 
 use crate::conformance;
 use agent_host_test_support::{
-    TestEnv,
+    Ran, TestEnv,
     project::{Built, NewProject},
 };
 use pretty_assertions::assert_eq;
+use std::fs;
+
+/// The interface of `state`.
+const STATE: &str = "agent:tool/state@0.1.0";
+
+/// The interface that every component imports.
+const TYPES: &str = "agent:tool/types@0.1.0";
 
 #[test]
 fn python_build_names_the_undeclared_function() {
@@ -18,12 +25,22 @@ fn python_build_names_the_undeclared_function() {
     );
 }
 
+/// `tool.py` is checked before the component is made, the modules that it imports while it is.
 #[test]
 fn python_build_names_the_line_of_http() {
-    refuses(
-        "python",
-        ("tool.py", "ToolError, image", "ToolError, http, image"),
-        "tool.py:13: `http` is used and not declared: add \"http\" to `uses` in [tool.agent-host] of pyproject.toml, and build again",
+    let env = TestEnv::new();
+    let Some(project) = NewProject::of(&env, "python") else {
+        return;
+    };
+    fs::write(
+        project.dir.join("web.py"),
+        "\nfrom agent_tool import http\n",
+    )
+    .unwrap();
+    project.replace("tool.py", "import zlib\n", "import zlib\n\nimport web\n");
+    is_refused(
+        &project.build(&env),
+        "web.py:2: `http` is used and not declared: add \"http\" to `uses` in [tool.agent-host] of pyproject.toml, and build again",
     );
 }
 
@@ -87,10 +104,20 @@ fn c_component_imports_what_it_calls() {
     imports_what_it_calls("c", ("tool.c", "at_state_merge(", "(void)("));
 }
 
+/// The conformance project calls everything: it stands for the project with the call.
 #[test]
 fn go_component_imports_what_it_calls() {
-    imports_what_it_calls(
-        "go",
+    let Some(built) = conformance::built("go") else {
+        return;
+    };
+    assert!(built.optional_imports().contains(&STATE));
+    let env = TestEnv::new();
+    let Some(project) = NewProject::of(&env, "go") else {
+        return;
+    };
+    imports_only_types_without(
+        &project,
+        &env,
         (
             "tool.go",
             "agenttool.Textf(\"Kept the note on %s.\", in.Title), agenttool.Merge(delta)",
@@ -106,23 +133,35 @@ fn refuses(language: &str, (file, text, by): (&str, &str, &str), message: &str) 
         return;
     };
     project.replace(file, text, by);
-    let built = project.build(&env);
+    is_refused(&project.build(&env), message);
+}
+
+/// Expects a build to have failed with this message.
+fn is_refused(built: &Ran, message: &str) {
     assert_eq!((built.code, built.stdout.as_str()), (Some(1), ""));
     assert!(built.stderr.contains(message), "{}", built.stderr);
 }
 
 /// Expects the interface of the state to be imported until its call is replaced in a file, and no
 /// other that is optional.
-fn imports_what_it_calls(language: &str, (file, text, by): (&str, &str, &str)) {
+fn imports_what_it_calls(language: &str, replaced: (&str, &str, &str)) {
     let env = TestEnv::new();
     let Some(project) = NewProject::of(&env, language) else {
         return;
     };
-    let types = "agent:tool/types@0.1.0";
-    let state = "agent:tool/state@0.1.0";
     let built = Built::of(&project.build(&env));
-    assert!(built.optional_imports().contains(&state));
+    assert!(built.optional_imports().contains(&STATE));
+    imports_only_types_without(&project, &env, replaced);
+}
+
+/// Replaces the project's call of the state in a file, and expects no optional interface to be
+/// imported.
+fn imports_only_types_without(
+    project: &NewProject,
+    env: &TestEnv,
+    (file, text, by): (&str, &str, &str),
+) {
     project.replace(file, text, by);
-    let built = Built::of(&project.build(&env));
-    assert_eq!(built.optional_imports(), [types]);
+    let built = Built::of(&project.build(env));
+    assert_eq!(built.optional_imports(), [TYPES]);
 }

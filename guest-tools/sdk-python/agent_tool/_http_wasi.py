@@ -14,7 +14,7 @@ from typing import NoReturn
 from componentize_py_types import Err
 
 from agent_tool._http import HttpError, Kind, Request
-from agent_tool._imports import how_to_declare
+from agent_tool._uses import how_to_declare
 
 
 def _find(interface: str) -> ModuleType | None:

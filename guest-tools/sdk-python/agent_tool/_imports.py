@@ -12,6 +12,7 @@ from componentize_py_types import Err
 
 from agent_tool._artifacts import Artifact, ArtifactError
 from agent_tool._human import Answer, Form, FormAnswer, Question
+from agent_tool._uses import how_to_declare
 
 T = TypeVar("T")
 
@@ -35,14 +36,6 @@ def _find(interface: str) -> ModuleType | None:
 
 
 DECLARED = {use: module for use, name in INTERFACES.items() if (module := _find(name))}
-
-
-def how_to_declare(use: str) -> str:
-    """What to do where `uses` does not have a name that the tools need."""
-    return (
-        f'add "{use}" to `uses` in [tool.agent-host] of pyproject.toml, and build again: the component imports only '
-        "what is named there"
-    )
 
 
 def report(message: str, fraction: float | None) -> None:

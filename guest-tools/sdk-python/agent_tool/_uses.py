@@ -25,6 +25,22 @@ _PACKAGE = "agent_tool"
 _MODULES = {f"{_PACKAGE}.http": "http"}
 
 
+def how_to_declare(use: str) -> str:
+    """What to do where `uses` does not have a name that the tools need."""
+    return (
+        f'add "{use}" to `uses` in [tool.agent-host] of pyproject.toml, and build again: the component imports only '
+        "what is named there"
+    )
+
+
+def problems_of(path: str, source: str, declared: Collection[str]) -> list[str]:
+    """What a module uses and its project does not declare, for the author."""
+    return [
+        f"{path}:{line}: `{name}` is used and not declared: {how_to_declare(use)}"
+        for line, name, use in undeclared(source, declared)
+    ]
+
+
 def undeclared(source: str, declared: Collection[str]) -> Iterator[tuple[int, str, str]]:
     """The first line of a module that needs each interface which is not declared, with the used
     name and that of the interface in `uses`.

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agent_tool._failure import DefinitionError
+from agent_tool._uses import problems_of
 
 # The interfaces of the contract and of WASI, by their names in `uses`.
 INTERFACES = {
@@ -40,6 +41,8 @@ def main() -> int:
     """Builds, and returns the exit code."""
     arguments = _arguments()
     try:
+        if arguments.world == WORLD:
+            _check_uses(arguments.project)
         if arguments.wit is not None:
             return _build(arguments.project, arguments.wit, arguments.world, arguments.out)
         name, uses = _manifest(arguments.project)
@@ -99,6 +102,20 @@ def _manifest(project: Path) -> tuple[str, list[str]]:
     if not isinstance(uses, list) or not all(isinstance(use, str) for use in uses):
         raise DefinitionError(f"{path}: `uses` in [tool.agent-host] is not a list of names")
     return name, uses
+
+
+def _check_uses(project: Path) -> None:
+    """Refuses a `tool.py` that uses what its project does not declare, without the seconds that
+    componentize-py takes. The component checks all modules that it loads.
+    """
+    try:
+        _, uses = _manifest(project)
+        problems = problems_of("tool.py", (project / "tool.py").read_text("utf-8"), uses)
+    except (DefinitionError, OSError, ValueError, SyntaxError):
+        # Told later, with the place.
+        return
+    if problems:
+        raise DefinitionError("\n".join(problems))
 
 
 def _build(project: Path, wit: str, world: str, out: Path | None) -> int:

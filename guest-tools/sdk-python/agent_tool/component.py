@@ -17,11 +17,11 @@ from wit_world.imports import types
 
 from agent_tool._explain import explain, keep_sources, relative, sources, summary
 from agent_tool._failure import DefinitionError
-from agent_tool._imports import DECLARED, how_to_declare
+from agent_tool._imports import DECLARED
 from agent_tool._output import Data, Output, Part, error
 from agent_tool._tool import TOOLS, Call
 from agent_tool._tool import Tool as Defined
-from agent_tool._uses import undeclared
+from agent_tool._uses import problems_of
 
 _EFFECTS = {
     "read-only": types.Effect.READ_ONLY,
@@ -144,9 +144,9 @@ def _load() -> None:
 def _check_uses() -> None:
     """Refuses tools that use an interface which the component does not import."""
     problems = [
-        f"{relative(path)}:{line}: `{name}` is used and not declared: {how_to_declare(use)}"
+        problem
         for path, lines in sources().items()
-        for line, name, use in undeclared("".join(lines), DECLARED)
+        for problem in problems_of(relative(path), "".join(lines), DECLARED)
     ]
     if problems:
         raise DefinitionError("\n".join(problems))

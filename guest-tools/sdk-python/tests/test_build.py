@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent_tool._failure import DefinitionError
 from agent_tool._uses import NEEDS
-from agent_tool.build import INTERFACES, _manifest, world
+from agent_tool.build import INTERFACES, _check_uses, _manifest, world
 
 
 class World(unittest.TestCase):
@@ -34,6 +34,37 @@ class World(unittest.TestCase):
 
     def test_every_interface_can_be_declared(self):
         self.assertEqual(set(NEEDS.values()), INTERFACES.keys())
+
+
+class Uses(unittest.TestCase):
+    def test_undeclared_use_is_refused_without_the_compiler(self):
+        source = "from agent_tool import halt, state\n\nfrom agent_tool import http"
+        remedy = (
+            "of pyproject.toml, and build again: the component imports only what is named there"
+        )
+        problems = [
+            f'tool.py:1: `halt` is used and not declared: add "control" to `uses` in [tool.agent-host] {remedy}',
+            f'tool.py:3: `http` is used and not declared: add "http" to `uses` in [tool.agent-host] {remedy}',
+        ]
+        cases = [
+            ('uses = ["state"]', source, "\n".join(problems)),
+            ('uses = ["state", "control", "http"]', source, None),
+            # The component explains these.
+            ("uses = []", "def", None),
+            ("uses = 1", source, None),
+            ("uses = []", None, None),
+        ]
+        for uses, text, expected in cases:
+            with self.subTest(uses=uses), tempfile.TemporaryDirectory() as directory:
+                manifest = f'[project]\nname = "a"\n[tool.agent-host]\n{uses}'
+                Path(directory, "pyproject.toml").write_text(manifest)
+                if text is not None:
+                    Path(directory, "tool.py").write_text(text)
+                try:
+                    found = _check_uses(Path(directory))
+                except DefinitionError as error:
+                    found = str(error)
+                self.assertEqual(found, expected)
 
 
 class Manifest(unittest.TestCase):
