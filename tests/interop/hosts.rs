@@ -9,6 +9,9 @@ use std::{fs, process::Command};
 /// The faults of the short form. The long one has 1,000.
 const FAULTS: u32 = 16;
 
+/// The mean time between two faults, in seconds: half of that of the long form.
+const EVERY: &str = "0.4";
+
 #[test]
 fn nothing_is_lost_or_doubled_by_faults() {
     let has_postgres = fs::read_dir("/usr/lib/postgresql").is_ok();
@@ -20,7 +23,7 @@ fn nothing_is_lost_or_doubled_by_faults() {
     let ran = Command::new("python3")
         .arg(script)
         .args(["--program", program(), "--faults", &faults])
-        .args(["--hosts", "4", "--steps", "20"])
+        .args(["--hosts", "4", "--steps", "20", "--every", EVERY])
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&ran.stderr);

@@ -21,6 +21,7 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
@@ -205,10 +206,12 @@ fn write_files(env: &TestEnv) {
     assert!(made.unwrap().success());
 }
 
+/// The servers that are played at once. Each is started twice, and loads its packages for a second.
+/// The first of Python (`aiotime`) answers no `server/discover`, which its client awaits for 10 s.
+const AT_ONCE: usize = 3;
+
 /// Plays every row of these packages; `count` of them.
 fn play(from: &[&str], count: usize) {
-    let env = TestEnv::new();
-    write_files(&env);
     if from.contains(&"node")
         && let Some(packages) = mcp_servers()
     {
@@ -220,11 +223,22 @@ fn play(from: &[&str], count: usize) {
         )
         .unwrap();
     }
-    let servers = servers(&env, from);
-    assert_eq!(servers.len(), count);
-    for server in servers {
-        server.plays(&env);
-    }
+    let (next, played) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                let env = TestEnv::new();
+                write_files(&env);
+                let servers = servers(&env, from);
+                assert_eq!(servers.len(), count);
+                while let Some(server) = servers.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    server.plays(&env);
+                    played.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(played.into_inner(), count);
 }
 
 #[test]
