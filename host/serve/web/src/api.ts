@@ -9,12 +9,16 @@ const TOKEN = "agent-host-token";
 
 /// Heartbeats come every 15 s; a stream that misses two of them is dead.
 const SILENCE_MS = 35_000;
+const MIN_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 15_000;
 
 /// A long session arrives faster than it is drawn: it is read in pieces of this many characters,
 /// and the page gets its turn at this interval.
 const PIECE = 32 * 1024;
 const BREATH_MS = 8;
+
+/// Is told of each answer, so that a lost stream is opened again as soon as the server is back.
+const server = new EventTarget();
 
 /// Takes the token out of the address, so that it is neither in the history nor in a bookmark.
 export function takeToken(): void {
@@ -94,7 +98,9 @@ async function problem(response: Response): Promise<ApiError> {
 }
 
 export async function get<T>(path: string): Promise<T> {
-  return (await send("GET", path, undefined, { answers: JSON_TYPE })).json() as Promise<T>;
+  const response = await send("GET", path, undefined, { answers: JSON_TYPE });
+  server.dispatchEvent(new Event("answer"));
+  return response.json() as Promise<T>;
 }
 
 /// Posts a body. A request with a key is carried out once, however often it is sent.
@@ -127,6 +133,19 @@ export function save(name: string, data: ArrayBuffer): void {
 
 /// The state of a stream: one that is lost is opened again, and one that is refused is not.
 export type Connection = "connecting" | "open" | "lost" | "refused";
+
+/// Waits for an answer to another request, at most this long.
+function answerWithin(ms: number): Promise<void> {
+  return new Promise((done) => {
+    const end = () => {
+      clearTimeout(timer);
+      server.removeEventListener("answer", end);
+      done();
+    };
+    const timer = setTimeout(end, ms);
+    server.addEventListener("answer", end);
+  });
+}
 
 /// Reads the stream of a session until it is stopped. A connection that ends or falls silent is
 /// opened again behind the last event that was seen.
@@ -191,8 +210,10 @@ export function watch(
         stopped.signal.removeEventListener("abort", stop);
       }
       failures += 1;
-      const wait = Math.min(MAX_BACKOFF_MS, 250 * 2 ** failures);
-      if (!stopped.signal.aborted) await new Promise((done) => setTimeout(done, wait * (0.5 + Math.random() / 2)));
+      const wait = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** failures) * (0.5 + Math.random() / 2);
+      if (stopped.signal.aborted) return;
+      await new Promise((done) => setTimeout(done, MIN_BACKOFF_MS));
+      await answerWithin(wait - MIN_BACKOFF_MS);
     }
   };
   void run();

@@ -19,6 +19,9 @@ const MOST_ROWS = 500;
 /// Sessions change without this page; the list is read again at this interval.
 const REFRESH_MS = 4_000;
 
+/// While the server does not answer, it is asked at this interval.
+const RETRY_MS = 1_000;
+
 interface Page {
   sessions: SessionRow[];
   next_offset?: number;
@@ -68,13 +71,14 @@ export function App() {
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
+  const isAway = problem?.code === "unreachable" || problem?.code === "foreign-answer";
+  useEffect(() => void refresh(), [refresh]);
   useEffect(() => {
-    void refresh();
     const timer = setInterval(() => {
       if (!document.hidden) void refresh();
-    }, REFRESH_MS);
+    }, isAway ? RETRY_MS : REFRESH_MS);
     return () => clearInterval(timer);
-  }, [refresh]);
+  }, [refresh, isAway]);
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       const typing = (event.target as HTMLElement).closest("input, textarea, select");

@@ -94,6 +94,10 @@ export function Conversation({ session, row, refresh }: Props) {
   const [undone, setUndone] = useState<Undone | null>(null);
   const running = row?.running ?? model.running;
   const may = useContext(RightsContext);
+  // A lost stream is the first sign of a server that is gone.
+  useEffect(() => {
+    if (connection === "lost") void refresh();
+  }, [connection, refresh]);
   // The turn has no end, and the server, which knows no further event of it, does not run it.
   const isOver = row !== undefined && !row.running && row.events === model.events;
   const isRunning = model.running && !isOver;
