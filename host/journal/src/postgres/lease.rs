@@ -18,6 +18,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 /// end, so that its calls are stopped when another host may claim the session.
 const RENEWALS: u32 = 5;
 
+/// How often between two renewals leases are looked for that are about to end.
+const LOOKS: u32 = 4;
+
 /// The time in which a host gives a session up after its last event.
 const RELEASE_GRACE: Duration = Duration::from_millis(300);
 
@@ -95,10 +98,23 @@ impl Leases {
         }
     }
 
-    /// Starts the task that renews all leases of a store as long as the store lives.
+    /// Starts the tasks that renew all leases of a store as long as the store lives, and give up those
+    /// that no renewal reached.
     pub(super) fn keep(database: &Arc<Database>) {
         let every = database.leases.length / RENEWALS;
         let database = Arc::downgrade(database);
+        // On its own: a renewal that is not answered must not delay it.
+        let losing = Weak::clone(&database);
+        tokio::spawn(async move {
+            let mut ticks = interval(every / LOOKS);
+            loop {
+                ticks.tick().await;
+                let Some(database) = losing.upgrade() else {
+                    return;
+                };
+                database.leases.lose_before(Instant::now() + every);
+            }
+        });
         tokio::spawn(async move {
             let mut ticks = interval(every);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
