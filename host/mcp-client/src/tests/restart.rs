@@ -38,7 +38,7 @@ async fn slow_restart_outlives_the_call_that_needed_it() {
     let gate = directory.path().join("gate");
     mkfifoat(CWD, &gate, Mode::RUSR | Mode::WUSR).unwrap();
     let hasty = ServerConfig {
-        deadline: Duration::from_secs(2),
+        deadline: Duration::from_secs(5),
         ..starts("waits", directory.path())
     };
     let server = McpServer::connect(hasty).await.unwrap();
@@ -50,7 +50,7 @@ async fn slow_restart_outlives_the_call_that_needed_it() {
         Err((ToolErrorCode::ToolUnavailable, unknown)),
     );
 
-    let says = "did not start: it was not ready within 2000 ms. Nothing of the call was sent to it, so the call did not run and can be repeated.";
+    let says = "did not start: it was not ready within 5000 ms. Nothing of the call was sent to it, so the call did not run and can be repeated.";
     let late = call(&server, json!({})).await;
     holds("waits", late, Err((ToolErrorCode::ToolUnavailable, says)));
 
