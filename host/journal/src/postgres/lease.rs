@@ -130,6 +130,7 @@ impl Leases {
                     }
                     Err(_) => tracing::warn!("the claims on sessions are not renewed in time"),
                 }
+                // At once those that another host has claimed, of which the renewal tells.
                 database.leases.lose_before(Instant::now() + every);
             }
         });
