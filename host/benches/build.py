@@ -39,7 +39,16 @@ def readme_commands(clone):
 
 def timed(command, clone, cargo_home):
     """Runs a command and returns its figures."""
-    environment = {**os.environ, "CARGO_HOME": str(cargo_home), "CARGO_TARGET_DIR": "target"}
+    # A home of its own: what another version of the program stored there may be newer than this one.
+    home = cargo_home.with_name("home")
+    home.mkdir(exist_ok=True)
+    environment = {
+        **os.environ,
+        "HOME": str(home),
+        "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup")),
+        "CARGO_HOME": str(cargo_home),
+        "CARGO_TARGET_DIR": "target",
+    }
     begin = time.monotonic()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
@@ -62,7 +71,7 @@ def timed(command, clone, cargo_home):
 def measure(commit, directory, with_tests):
     """Clones a commit and runs its commands; returns the figures of each step."""
     clone, cargo_home = directory / "clone", directory / "cargo"
-    for path in (clone, cargo_home):
+    for path in (clone, cargo_home, directory / "home"):
         shutil.rmtree(path, ignore_errors=True)
     subprocess.run(["git", "clone", "-q", "--no-checkout", REPOSITORY, clone], check=True)
     subprocess.run(["git", "checkout", "-q", "--detach", commit], cwd=clone, check=True)

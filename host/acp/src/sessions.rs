@@ -409,17 +409,21 @@ impl AcpAgent {
     /// Returns the row of a session of this directory.
     async fn find(&self, session: &str) -> Result<SessionInfo, RpcError> {
         let session: SessionId = session.parse().map_err(|_| no_session())?;
-        let rows = self.rows().await?;
-        let mut rows = rows.into_iter();
-        rows.find(|row| row.id == session).ok_or_else(no_session)
+        let found = self.host.store().infos(vec![session]).await?;
+        let mut found = found.into_iter().filter(|row| self.is_here(row));
+        found.next().ok_or_else(no_session)
     }
 
-    /// Returns the sessions of this directory; those of agents are left out.
+    /// Returns the sessions of this directory.
     async fn rows(&self) -> Result<Vec<SessionInfo>, RpcError> {
-        let here = self.directory();
         let mut rows = self.host.store().list().await?;
-        rows.retain(|row| row.parent.is_none() && row.directory.as_ref() == Some(&here));
+        rows.retain(|row| self.is_here(row));
         Ok(rows)
+    }
+
+    /// Whether a session is one of this directory, and no agent's.
+    fn is_here(&self, row: &SessionInfo) -> bool {
+        row.parent.is_none() && row.directory.as_ref() == Some(&self.directory())
     }
 
     fn row(&self, row: &SessionInfo) -> Value {

@@ -99,7 +99,7 @@ pub use trust::{TrustFile, Trusted};
 pub use trusted_file::read_secret;
 pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoRequest, UndoneAnswer, undo_answer};
 pub use updates::{RegistryStatus, Version, outdated, registry_components, version_of};
-pub use waiting::{WaitingRequest, WaitingSession, waiting_sessions};
+pub use waiting::{WaitingRequest, WaitingSession, open_request, waiting_sessions};
 pub use workflows::{CheckedWorkflow, WorkflowDrawing, workflow_drawings};
 
 /// The target of the spans that tell of a message of the log which session and which call it

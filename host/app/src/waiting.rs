@@ -5,11 +5,14 @@ use agent_host_journal::{JournalStore, SessionInfo};
 use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall},
     event::Event,
+    id::SessionId,
+    session_status::PhaseChange,
 };
 use serde::Serialize;
 
 /// The number of the last events of a session among which the end of its last turn is looked for
-/// first. The others were made between turns.
+/// first. The others were made between turns, and each further look goes back this many times as
+/// far.
 const LAST_EVENTS: u64 = 16;
 
 /// A session that waits.
@@ -59,13 +62,8 @@ pub async fn waiting_sessions(
 ) -> Result<Vec<WaitingSession>, JournalError> {
     let mut sessions = Vec::new();
     for info in store.list_waiting().await? {
-        let last = info.events.saturating_sub(LAST_EVENTS);
-        let mut found = last_request(store, &info, last).await?;
-        if found.is_none() && last > 0 {
-            found = last_request(store, &info, 0).await?;
-        }
-        // It was answered meanwhile otherwise.
-        if let Some((since_ms, continuation)) = found {
+        // It was answered or deleted meanwhile otherwise.
+        if let Some((since_ms, continuation)) = last_request(store, &info).await? {
             sessions.push(WaitingSession {
                 info,
                 since_ms,
@@ -77,16 +75,52 @@ pub async fn waiting_sessions(
     Ok(sessions)
 }
 
-/// Reads what the last turn of a session waits for, and its end in milliseconds since 1970, from
-/// event `from` on.
+/// Returns what a session waits for, if it does. Reads the last events of the session alone.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn open_request(
+    store: &dyn JournalStore,
+    session: SessionId,
+) -> Result<Option<Continuation>, JournalError> {
+    let found = store.infos(vec![session]).await?;
+    let Some(info) = found.first().filter(|info| info.status.is_waiting()) else {
+        return Ok(None);
+    };
+    let request = last_request(store, info).await?;
+    Ok(request.map(|(_, continuation)| continuation))
+}
+
+/// Reads what the last turn of a session waits for, and its end in milliseconds since 1970.
 async fn last_request(
     store: &dyn JournalStore,
     info: &SessionInfo,
-    mut from: u64,
 ) -> Result<Option<(u64, Continuation)>, JournalError> {
+    let mut back = LAST_EVENTS;
+    loop {
+        let first = info.events.saturating_sub(back);
+        match last_change(store, info.id, first).await? {
+            Some((at_ms, Event::TurnEnded { outcome, .. })) => {
+                let open = outcome.end.continuation().cloned();
+                return Ok(open.map(|open| (at_ms, open)));
+            }
+            Some(_) => return Ok(None),
+            None if first == 0 => return Ok(None),
+            None => back = back.saturating_mul(LAST_EVENTS),
+        }
+    }
+}
+
+/// Reads the last event from number `from` on that is not between turns, and its time in
+/// milliseconds since 1970.
+async fn last_change(
+    store: &dyn JournalStore,
+    session: SessionId,
+    mut from: u64,
+) -> Result<Option<(u64, Event)>, JournalError> {
     let mut found = None;
     loop {
-        let page = match store.read(info.id, from).await {
+        let page = match store.read(session, from).await {
             // It was deleted meanwhile.
             Err(JournalError::NotFound(_)) => return Ok(None),
             page => page?,
@@ -95,12 +129,9 @@ async fn last_request(
             return Ok(found);
         };
         from = last.seq.saturating_add(1);
-        for record in page {
-            if let Event::TurnEnded { outcome, .. } = record.event {
-                let open = outcome.end.continuation().cloned();
-                found = open.map(|open| (record.at_ms, open));
-            }
-        }
+        let mut changes = page.into_iter().rev();
+        let last = changes.find(|record| PhaseChange::from_event(&record.event).is_some());
+        found = last.map(|record| (record.at_ms, record.event)).or(found);
     }
 }
 

@@ -101,6 +101,24 @@ pub(crate) fn decode_rows(
 }
 
 impl Listing {
+    /// Returns what these rows set: the first title, directory and starter, and the last outcome
+    /// with its model and cost.
+    pub(crate) fn of_rows(rows: &[Arc<Row>]) -> Self {
+        let mut set = Self::default();
+        for Row { listing, .. } in rows.iter().map(Arc::as_ref) {
+            set.title = set.title.or_else(|| listing.title.clone());
+            set.directory = set.directory.or_else(|| listing.directory.clone());
+            set.parent = set.parent.or(listing.parent);
+            set.ownership = set.ownership.or_else(|| listing.ownership.clone());
+            if listing.outcome.is_some() {
+                set.outcome = listing.outcome;
+                set.model.clone_from(&listing.model);
+                set.cost_micros = listing.cost_micros;
+            }
+        }
+        set
+    }
+
     fn of(event: &Event) -> Self {
         match event {
             Event::SessionStarted {

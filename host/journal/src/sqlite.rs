@@ -23,8 +23,7 @@ mod writer;
 #[cfg(test)]
 pub(crate) use {
     journal::{MAX_QUEUED_BYTES, SqliteJournal},
-    list::list_query,
-    owners::filter,
+    list::{list_query, page_query},
     read::StoredSession,
 };
 pub(crate) use {key::KeyOfRows, state_dir::rows_key_path};
@@ -32,7 +31,7 @@ pub(crate) use {key::KeyOfRows, state_dir::rows_key_path};
 use crate::{
     firing::Firing,
     ownership::{Copier, Ownership, SessionScope},
-    session_list::{SessionInfo, SessionName},
+    session_list::{ListPage, SessionInfo, SessionName},
     store::{JournalStore, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture, blocking},
     transfer::ImportAs,
 };
@@ -159,6 +158,10 @@ impl JournalStore for SqliteStore {
 
     fn list_in(&self, scope: SessionScope) -> StoreFuture<'_, Vec<SessionInfo>> {
         self.run(move |db| db.list(&scope))
+    }
+
+    fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |db| db.reader().list_page(&page))
     }
 
     fn is_within(&self, session: SessionId, scope: SessionScope) -> StoreFuture<'_, bool> {

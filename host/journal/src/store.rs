@@ -300,14 +300,7 @@ impl dyn JournalStore + '_ {
         if name.trim().eq_ignore_ascii_case(LATEST) {
             // Refused if events are lost.
             self.find(LATEST).await?;
-            let sessions = self.list().await?;
-            let is_own = |info: &&SessionInfo| is_here(info) && info.parent.is_none();
-            let mut here = sessions.iter().filter(is_own);
-            // A conversation that the user left at once is nothing to continue.
-            let is_begun = |info: &&SessionInfo| info.title.is_some() || info.outcome.is_some();
-            let begun = here.clone().find(is_begun);
-            let none = || StoreError::NoSessionIn(directory.to_owned());
-            return Ok(begun.or_else(|| here.next()).ok_or_else(none)?.id);
+            return self.latest_in(is_here, directory).await;
         }
         match self.find(name).await {
             Err(JournalError::NotFound(_)) => {}
@@ -318,6 +311,32 @@ impl dyn JournalStore + '_ {
         match sessions.iter().find(|info| is_here(info) && is_named(info)) {
             Some(here) => Ok(here.id),
             None => self.find(name).await,
+        }
+    }
+
+    /// Returns the latest session of a directory that has any input, or else the latest one of it.
+    async fn latest_in(
+        &self,
+        is_here: impl Fn(&SessionInfo) -> bool,
+        directory: &str,
+    ) -> Result<SessionId, JournalError> {
+        // A conversation that the user left at once is nothing to continue.
+        let is_begun = |info: &SessionInfo| info.title.is_some() || info.outcome.is_some();
+        let (mut latest, mut page) = (None, ListPage { limit: PAGE, ..ListPage::default() });
+        loop {
+            let sessions = self.list_page(page.clone()).await?;
+            let is_last = sessions.len() < page.limit;
+            for info in sessions.iter().filter(|info| is_here(info)) {
+                if is_begun(info) {
+                    return Ok(info.id);
+                }
+                latest = latest.or(Some(info.id));
+            }
+            if is_last {
+                let none = || StoreError::NoSessionIn(directory.to_owned());
+                return Ok(latest.ok_or_else(none)?);
+            }
+            page.offset += page.limit;
         }
     }
 
@@ -434,6 +453,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
 /// The stored names of the phases of sessions that wait, as a list of SQL.
 pub(crate) const WAITING: &str =
     "('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results')";
+
+/// The sessions that are read at once while the latest one of a directory is looked for.
+const PAGE: usize = 64;
 
 /// The most firings that are taken over at once.
 pub(crate) const TAKEN_FIRINGS: u32 = 64;

@@ -10,13 +10,11 @@ use crate::{
     scope::VisibleSession,
     sessions::{Accepted, run_input},
 };
-use agent_host_app::{FileChange, grant_lines};
+use agent_host_app::{FileChange, grant_lines, open_request};
 use agent_host_engine::turn::mixed_words;
 use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall},
-    event::Event,
     id::{CallId, SessionId, json_digest},
-    turn::TurnEnd,
 };
 use axum::{Json, extract::State};
 use http::{HeaderMap, StatusCode};
@@ -76,7 +74,7 @@ pub(crate) async fn list(
     session: VisibleSession,
 ) -> Result<Json<Requests>, Problem> {
     let session = session.id();
-    let open = open_request(&service, session).await?;
+    let open = unless_running(&service, session).await?;
     Ok(Json(Requests {
         requests: open.into_iter().collect(),
     }))
@@ -90,7 +88,7 @@ pub(crate) async fn changes(
     session: VisibleSession,
 ) -> Result<Json<Changes>, Problem> {
     let session = session.id();
-    let open = open_request(&service, session).await?;
+    let open = unless_running(&service, session).await?;
     let mut calls = Vec::new();
     if let Some(continuation) = open {
         waiting_calls(continuation, &mut calls);
@@ -167,11 +165,12 @@ pub(crate) async fn answer(
 }
 
 /// Returns what a session waits for, unless it runs.
-async fn open_request(
+async fn unless_running(
     service: &Service,
     session: SessionId,
 ) -> Result<Option<Continuation>, Problem> {
-    let open = last_request(service, session).await?;
+    let store = service.host.store().as_ref();
+    let open = open_request(store, session).await?;
     if open.is_none() || !service.runs.is_running(session) {
         return Ok(open);
     }
@@ -179,39 +178,5 @@ async fn open_request(
     if service.runs.is_running_on(session).await {
         return Ok(None);
     }
-    last_request(service, session).await
-}
-
-/// Returns what the last run of a session waits for.
-pub(crate) async fn last_request(
-    service: &Service,
-    session: SessionId,
-) -> Result<Option<Continuation>, Problem> {
-    let mut open = None;
-    let read = service.host.store().for_each_record(session, |record| {
-        open = match record.event {
-            Event::TurnEnded { outcome, .. } => continuation(outcome.end),
-            event if event.is_between_turns() => open.take(),
-            // Any other event belongs to the next turn.
-            _ => None,
-        };
-    });
-    read.await?;
-    Ok(open)
-}
-
-fn continuation(end: TurnEnd) -> Option<Continuation> {
-    match end {
-        TurnEnd::AwaitingConfirmation { continuation }
-        | TurnEnd::AwaitingAnswer { continuation }
-        | TurnEnd::PendingToolCalls { continuation }
-        | TurnEnd::AwaitingChildren { continuation } => Some(continuation),
-        TurnEnd::NeedsMoreTurns
-        | TurnEnd::Done { .. }
-        | TurnEnd::Halted { .. }
-        | TurnEnd::BudgetExceeded { .. }
-        | TurnEnd::Refusal { .. }
-        | TurnEnd::Cancelled
-        | TurnEnd::Error { .. } => None,
-    }
+    Ok(open_request(store, session).await?)
 }

@@ -325,17 +325,9 @@ pub(super) async fn write_rows(
     let line = if first.seq == 0 { BEGIN } else { CONTINUE };
     let statement = format!("{claim}, {line} {EVENTS}");
     let statement = client.prepare_cached(&statement).await?;
-    let listings = rows.iter().map(|row| &row.listing);
-    let text = |field: fn(&Listing) -> Option<&String>| {
-        // PostgreSQL's texts have no NUL.
-        let found = listings.clone().find_map(field);
-        found.map(|text| text.replace('\0', "\u{fffd}"))
-    };
-    let ended = listings
-        .clone()
-        .rev()
-        .find(|listing| listing.outcome.is_some());
-    let parent = listings.clone().find_map(|listing| listing.parent);
+    let listing = Listing::of_rows(rows);
+    // PostgreSQL's texts have no NUL.
+    let text = |text: &Option<String>| text.as_ref().map(|text| text.replace('\0', "\u{fffd}"));
     let links = links(position.link, rows);
     let digest = links.last().map_or(&position.link.0, |link| &link.0);
     let id = lease.0.to_string();
@@ -345,7 +337,7 @@ pub(super) async fn write_rows(
         events: last.seq.saturating_add(1),
         digest,
     });
-    let cost = ended.and_then(|ended| ended.cost_micros);
+    let cost = listing.cost_micros;
     let stored = client
         .execute(
             &statement,
@@ -355,11 +347,11 @@ pub(super) async fn write_rows(
                 &first.seq,
                 &last.at_ms,
                 &last.seq.saturating_add(1),
-                &text(|listing| listing.title.as_ref()),
-                &text(|listing| listing.directory.as_ref()),
-                &ended.and_then(|ended| ended.outcome),
-                &parent.map(|parent| parent.to_string()),
-                &ended.and_then(|ended| ended.model.as_deref()),
+                &text(&listing.title),
+                &text(&listing.directory),
+                &listing.outcome,
+                &listing.parent.map(|parent| parent.to_string()),
+                &listing.model,
                 &cost.map(|cost| i64::try_from(cost).unwrap_or(i64::MAX)),
                 &bytes,
                 &rows.iter().map(|row| row.at_ms).collect::<Vec<_>>(),

@@ -28,19 +28,6 @@ INSERT INTO owners (session, project)
 /// The columns that [`stored`] reads, of sessions joined with owners.
 pub(super) const COLUMNS: &str = "owners.project, owners.owner, owners.signature";
 
-/// Whether a session is in a scope: found by indexes, whatever other projects have. Whether the row
-/// of the owner is believed is seen when it is read.
-const WITHIN: &str = "sessions.id IN (
-    SELECT session FROM owners WHERE project = ?1 AND (?2 IS NULL OR owner = ?2))";
-
-/// Returns the condition of a scope, whose project and owner are the parameters.
-pub(crate) fn filter(scope: &SessionScope) -> &'static str {
-    match scope.project() {
-        None => "?1 IS NULL AND ?2 IS NULL",
-        Some(_) => WITHIN,
-    }
-}
-
 /// Adds the table of owners to a file without it. Sessions that are there belong to their
 /// directories, and those of agents, which have none, to the project of the session that started
 /// them.
@@ -61,24 +48,30 @@ pub(super) fn add_table(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
     Ok(())
 }
 
-/// Writes down whose a new session is, of which these are the first events.
-pub(super) fn write_owner(
+/// Returns whose a new session is, of which these are the first events.
+pub(super) fn of_new(
     tx: &Transaction<'_>,
     key: &RowKey,
-    id: &str,
     rows: &[Arc<Row>],
-) -> Result<(), rusqlite::Error> {
+) -> Result<Option<Ownership>, rusqlite::Error> {
     let parent = rows.first().and_then(|first| first.listing.parent);
     let starter = match parent {
         Some(parent) => owner_of(tx, parent, key)?,
         None => None,
     };
-    let ownership = Ownership::of_new(rows, starter);
-    let signature = Ownership::sign(ownership.as_ref(), id, key);
-    let (project, owner) = match ownership {
-        Some(Ownership { project, owner }) => (Some(project), owner),
-        None => (None, None),
-    };
+    Ok(Ownership::of_new(rows, starter))
+}
+
+/// Writes down whose a new session is.
+pub(super) fn write_owner(
+    tx: &Transaction<'_>,
+    key: &RowKey,
+    id: &str,
+    ownership: Option<&Ownership>,
+) -> Result<(), rusqlite::Error> {
+    let signature = Ownership::sign(ownership, id, key);
+    let project = ownership.map(|ownership| &ownership.project);
+    let owner = ownership.and_then(|ownership| ownership.owner.as_ref());
     tx.prepare_cached("INSERT INTO owners VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![id, project, owner, signature])?;
     Ok(())

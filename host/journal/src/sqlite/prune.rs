@@ -7,7 +7,7 @@ use super::{
     database::Database,
     lock::{SessionLock, remove_unmarked},
     phase,
-    read::{LAST_WRITTEN, PARENT, descendants, parsed, positive},
+    read::{PARENT, descendants, parsed, positive},
     session::SessionWriter,
 };
 use crate::{
@@ -259,9 +259,8 @@ impl Database {
 
 /// Returns the sessions, the one that was written to longest ago first.
 fn candidates(db: &Connection) -> Result<VecDeque<Candidate>, rusqlite::Error> {
-    let query = format!(
-        "SELECT id, last_ms, phase FROM sessions WHERE {PARENT} IS NULL ORDER BY {LAST_WRITTEN} ASC"
-    );
+    let query =
+        format!("SELECT id, last_ms, phase FROM sessions WHERE {PARENT} IS NULL ORDER BY last_write");
     let mut query = db.prepare_cached(&query)?;
     let rows = query.query_map([], |row| {
         let session: SessionId = parsed(row)?;

@@ -23,15 +23,9 @@ use std::{
     time::Duration,
 };
 
-/// Orders sessions by their last write: by the row of their last event, since a clock may go back.
-pub(crate) const LAST_WRITTEN: &str =
-    "(SELECT rowid FROM events WHERE session = sessions.id ORDER BY seq DESC LIMIT 1)";
-
-/// The session whose call started this one, for the session of an agent; none for a damaged one.
-pub(crate) const PARENT: &str = "(SELECT parents.id FROM events
-     JOIN sessions AS parents ON parents.id =
-       CASE WHEN json_valid(events.json) THEN json_extract(events.json, '$.parent.session') END
-     WHERE events.session = sessions.id AND events.seq = 0)";
+/// The session whose call started this one, for the session of an agent, if it exists.
+pub(crate) const PARENT: &str =
+    "(SELECT parents.id FROM sessions AS parents WHERE parents.id = sessions.parent)";
 
 /// The end of each session: the number of its events, the digest of the last one, and the
 /// signature of both.
@@ -51,8 +45,7 @@ pub(crate) fn descendants(
     key: &RowKey,
 ) -> Result<Vec<SessionId>, rusqlite::Error> {
     let owner = owner_of(db, session, key)?;
-    let query = format!("SELECT id FROM sessions WHERE {PARENT} = ?1");
-    let mut query = db.prepare_cached(&query)?;
+    let mut query = db.prepare_cached("SELECT id FROM sessions WHERE parent = ?1")?;
     let mut found = vec![session];
     let mut next = 0;
     while let Some(parent) = found.get(next) {
@@ -280,27 +273,30 @@ impl Reader {
         })
     }
 
-    /// Reads the ids that match, the session that was written to last first.
+    /// Reads the ids that match, the session that was written to last first. An id is of digits and
+    /// letters before `g`, so the ids with a beginning are a range.
     pub(crate) fn matches(&self, wanted: &Wanted<'_>) -> Result<Vec<SessionId>, StoreError> {
-        let query = format!(
-            "SELECT id FROM sessions
-             WHERE (substr(id, 1, length(?1)) = ?1 OR ?4 AND substr(id, -length(?1)) = ?1
-                    OR id IN (SELECT session FROM names WHERE name = ?5))
-             AND (?3 OR {PARENT} IS NULL) ORDER BY {LAST_WRITTEN} DESC LIMIT ?2"
-        );
-        let prefix = if wanted.is_latest() {
-            ""
-        } else {
-            &wanted.prefix
-        };
         let limit = i64::try_from(wanted.limit()).unwrap_or(i64::MAX);
+        if wanted.is_latest() {
+            let query = format!(
+                "SELECT id FROM sessions WHERE {PARENT} IS NULL ORDER BY last_write DESC LIMIT ?1"
+            );
+            return self.read(|db| {
+                let mut query = db.prepare_cached(&query)?;
+                query.query_map([limit], parsed)?.collect()
+            });
+        }
+        let query = "SELECT id FROM sessions WHERE id IN (
+                 SELECT id FROM sessions WHERE id >= ?1 AND id < ?1 || 'g'
+                 UNION SELECT id FROM sessions
+                     WHERE ?2 AND substr(id, -8) = substr(?1, -8) AND substr(id, -length(?1)) = ?1
+                 UNION SELECT session FROM names WHERE name = ?3)
+             ORDER BY last_write DESC LIMIT ?4";
+        let (prefix, name) = (&wanted.prefix, wanted.given.trim());
         self.read(|db| {
-            let mut query = db.prepare_cached(&query)?;
-            let of_agents = !wanted.is_latest();
-            let may_be_end = wanted.may_be_end();
-            let name = wanted.given.trim();
+            let mut query = db.prepare_cached(query)?;
             query
-                .query_map(params![prefix, limit, of_agents, may_be_end, name], parsed)?
+                .query_map(params![prefix, wanted.may_be_end(), name, limit], parsed)?
                 .collect()
         })
     }

@@ -1,7 +1,7 @@
 //! The database file: how it is opened, its tables, and the check that it is a journal of this
 //! version.
 
-use super::{lock, owners, phase, signatures};
+use super::{list, lock, owners, phase, signatures};
 use crate::{
     error::{Location, StoreError},
     signature::RowKey,
@@ -13,7 +13,7 @@ use std::{path::Path, time::Duration};
 const APPLICATION_ID: i64 = 0x6167_6e74;
 
 /// The version of the tables. An older one is updated when it is opened, and a newer one refused.
-const SCHEMA_VERSION: i64 = 2;
+const SCHEMA_VERSION: i64 = 3;
 
 /// The first version whose rows that confer authority are signed.
 const SIGNED_SINCE: i64 = 2;
@@ -87,7 +87,7 @@ CREATE INDEX IF NOT EXISTS firings_by_due ON firings (due_ms) WHERE due_ms IS NO
 ";
 
 /// Version 2: the signatures of rows that confer authority, and the sealed sessions that were here;
-/// the owners and the phases of sessions come with it.
+/// the owners and the phases of sessions come with it. Version 3 has the columns of lists.
 const SIGNATURES: &str = "
 ALTER TABLE sessions ADD COLUMN signature BLOB;
 ALTER TABLE approvals ADD COLUMN signature BLOB;
@@ -193,34 +193,43 @@ fn make(db: &mut Connection) -> Result<(), rusqlite::Error> {
     db.pragma_update(None, "journal_mode", "wal")?;
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     tx.execute_batch(TABLES)?;
-    add_signatures(&tx)?;
+    bring_up_to_date(&tx, 1)?;
     tx.execute("INSERT INTO meta VALUES (?1)", [SCHEMA_VERSION])?;
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     tx.commit()
 }
 
-/// Updates the tables of version 1. With a new key, the rows that are there are signed: until now
-/// each of them was believed.
+/// Updates the tables of an older version. With a new key, the rows of a file of before the
+/// signatures are signed: until now each of them was believed.
 fn update(db: &mut Connection, key: Option<&RowKey>) -> Result<(), rusqlite::Error> {
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if version(&tx)? >= SIGNED_SINCE {
+    let from = version(&tx)?;
+    if from >= SCHEMA_VERSION {
         // Another process updated them while this one waited.
         return Ok(());
     }
-    add_signatures(&tx)?;
-    if let Some(key) = key {
+    bring_up_to_date(&tx, from)?;
+    if let Some(key) = key.filter(|_| from < SIGNED_SINCE) {
         signatures::sign_all(&tx, key)?;
     }
     tx.execute("UPDATE meta SET format_version = ?1", [SCHEMA_VERSION])?;
     tx.commit()
 }
 
-fn add_signatures(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
+/// Adds what the tables of a version are without.
+fn bring_up_to_date(tx: &Transaction<'_>, version: i64) -> Result<(), rusqlite::Error> {
+    if version >= SIGNED_SINCE {
+        list::add_columns(tx)?;
+        return list::add_indexes(tx);
+    }
     for statements in [NAMES, FIRINGS, SIGNATURES] {
         tx.execute_batch(statements)?;
     }
+    // Owners follow from what lists know of the sessions.
+    list::add_columns(tx)?;
     owners::add_table(tx)?;
-    phase::add_column(tx)
+    phase::add_column(tx)?;
+    list::add_indexes(tx)
 }
 
 fn version(db: &Connection) -> Result<i64, rusqlite::Error> {

@@ -3,7 +3,7 @@
 //! each wait. Each batch is answered once, after its transaction has ended.
 
 use super::{
-    journal::ClaimedQueue, lock::Mark, owners::write_owner, phase, prune::Pruner, state_dir::FileId,
+    journal::ClaimedQueue, lock::Mark, owners, phase, prune::Pruner, state_dir::FileId,
 };
 use crate::{
     chain::Link,
@@ -309,22 +309,28 @@ fn update_session(
     if !(first.seq..).zip(rows).all(|(seq, row)| row.seq == seq) {
         return Ok(false);
     }
-    let listings = rows.iter().map(|row| &row.listing);
-    let text = |field: fn(&Listing) -> Option<&String>| listings.clone().find_map(field);
-    let title = text(|listing| listing.title.as_ref());
-    let directory = text(|listing| listing.directory.as_ref());
-    let outcome = listings.clone().rev().find_map(|listing| listing.outcome);
+    let Listing {
+        title,
+        directory,
+        outcome,
+        model,
+        cost_micros,
+        parent,
+        ..
+    } = Listing::of_rows(rows);
+    let cost = cost_micros.map(|cost| i64::try_from(cost).unwrap_or(i64::MAX));
     let events = last.seq + 1;
-    let before = match first.seq {
-        0 => SessionPhase::New,
-        _ => phase::read(tx, id)?,
-    };
-    let phase = phase_after(before, rows).as_str();
     if first.seq == 0 {
+        let phase = phase_after(SessionPhase::New, rows).as_str();
+        let ownership = owners::of_new(tx, key, rows)?;
+        let project = ownership.as_ref().map(|ownership| &ownership.project);
+        let parent = parent.map(|parent| parent.to_string());
         let mut insert = tx.prepare_cached(
             "INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome, signature,
-                 phase)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING",
+                 phase, parent, model, cost_micros, last_write, project)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
+                 coalesce((SELECT max(last_write) FROM sessions), 0) + 1, ?13)
+             ON CONFLICT (id) DO NOTHING",
         )?;
         let line = params![
             id,
@@ -335,24 +341,44 @@ fn update_session(
             directory,
             outcome,
             signature,
-            phase
+            phase,
+            parent,
+            model,
+            cost,
+            project
         ];
         if insert.execute(line)? != 1 {
             return Ok(false);
         }
-        write_owner(tx, key, id, rows)?;
+        owners::write_owner(tx, key, id, ownership.as_ref())?;
         return Ok(true);
     }
+    let phase = phase_after(phase::read(tx, id)?, rows).as_str();
     let mut update = tx.prepare_cached(
         "UPDATE sessions SET events = ?3, last_ms = ?4, title = coalesce(title, ?5),
              directory = coalesce(directory, ?6), outcome = coalesce(?7, outcome), signature = ?8,
-             phase = ?9
+             phase = ?9, model = iif(?7 IS NULL, model, ?10),
+             cost_micros = iif(?7 IS NULL, cost_micros, ?11)
          WHERE id = ?1 AND events = ?2",
     )?;
     let line = params![
-        id, first.seq, events, last.at_ms, title, directory, outcome, signature, phase
+        id, first.seq, events, last.at_ms, title, directory, outcome, signature, phase, model, cost
     ];
-    Ok(update.execute(line)? == 1)
+    if update.execute(line)? != 1 {
+        return Ok(false);
+    }
+    set_last_written(tx, id)?;
+    Ok(true)
+}
+
+/// Puts a session before the others in lists. One that is there leaves the index as it is: to write
+/// a page of it would be a good part of a small commit.
+fn set_last_written(tx: &Transaction<'_>, id: &str) -> Result<(), rusqlite::Error> {
+    let mut set = tx.prepare_cached(
+        "UPDATE sessions SET last_write = (SELECT max(last_write) FROM sessions) + 1
+         WHERE id = ?1 AND last_write < (SELECT max(last_write) FROM sessions)",
+    )?;
+    set.execute([id]).map(drop)
 }
 
 /// Answers a batch: the queue first, then the waiter. The batch's reference to the queue, and with

@@ -2,20 +2,21 @@
 
 use super::{
     check::Place,
-    ended, input,
+    ended, input, record,
     signatures::{RowKind, believed, write},
     suite::{
         families::{started, store_all},
         owners::started_in,
     },
 };
-use crate::{Maintenance, PostgresStore, SessionScope};
+use crate::{ListPage, Maintenance, PostgresStore, SessionScope};
 use agent_host_types::{id::SessionId, session_status::SessionStatus::*};
 use pretty_assertions::assert_eq;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
+use tempfile::TempDir;
 
 /// Rows of before the signatures are signed with the update, and only then.
 #[tokio::test]
@@ -59,6 +60,14 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
     }
 }
 
+/// The statements that take the tables of SQLite back to before the columns of lists.
+const WITHOUT_LISTS: &str = "
+    DROP INDEX sessions_by_last_write; DROP INDEX sessions_by_project; DROP INDEX sessions_by_parent;
+    DROP INDEX sessions_by_end; DROP INDEX names_by_name;
+    ALTER TABLE sessions DROP COLUMN parent; ALTER TABLE sessions DROP COLUMN model;
+    ALTER TABLE sessions DROP COLUMN cost_micros; ALTER TABLE sessions DROP COLUMN last_write;
+    ALTER TABLE sessions DROP COLUMN project;";
+
 /// The statements that take the tables back to version 1.
 fn downgrade(place: &Place) -> String {
     let tables: &[&str] = match place.is_postgres() {
@@ -74,10 +83,10 @@ fn downgrade(place: &Place) -> String {
             "ALTER TABLE sessions DROP COLUMN project, DROP COLUMN owner, DROP COLUMN owner_signature;
              ALTER TABLE progress DROP COLUMN project, DROP COLUMN phase;"
         }
-        false => {
-            "DROP TABLE owners; DROP INDEX sessions_waiting;
+        false => &format!(
+            "{WITHOUT_LISTS} DROP TABLE owners; DROP INDEX sessions_waiting;
              ALTER TABLE sessions DROP COLUMN phase;"
-        },
+        ),
     };
     format!("{drops} {others} DROP TABLE sealed_sessions; UPDATE meta SET format_version = 1;")
 }
@@ -141,4 +150,39 @@ async fn older_sessions_have_the_status_of_their_events() {
         assert_eq!(listed, expected);
         assert_eq!(store.list_waiting().await.unwrap().len(), 1);
     }
+}
+
+/// The columns of lists are filled from the events of older sessions.
+#[tokio::test]
+async fn sessions_of_an_older_file_are_listed_as_before() {
+    let place = Place::Sqlite(TempDir::new().unwrap());
+    let store = place.open().await;
+    let [root, agent, other] = [1, 2, 3].map(|byte| SessionId::from_hash([byte; 32]));
+    let to = store.as_store();
+    let ended_as = |session, outcome| ended(session, outcome).event;
+    let of_root = vec![started_in("/a"), ended_as(root, "done"), input("more")];
+    store_all(to, root, of_root, Vec::new()).await;
+    store_all(to, agent, vec![started(Some(root))], Vec::new()).await;
+    let of_other = vec![started_in("/b"), ended_as(other, "refusal")];
+    store_all(to, other, of_other, Vec::new()).await;
+    let before = store.list().await.unwrap();
+    let models: Vec<_> = before.iter().map(|info| info.model.as_deref()).collect();
+    assert_eq!(models, [Some("script:tour"), None, Some("script:tour")]);
+    drop(store);
+    let version = "UPDATE meta SET format_version = 2;";
+    place.change(&format!("{WITHOUT_LISTS} {version}")).await;
+
+    let store = place.open().await;
+    assert_eq!(store.list().await.unwrap(), before);
+    let scope = SessionScope::Project("/a".to_owned());
+    let page = ListPage { limit: 9, scope, ..ListPage::default() };
+    let listed = store.list_page(page).await.unwrap();
+    assert_eq!(listed, [before[2].clone()]);
+    assert_eq!(store.find("latest").await.unwrap(), other);
+    assert_eq!(store.unsigned().await.unwrap(), []);
+    // What is written next comes first.
+    let journal = store.open_session(root).await.unwrap();
+    journal.append(&[record(root, 3, input("now"))], Vec::new());
+    journal.barrier().await.unwrap();
+    assert_eq!(store.find("latest").await.unwrap(), root);
 }

@@ -17,10 +17,10 @@ use crate::{
     create::has_ended,
     input::MessageBody,
     problem::{Problem, ProblemCode},
-    requests::last_request,
     runs::Slot,
     sessions::refused_run,
 };
+use agent_host_app::open_request;
 use agent_host_engine::{
     journal::JournalError,
     schema::AnswerSchema,
@@ -100,7 +100,7 @@ impl Request {
         results: Vec<SubmittedResult>,
     ) -> Result<(RunId, Follow), ApiError> {
         let (slot, opened) = self.open(service, session, "call_not_found").await?;
-        let continuation = last_request(service, session).await?;
+        let continuation = open_request(service.host.store().as_ref(), session).await?;
         let continuation = continuation.ok_or_else(|| {
             let message = "nothing waits in this session; its calls have their results, or were withdrawn by a message";
             Problem::new(ProblemCode::NotWaiting, message)

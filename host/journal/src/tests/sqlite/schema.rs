@@ -3,7 +3,7 @@
 use super::{fresh, open, session_of};
 use crate::{
     SessionScope,
-    sqlite::{filter, list_query},
+    sqlite::{list_query, page_query},
     tests::{ended, input, record},
 };
 use agent_host_engine::journal::Journal as _;
@@ -35,29 +35,32 @@ fn tables_are_those_of_the_golden_file() {
         .query_row("SELECT format_version FROM meta", [], |row| row.get(0))
         .unwrap();
     schema.push(format!("INSERT INTO meta VALUES ({version});"));
-    assert_eq!(schema.join("\n") + "\n", include_str!("schema_2.sql"));
+    assert_eq!(schema.join("\n") + "\n", include_str!("schema_3.sql"));
 }
 
-/// A list of one project visits the sessions of that project, however many others there are.
+/// A list visits the sessions that it shows, however many others there are, and sorts none.
 #[test]
-fn list_of_a_project_scans_no_table() {
+fn list_scans_and_sorts_no_table() {
     let (_dir, store) = fresh();
     let db = rusqlite::Connection::open(store.file()).unwrap();
     let own = SessionScope::Own {
         project: "/a".to_owned(),
         owner: "ci/1".to_owned(),
     };
-    for scope in [SessionScope::Project("/a".to_owned()), own] {
-        let query = format!("EXPLAIN QUERY PLAN {}", list_query(filter(&scope)));
-        let mut query = db.prepare(&query).unwrap();
-        let steps = query.query_map([scope.project(), scope.owner()], |row| row.get(3));
-        let steps: Vec<String> = steps.unwrap().collect::<Result<_, _>>().unwrap();
-        let scans = steps.iter().filter(|step| step.starts_with("SCAN "));
-        assert_eq!(
-            scans.collect::<Vec<_>>(),
-            Vec::<&String>::new(),
-            "{steps:#?}"
-        );
+    for (scope, by) in [
+        (SessionScope::Project("/a".to_owned()), "SEARCH sessions USING INDEX sessions_by_project"),
+        (own, "SEARCH sessions USING INDEX sessions_by_project"),
+        (SessionScope::All, "SCAN sessions USING INDEX sessions_by_last_write"),
+    ] {
+        for (query, parameters) in [(list_query(&scope), 2), (page_query(&scope), 4)] {
+            let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
+            assert_eq!(plan.parameter_count(), parameters);
+            let steps = plan.raw_query().mapped(|row| row.get(3));
+            let steps: Vec<String> = steps.collect::<Result<_, _>>().unwrap();
+            assert!(steps[0].starts_with(by), "{steps:#?}");
+            let is_flat = |step: &String| step.starts_with("SEARCH ") || step.starts_with("CORRELATED");
+            assert!(steps[1..].iter().all(is_flat), "{steps:#?}");
+        }
     }
 }
 

@@ -7,7 +7,7 @@ CREATE TABLE sessions (
     title TEXT,
     directory TEXT,
     outcome TEXT
-, signature BLOB, phase TEXT NOT NULL DEFAULT 'new') STRICT;
+, signature BLOB, parent TEXT, model TEXT, cost_micros INTEGER, last_write INTEGER NOT NULL DEFAULT 0, project TEXT, phase TEXT NOT NULL DEFAULT 'new') STRICT;
 CREATE TABLE events (
     session TEXT NOT NULL REFERENCES sessions (id),
     seq INTEGER NOT NULL,
@@ -64,6 +64,11 @@ CREATE TABLE owners (
 CREATE INDEX owners_by_project ON owners (project, owner);
 CREATE INDEX sessions_waiting ON sessions (id)
     WHERE phase IN ('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results');
+CREATE INDEX sessions_by_last_write ON sessions (last_write);
+CREATE INDEX sessions_by_project ON sessions (project, last_write);
+CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
+CREATE INDEX sessions_by_end ON sessions (substr(id, -8));
+CREATE INDEX names_by_name ON names (name);
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
-INSERT INTO meta VALUES (2);
+INSERT INTO meta VALUES (3);

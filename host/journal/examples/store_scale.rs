@@ -1,11 +1,12 @@
-//! Measures the time and the memory of resuming a long session.
+//! Fills a state directory with sessions, for measurements of how costs grow with their number and
+//! their length, and measures the time and the memory of resuming a long one.
 //!
-//! `long_session make DIRECTORY` makes a session of a million events in a state directory;
-//! `long_session resume DIRECTORY` opens it again. Two processes, so that the second one's memory
-//! is that of resuming alone.
+//! `store_scale make DIRECTORY PROJECT SESSIONS QUESTIONS` makes sessions that were started in the
+//! directory PROJECT, each with so many questions, of 9 events. `store_scale resume DIRECTORY` opens
+//! the latest one again. Two processes, so that the second one's memory is that of resuming alone.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use agent_host_engine::session::Session;
+use agent_host_engine::{journal::JournalError, session::Session};
 use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_types::{
     accounting::Accounting,
@@ -17,37 +18,67 @@ use agent_host_types::{
     tool::{Effect, ToolCall, ToolRuntime},
     turn::{Durability, TurnEnd, TurnReport, TurnSummary},
 };
+use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use std::{error::Error, path::Path, time::Instant};
 
-/// The least number of events of the session.
-const EVENTS: u64 = 1_000_000;
+/// The sessions that are written at once: as many as one commit takes.
+const AT_ONCE: usize = 256;
+
+/// The questions of a session after which it is made durable.
+const QUESTIONS_AT_ONCE: u64 = 10_000;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut args = std::env::args().skip(1);
-    match (args.next().as_deref(), args.next()) {
-        (Some("make"), Some(directory)) => make(Path::new(&directory)).await,
-        (Some("resume"), Some(directory)) => resume(Path::new(&directory)).await,
-        _ => Err("say `make DIRECTORY` or `resume DIRECTORY`".into()),
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["make", directory, project, sessions, questions] => {
+            let (sessions, questions) = (sessions.parse()?, questions.parse()?);
+            make(Path::new(directory), project, sessions, questions).await
+        }
+        ["resume", directory] => resume(Path::new(directory)).await,
+        _ => Err("say `make DIRECTORY PROJECT SESSIONS QUESTIONS` or `resume DIRECTORY`".into()),
     }
 }
 
-async fn make(directory: &Path) -> Result<(), Box<dyn Error>> {
+async fn make(
+    directory: &Path,
+    project: &str,
+    sessions: usize,
+    questions: u64,
+) -> Result<(), Box<dyn Error>> {
     let store = SqliteStore::open(directory, SqliteOptions::default()).await?;
-    let session = SessionId::new();
+    let ids: Vec<SessionId> = (0..sessions).map(|_| SessionId::new()).collect();
+    for ids in ids.chunks(AT_ONCE) {
+        let stored = ids.iter().map(|id| fill(&store, *id, project, questions));
+        try_join_all(stored).await?;
+    }
+    if let Some(last) = ids.last() {
+        let events = questions * 9 + 1;
+        println!("{sessions} sessions of {events} events; the last is {last}");
+    }
+    Ok(())
+}
+
+/// Stores a session.
+async fn fill(
+    store: &SqliteStore,
+    session: SessionId,
+    project: &str,
+    questions: u64,
+) -> Result<(), JournalError> {
     let journal = store.create(session).await?;
-    let started = Event::SessionStarted {
+    let mut events = vec![Event::SessionStarted {
         program: "example".to_owned(),
         system: Some("Be brief.".to_owned()),
-        directory: None,
+        directory: Some(project.to_owned()),
         client: None,
         parent: None,
-    };
-    let (mut seq, mut question) = (0, 0);
-    let mut events = vec![started];
-    while seq < EVENTS {
-        for event in events {
+    }];
+    let mut seq = 0;
+    for question in 1..=questions {
+        events.extend(answered(session, question));
+        for event in events.drain(..) {
             let record = EventRecord {
                 v: EVENT_VERSION,
                 session,
@@ -58,15 +89,11 @@ async fn make(directory: &Path) -> Result<(), Box<dyn Error>> {
             journal.append(&[record], Vec::new());
             seq += 1;
         }
-        if question % 10_000 == 0 {
+        if question % QUESTIONS_AT_ONCE == 0 {
             journal.barrier().await?;
         }
-        question += 1;
-        events = answered(session, question);
     }
-    journal.barrier().await?;
-    println!("session {session}: {seq} events, {question} questions");
-    Ok(())
+    journal.barrier().await
 }
 
 async fn resume(directory: &Path) -> Result<(), Box<dyn Error>> {
