@@ -31,7 +31,12 @@ const QUESTIONS_AT_ONCE: u64 = 10_000;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    match args
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
         ["make", directory, project, sessions, questions] => {
             let (sessions, questions) = (sessions.parse()?, questions.parse()?);
             make(Path::new(directory), project, sessions, questions).await

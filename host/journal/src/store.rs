@@ -322,7 +322,13 @@ impl dyn JournalStore + '_ {
     ) -> Result<SessionId, JournalError> {
         // A conversation that the user left at once is nothing to continue.
         let is_begun = |info: &SessionInfo| info.title.is_some() || info.outcome.is_some();
-        let (mut latest, mut page) = (None, ListPage { limit: PAGE, ..ListPage::default() });
+        let (mut latest, mut page) = (
+            None,
+            ListPage {
+                limit: PAGE,
+                ..ListPage::default()
+            },
+        );
         loop {
             let sessions = self.list_page(page.clone()).await?;
             let is_last = sessions.len() < page.limit;

@@ -259,8 +259,9 @@ impl Database {
 
 /// Returns the sessions, the one that was written to longest ago first.
 fn candidates(db: &Connection) -> Result<VecDeque<Candidate>, rusqlite::Error> {
-    let query =
-        format!("SELECT id, last_ms, phase FROM sessions WHERE {PARENT} IS NULL ORDER BY last_write");
+    let query = format!(
+        "SELECT id, last_ms, phase FROM sessions WHERE {PARENT} IS NULL ORDER BY last_write"
+    );
     let mut query = db.prepare_cached(&query)?;
     let rows = query.query_map([], |row| {
         let session: SessionId = parsed(row)?;

@@ -2,9 +2,7 @@
 //! it was busy in one transaction (group commit): a commit waits for the disk, so sessions share
 //! each wait. Each batch is answered once, after its transaction has ended.
 
-use super::{
-    journal::ClaimedQueue, lock::Mark, owners, phase, prune::Pruner, state_dir::FileId,
-};
+use super::{journal::ClaimedQueue, lock::Mark, owners, phase, prune::Pruner, state_dir::FileId};
 use crate::{
     chain::Link,
     error::{Location, StoreError},

@@ -175,7 +175,11 @@ async fn sessions_of_an_older_file_are_listed_as_before() {
     let store = place.open().await;
     assert_eq!(store.list().await.unwrap(), before);
     let scope = SessionScope::Project("/a".to_owned());
-    let page = ListPage { limit: 9, scope, ..ListPage::default() };
+    let page = ListPage {
+        limit: 9,
+        scope,
+        ..ListPage::default()
+    };
     let listed = store.list_page(page).await.unwrap();
     assert_eq!(listed, [before[2].clone()]);
     assert_eq!(store.find("latest").await.unwrap(), other);

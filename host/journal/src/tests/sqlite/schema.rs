@@ -48,9 +48,15 @@ fn list_scans_and_sorts_no_table() {
         owner: "ci/1".to_owned(),
     };
     for (scope, by) in [
-        (SessionScope::Project("/a".to_owned()), "SEARCH sessions USING INDEX sessions_by_project"),
+        (
+            SessionScope::Project("/a".to_owned()),
+            "SEARCH sessions USING INDEX sessions_by_project",
+        ),
         (own, "SEARCH sessions USING INDEX sessions_by_project"),
-        (SessionScope::All, "SCAN sessions USING INDEX sessions_by_last_write"),
+        (
+            SessionScope::All,
+            "SCAN sessions USING INDEX sessions_by_last_write",
+        ),
     ] {
         for (query, parameters) in [(list_query(&scope), 2), (page_query(&scope), 4)] {
             let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
@@ -58,7 +64,8 @@ fn list_scans_and_sorts_no_table() {
             let steps = plan.raw_query().mapped(|row| row.get(3));
             let steps: Vec<String> = steps.collect::<Result<_, _>>().unwrap();
             assert!(steps[0].starts_with(by), "{steps:#?}");
-            let is_flat = |step: &String| step.starts_with("SEARCH ") || step.starts_with("CORRELATED");
+            let is_flat =
+                |step: &String| step.starts_with("SEARCH ") || step.starts_with("CORRELATED");
             assert!(steps[1..].iter().all(is_flat), "{steps:#?}");
         }
     }
