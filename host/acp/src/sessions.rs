@@ -260,7 +260,7 @@ impl AcpAgent {
             }
             for record in page {
                 position = record.seq.saturating_add(1);
-                for update in transcript.event(&self.host, record.event).await {
+                for update in transcript.event(&self.host, &record.event).await {
                     self.update(row.id, &update).await;
                 }
             }

@@ -5,46 +5,23 @@
 mod tests;
 
 use crate::{content::with_bytes, tools};
-use agent_host_app::{
-    Host, Registry,
-    runs::{FeedLine, Followed},
-};
+use agent_host_app::{Host, Registry, runs::Followed};
+use agent_host_engine::stream::{LiveLine, StreamContent};
 use agent_host_mcp::{OUTPUT_KEY, content_blocks};
 use agent_host_types::{
     budget::Budget,
-    event::{Event, EventRecord},
+    event::Event,
     id::CallId,
     message::Message,
     model::{ModelReply, Usage},
     output::{ContentPart, DENIED_TEXT, ToolResultOutput},
     turn::{TurnEnd, TurnReport},
 };
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::{collections::HashMap, fmt::Display};
+use std::collections::HashMap;
 
 /// The note in the place of a line that cannot be read.
 const UNREADABLE: &str = "(Something of this session cannot be shown here: this version cannot read it. The log has the reason.)";
-
-/// A line of a run that is not an event of the session's own journal: progress, or an event of one
-/// of its agents.
-#[derive(Debug, Deserialize)]
-struct LiveLine {
-    #[serde(default)]
-    path: Vec<CallId>,
-    live: Option<String>,
-    #[serde(default)]
-    text: String,
-    #[serde(default)]
-    error: String,
-    #[serde(default)]
-    message: String,
-    call_id: Option<CallId>,
-    #[serde(default)]
-    tool: String,
-    input: Option<Map<String, Value>>,
-    event: Option<Event>,
-}
 
 /// A call that the client was told of and that has not ended.
 #[derive(Debug)]
@@ -88,45 +65,42 @@ impl Transcript {
 
     /// Returns the updates of a line.
     pub(crate) async fn follow(&mut self, host: &Host, followed: Followed) -> Vec<Value> {
-        let line = match followed {
+        match followed {
             Followed::Lagged => {
                 self.has_gap = true;
-                return Vec::new();
+                Vec::new()
             }
-            Followed::Line(FeedLine { seq: Some(_), json }) => {
-                return match serde_json::from_str::<EventRecord>(&json) {
-                    Ok(record) => self.event(host, record.event).await,
-                    Err(error) => self.unreadable(&error),
-                };
+            // It may have been text; the log has the reason.
+            Followed::Unknown(_) => {
+                self.has_gap = true;
+                vec![self.chunk("agent_thought_chunk", UNREADABLE)]
             }
-            Followed::Line(FeedLine { seq: None, json }) => {
-                match serde_json::from_str::<LiveLine>(&json) {
-                    Ok(line) => line,
-                    Err(error) => return self.unreadable(&error),
+            Followed::Line(line) => match &line.content {
+                StreamContent::Record(record) if line.path.is_empty() => {
+                    self.event(host, &record.event).await
                 }
-            }
-        };
-        match line.event {
-            Some(event) => self.agent_event(host, &line.path, event).await,
-            None => self.progress(host.registry(), line),
+                StreamContent::Record(record) => {
+                    self.agent_event(host, &line.path, &record.event).await
+                }
+                StreamContent::Live(live) => self.progress(host.registry(), &line.path, live),
+            },
         }
     }
 
     /// Returns the updates of progress.
-    fn progress(&mut self, registry: &Registry, line: LiveLine) -> Vec<Value> {
-        let is_own = line.path.is_empty();
-        let id = |call_id: Option<CallId>| Some(id_of(&line.path, &call_id?));
-        match line.live.as_deref() {
-            Some("text") if is_own && !self.has_gap => {
-                self.text.push_str(&line.text);
-                vec![self.chunk("agent_message_chunk", &line.text)]
+    fn progress(&mut self, registry: &Registry, path: &[CallId], live: &LiveLine) -> Vec<Value> {
+        let is_own = path.is_empty();
+        match live {
+            LiveLine::Text { text } if is_own && !self.has_gap => {
+                self.text.push_str(text);
+                vec![self.chunk("agent_message_chunk", text)]
             }
-            Some("reasoning") if is_own && !self.has_gap => {
-                self.reasoning.push_str(&line.text);
-                vec![self.chunk("agent_thought_chunk", &line.text)]
+            LiveLine::Reasoning { text } if is_own && !self.has_gap => {
+                self.reasoning.push_str(text);
+                vec![self.chunk("agent_thought_chunk", text)]
             }
             // Nothing that was sent can be taken back, so what follows is another message.
-            Some("restarted") if is_own => {
+            LiveLine::Restarted if is_own => {
                 let note = self.chunk(
                     "agent_thought_chunk",
                     "The reply broke off; the model is asked again.",
@@ -134,43 +108,44 @@ impl Transcript {
                 self.next_message();
                 vec![note]
             }
-            Some("note") if is_own => vec![self.chunk("agent_thought_chunk", &line.text)],
-            Some("waiting") if is_own => {
-                let note = format!("The model is asked again after a wait: {}", line.error);
+            LiveLine::Note { text } if is_own => vec![self.chunk("agent_thought_chunk", text)],
+            LiveLine::Waiting { error, .. } if is_own => {
+                let note = format!("The model is asked again after a wait: {error}");
                 vec![self.chunk("agent_thought_chunk", &note)]
             }
-            Some("call-started") => match id(line.call_id) {
-                Some(id) => self.started(registry, &id, &line.tool, line.input),
-                None => Vec::new(),
-            },
-            Some("call-progress") => match id(line.call_id) {
-                Some(id) if self.calls.contains_key(&id) => vec![json!({
+            LiveLine::CallStarted {
+                call_id,
+                tool,
+                input,
+            } => self.started(registry, &id_of(path, call_id), tool, input),
+            LiveLine::CallProgress {
+                call_id, message, ..
+            } => {
+                let id = id_of(path, call_id);
+                let update = json!({
                     "sessionUpdate": "tool_call_update",
                     "toolCallId": id,
-                    "content": [content(&json!({"type": "text", "text": line.message}))],
-                })],
-                _ => Vec::new(),
-            },
-            Some(
-                "text" | "reasoning" | "restarted" | "note" | "waiting" | "session" | "model-asked"
-                | "results-referenced" | "history-summarised" | "call-ended" | "agent-started"
-                | "step",
-            ) => Vec::new(),
-            other => self.unreadable(&format_args!(
-                "unknown progress `{}`",
-                other.unwrap_or_default().escape_debug()
-            )),
+                    "content": [content(&json!({"type": "text", "text": message}))],
+                });
+                Vec::from_iter(self.calls.contains_key(&id).then_some(update))
+            }
+            LiveLine::Text { .. }
+            | LiveLine::Reasoning { .. }
+            | LiveLine::Restarted
+            | LiveLine::Note { .. }
+            | LiveLine::Waiting { .. }
+            | LiveLine::Session { .. }
+            | LiveLine::Step { .. }
+            | LiveLine::ModelAsked
+            | LiveLine::ResultsReferenced { .. }
+            | LiveLine::HistorySummarised { .. }
+            | LiveLine::AgentStarted { .. }
+            | LiveLine::CallEnded { .. } => Vec::new(),
         }
     }
 
-    /// Tells the client, and the log, that something of the session is not shown.
-    fn unreadable(&mut self, error: &dyn Display) -> Vec<Value> {
-        tracing::warn!("a line of the session cannot be read: {error}");
-        vec![self.chunk("agent_thought_chunk", UNREADABLE)]
-    }
-
     /// Returns the updates of an event of the session.
-    pub(crate) async fn event(&mut self, host: &Host, event: Event) -> Vec<Value> {
+    pub(crate) async fn event(&mut self, host: &Host, event: &Event) -> Vec<Value> {
         let registry = host.registry();
         match event {
             Event::InputReceived { message, .. } => {
@@ -179,14 +154,14 @@ impl Transcript {
                 shown
             }
             Event::ModelReplied { reply, .. } => self.reply(registry, reply),
-            Event::TurnEnded { outcome, .. } => self.turn_ended(host, &outcome),
+            Event::TurnEnded { outcome, .. } => self.turn_ended(host, outcome),
             event => self.agent_event(host, &[], event).await,
         }
     }
 
     /// Returns the updates of an event of the session or of one of its agents. Of an agent, its
     /// calls are shown; what it writes is the result of the call that started it.
-    async fn agent_event(&mut self, host: &Host, path: &[CallId], event: Event) -> Vec<Value> {
+    async fn agent_event(&mut self, host: &Host, path: &[CallId], event: &Event) -> Vec<Value> {
         let registry = host.registry();
         match event {
             Event::CallIntended {
@@ -194,7 +169,7 @@ impl Transcript {
                 tool,
                 input,
                 ..
-            } => self.started(registry, &id_of(path, &call_id), &tool, Some(input)),
+            } => self.started(registry, &id_of(path, call_id), tool, input),
             Event::CallSettled {
                 call_id,
                 tool,
@@ -215,15 +190,15 @@ impl Transcript {
                         text: reason.unwrap_or_else(|| DENIED_TEXT.to_owned()),
                     }],
                 };
-                let id = id_of(path, &call_id);
-                let mut updates = self.announced(registry, &id, &tool, None);
+                let id = id_of(path, call_id);
+                let mut updates = self.announced(registry, &id, tool, None);
                 let open = self.calls.remove(&id);
-                let mut settled = settled(&id, &output, parts, open, registry, &tool);
+                let mut settled = settled(&id, output, parts, open, registry, tool);
                 if let Some(settled) = settled.as_object_mut() {
-                    if let Some(kind) = tools::kind_of_run(&audit) {
+                    if let Some(kind) = tools::kind_of_run(audit) {
                         settled.insert("kind".to_owned(), kind.into());
                     }
-                    let places = tools::locations_of_run(registry, &tool, &audit);
+                    let places = tools::locations_of_run(registry, tool, audit);
                     if !places.is_empty() {
                         settled.insert("locations".to_owned(), places.into());
                     }
@@ -236,11 +211,11 @@ impl Transcript {
     }
 
     /// Returns a message of the user, if the session is loaded.
-    async fn input(&mut self, host: &Host, message: Message) -> Vec<Value> {
+    async fn input(&mut self, host: &Host, message: &Message) -> Vec<Value> {
         if !self.is_replay {
             return Vec::new();
         }
-        let parts = with_bytes(host, message.content).await;
+        let parts = with_bytes(host, message.content.clone()).await;
         let blocks = content_blocks(parts).into_iter();
         blocks
             .map(|block| self.block("user_message_chunk", &block))
@@ -248,7 +223,7 @@ impl Transcript {
     }
 
     /// Returns what was not sent of a reply, and its calls.
-    fn reply(&mut self, registry: &Registry, reply: ModelReply) -> Vec<Value> {
+    fn reply(&mut self, registry: &Registry, reply: &ModelReply) -> Vec<Value> {
         let mut updates = Vec::new();
         // Reasoning that the journal does not keep was shown as it came.
         if let Some(rest) = reply.reasoning.strip_prefix(&self.reasoning)
@@ -271,7 +246,7 @@ impl Transcript {
             ..
         } = reply.usage;
         self.used = input_tokens.saturating_add(output_tokens);
-        for call in reply.tool_calls {
+        for call in &reply.tool_calls {
             updates.extend(self.announced(registry, &call.id.0, &call.name, call.input.as_ref()));
         }
         updates
@@ -305,25 +280,25 @@ impl Transcript {
         registry: &Registry,
         id: &str,
         tool: &str,
-        input: Option<Map<String, Value>>,
+        input: &Map<String, Value>,
     ) -> Vec<Value> {
-        let mut updates = self.announced(registry, id, tool, input.as_ref());
+        let mut updates = self.announced(registry, id, tool, Some(input));
         let Some(call) = self.calls.get_mut(id) else {
             return updates;
         };
         let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id});
         let is_new = !std::mem::replace(&mut call.is_running, true);
-        let is_edited = input.is_some() && call.input != input;
+        let is_edited = call.input.as_ref() != Some(input);
         if let Some(update) = update.as_object_mut() {
             if is_new {
                 update.insert("status".to_owned(), "in_progress".into());
             }
-            if let (true, Some(input)) = (is_edited, &input) {
+            if is_edited {
                 update.insert("rawInput".to_owned(), input.clone().into());
             }
         }
         if is_edited {
-            call.input = input;
+            call.input = Some(input.clone());
             call.diff = None;
         }
         if is_new || is_edited {

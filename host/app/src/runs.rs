@@ -9,7 +9,7 @@ mod shared;
 mod unattended;
 
 pub use claims::take_part;
-pub use feed::{FeedItem, FeedLine, publish};
+pub use feed::{FeedItem, publish};
 pub use follower::{Followed, Follower};
 pub use shared::MAX_WAITING;
 pub use unattended::UNATTENDED_EXPIRY_MS;
@@ -349,7 +349,7 @@ pub fn run(
                 let _ = started.send(start);
             }
         };
-        let write = |line: &StreamLine<'_>| {
+        let write = |line: Arc<StreamLine>| {
             if let Some(seq) = publish(&feed, line) {
                 tell(Ok(seq));
             }

@@ -56,7 +56,7 @@ pub const DOCUMENTS: [Document; 8] = [
     Document {
         name: "stream-line",
         place: "a line of `run --output-format stream-json`",
-        schema: schema::of::<StreamLine<'static>>,
+        schema: schema::of::<StreamLine>,
     },
     Document {
         name: "submitted-result",

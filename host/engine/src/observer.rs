@@ -11,7 +11,7 @@ use agent_host_types::{
     output::ToolResultOutput,
 };
 use serde_json::{Map, Value};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// A request that leaves the program, as the trace of a session has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub enum Live<'a> {
 /// Watches a session. The loop calls the methods and waits for them, so they must return at once.
 pub trait Observer: Send + Sync {
     /// A record became durable. Called once for each, in order.
-    fn recorded(&self, record: &EventRecord);
+    fn recorded(&self, record: &Arc<EventRecord>);
 
     /// Progress was made.
     fn live(&self, live: Live<'_>);
@@ -111,7 +111,7 @@ pub trait Observer: Send + Sync {
 pub struct Observers<'a>(pub Vec<Box<dyn Observer + 'a>>);
 
 impl Observer for Observers<'_> {
-    fn recorded(&self, record: &EventRecord) {
+    fn recorded(&self, record: &Arc<EventRecord>) {
         self.0.iter().for_each(|one| one.recorded(record));
     }
 
@@ -140,7 +140,7 @@ impl Observer for Observers<'_> {
 }
 
 impl<T: Observer + ?Sized> Observer for &T {
-    fn recorded(&self, record: &EventRecord) {
+    fn recorded(&self, record: &Arc<EventRecord>) {
         (**self).recorded(record);
     }
 
@@ -170,7 +170,7 @@ impl<T: Observer + ?Sized> Observer for &T {
 pub struct Unobserved;
 
 impl Observer for Unobserved {
-    fn recorded(&self, _record: &EventRecord) {}
+    fn recorded(&self, _record: &Arc<EventRecord>) {}
 
     fn live(&self, _live: Live<'_>) {}
 }

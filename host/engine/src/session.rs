@@ -336,7 +336,7 @@ impl Session {
         self.journal.barrier().await?;
         observer.durable_after(began.elapsed());
         for record in self.undurable.drain(..) {
-            observer.recorded(&record);
+            observer.recorded(&Arc::new(record));
         }
         Ok(())
     }

@@ -10,43 +10,46 @@ use crate::{
 };
 use agent_host_types::{
     context::CompactionStats,
-    event::EventRecord,
+    event::{EVENT_VERSION, EventError, EventRecord},
     id::{CallId, SessionId},
 };
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::sync::{Arc, OnceLock};
 
 /// The version of the lines. A new kind of line or a new field does not change it; a reader ignores
 /// what it does not know.
 pub const STREAM_VERSION: u32 = 1;
 
 /// A line: an event of the journal, once it is durable, or something transient with a `live` key.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct StreamLine<'a> {
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StreamLine {
     /// The content.
     #[serde(flatten)]
-    pub content: StreamContent<'a>,
+    pub content: StreamContent,
     /// The calls that started the agent which the line is about, outermost first; absent for the
     /// one that the user talks to.
-    #[serde(skip_serializing_if = "<[CallId]>::is_empty")]
-    pub path: &'a [CallId],
+    #[serde(default, skip_serializing_if = "<[CallId]>::is_empty")]
+    pub path: Arc<[CallId]>,
+    #[serde(skip)]
+    json: OnceLock<Arc<str>>,
 }
 
 /// The content of a line.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum StreamContent<'a> {
+pub enum StreamContent {
     /// An event of the journal.
-    Record(&'a EventRecord),
+    Record(Arc<EventRecord>),
     /// Something that is not in the journal.
-    Live(LiveLine<'a>),
+    Live(LiveLine),
 }
 
 /// Something that is not in the journal.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "live", rename_all = "kebab-case")]
-pub enum LiveLine<'a> {
+pub enum LiveLine {
     /// The first line of a run.
     Session {
         /// The version of the lines.
@@ -54,7 +57,7 @@ pub enum LiveLine<'a> {
         /// The session.
         session: SessionId,
         /// The version of the program.
-        program: &'a str,
+        program: String,
     },
     /// A step of a turn ended.
     Step {
@@ -65,31 +68,31 @@ pub enum LiveLine<'a> {
         next_step: Option<Step>,
         /// How the turn ends: the `type` of the report.
         #[serde(skip_serializing_if = "Option::is_none")]
-        end: Option<&'a str>,
+        end: Option<String>,
     },
     /// The model was called.
     ModelAsked,
     /// More text of the answer.
     Text {
         /// The text.
-        text: &'a str,
+        text: Arc<str>,
     },
     /// More text of the model's reasoning.
     Reasoning {
         /// The text.
-        text: &'a str,
+        text: Arc<str>,
     },
     /// The reply broke off, and the model is called again; its text so far is void.
     Restarted,
     /// A sentence for the user, such as that another model is called.
     Note {
         /// The sentence.
-        text: &'a str,
+        text: Arc<str>,
     },
     /// A request to the model failed, and is repeated after a wait.
     Waiting {
         /// The message of the failure.
-        error: &'a str,
+        error: String,
         /// The wait, in milliseconds.
         wait_ms: u64,
     },
@@ -110,25 +113,25 @@ pub enum LiveLine<'a> {
     /// An agent starts; the lines about it have the call in their path.
     AgentStarted {
         /// The call.
-        call_id: &'a CallId,
+        call_id: CallId,
         /// The agent.
-        agent: &'a str,
+        agent: String,
     },
     /// A call starts.
     CallStarted {
         /// The call.
-        call_id: &'a CallId,
+        call_id: CallId,
         /// The tool.
-        tool: &'a str,
+        tool: String,
         /// The arguments.
-        input: &'a Map<String, Value>,
+        input: Map<String, Value>,
     },
     /// A running call reports progress.
     CallProgress {
         /// The call.
-        call_id: &'a CallId,
+        call_id: CallId,
         /// The tool's message.
-        message: &'a str,
+        message: String,
         /// The fraction, between 0 and 1, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         fraction: Option<f64>,
@@ -137,24 +140,67 @@ pub enum LiveLine<'a> {
     /// `call-settled`, once that is durable.
     CallEnded {
         /// The call.
-        call_id: &'a CallId,
+        call_id: CallId,
         /// The tool.
-        tool: &'a str,
+        tool: String,
         /// The variant of the result.
-        output: &'a str,
+        output: String,
         /// The duration of the run, in microseconds.
         wall_us: u64,
     },
 }
 
+impl StreamLine {
+    /// Creates a line about the agent at this path.
+    #[must_use]
+    pub fn new(content: StreamContent, path: Arc<[CallId]>) -> Self {
+        Self {
+            content,
+            path,
+            json: OnceLock::new(),
+        }
+    }
+
+    /// Reads a line that another host wrote, and keeps its text: a newer host may have written
+    /// fields that have no place here.
+    ///
+    /// # Errors
+    /// [`EventError`]; its messages follow "the line".
+    pub fn from_json(json: Arc<str>) -> Result<Self, EventError> {
+        let mut line: Self = serde_json::from_str(&json)?;
+        if let StreamContent::Record(record) = &line.content
+            && record.v > EVENT_VERSION
+        {
+            return Err(EventError::Newer(record.v));
+        }
+        line.json = json.into();
+        Ok(line)
+    }
+
+    /// Returns the number of the event, if the line is an event of the journal of the agent that
+    /// the user talks to.
+    #[must_use]
+    pub fn seq(&self) -> Option<u64> {
+        match &self.content {
+            StreamContent::Record(record) if self.path.is_empty() => Some(record.seq),
+            StreamContent::Record(_) | StreamContent::Live(_) => None,
+        }
+    }
+
+    /// Returns the JSON text, which is made for the first reader and kept for the others.
+    pub fn json(&self) -> &Arc<str> {
+        self.json.get_or_init(|| json!(self).to_string().into())
+    }
+}
+
 /// Writes a line. It must return at once.
-pub type WriteLine<'a> = dyn Fn(&StreamLine<'_>) + Send + Sync + 'a;
+pub type WriteLine<'a> = dyn Fn(Arc<StreamLine>) + Send + Sync + 'a;
 
 /// An observer that hands each line to a function.
 pub struct StreamObserver<'a> {
     write: &'a WriteLine<'a>,
     /// The calls that started the agent which is observed.
-    path: Vec<CallId>,
+    path: Arc<[CallId]>,
 }
 
 impl<'a> StreamObserver<'a> {
@@ -163,7 +209,7 @@ impl<'a> StreamObserver<'a> {
     pub fn new(write: &'a WriteLine<'a>) -> Self {
         Self {
             write,
-            path: Vec::new(),
+            path: Arc::default(),
         }
     }
 
@@ -172,25 +218,23 @@ impl<'a> StreamObserver<'a> {
         self.write_live(LiveLine::Session {
             version: STREAM_VERSION,
             session,
-            program,
+            program: program.to_owned(),
         });
     }
 
-    fn write_live(&self, line: LiveLine<'_>) {
+    fn write_live(&self, line: LiveLine) {
         self.write_content(StreamContent::Live(line));
     }
 
-    fn write_content(&self, content: StreamContent<'_>) {
-        (self.write)(&StreamLine {
-            content,
-            path: &self.path,
-        });
+    fn write_content(&self, content: StreamContent) {
+        let line = StreamLine::new(content, Arc::clone(&self.path));
+        (self.write)(Arc::new(line));
     }
 }
 
 impl Observer for StreamObserver<'_> {
-    fn recorded(&self, record: &EventRecord) {
-        self.write_content(StreamContent::Record(record));
+    fn recorded(&self, record: &Arc<EventRecord>) {
+        self.write_content(StreamContent::Record(Arc::clone(record)));
     }
 
     fn live(&self, live: Live<'_>) {
@@ -198,19 +242,21 @@ impl Observer for StreamObserver<'_> {
     }
 
     fn child<'b>(&'b self, call_id: &'b CallId, agent: &'b str) -> Option<Box<dyn Observer + 'b>> {
-        self.write_live(LiveLine::AgentStarted { call_id, agent });
-        let mut path = self.path.clone();
-        path.push(call_id.clone());
+        self.write_live(LiveLine::AgentStarted {
+            call_id: call_id.clone(),
+            agent: agent.to_owned(),
+        });
+        let path = self.path.iter().chain([call_id]);
         Some(Box::new(StreamObserver {
             write: self.write,
-            path,
+            path: path.cloned().collect(),
         }))
     }
 
     fn step(&self, step: Step, result: &StepResult) {
         let (next_step, end) = match &result.transition {
             Transition::Continue { next_step } => (Some(*next_step), None),
-            Transition::End { end } => (None, Some(end.kind())),
+            Transition::End { end } => (None, Some(end.kind().to_owned())),
         };
         self.write_live(LiveLine::Step {
             step,
@@ -220,16 +266,16 @@ impl Observer for StreamObserver<'_> {
     }
 }
 
-impl<'a> From<Live<'a>> for LiveLine<'a> {
-    fn from(live: Live<'a>) -> Self {
+impl From<Live<'_>> for LiveLine {
+    fn from(live: Live<'_>) -> Self {
         match live {
             Live::ModelAsked => Self::ModelAsked,
-            Live::Delta(ModelDelta::Text(text)) => Self::Text { text },
-            Live::Delta(ModelDelta::Reasoning(text)) => Self::Reasoning { text },
+            Live::Delta(ModelDelta::Text(text)) => Self::Text { text: text.into() },
+            Live::Delta(ModelDelta::Reasoning(text)) => Self::Reasoning { text: text.into() },
             Live::Delta(ModelDelta::Restarted) => Self::Restarted,
-            Live::Delta(ModelDelta::Note(text)) => Self::Note { text },
+            Live::Delta(ModelDelta::Note(text)) => Self::Note { text: text.into() },
             Live::Delta(ModelDelta::Waiting { error, wait }) => Self::Waiting {
-                error: &error.message,
+                error: error.message.clone(),
                 wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
             },
             Live::ResultsReferenced { count, size } => Self::ResultsReferenced { count, size },
@@ -241,17 +287,17 @@ impl<'a> From<Live<'a>> for LiveLine<'a> {
                 tool,
                 input,
             } => Self::CallStarted {
-                call_id,
-                tool,
-                input,
+                call_id: call_id.clone(),
+                tool: tool.to_owned(),
+                input: input.clone(),
             },
             Live::CallProgress {
                 call_id,
                 message,
                 fraction,
             } => Self::CallProgress {
-                call_id,
-                message,
+                call_id: call_id.clone(),
+                message: message.to_owned(),
                 fraction,
             },
             Live::CallEnded {
@@ -261,9 +307,9 @@ impl<'a> From<Live<'a>> for LiveLine<'a> {
                 wall_us,
                 ..
             } => Self::CallEnded {
-                call_id,
-                tool,
-                output: output.tag(),
+                call_id: call_id.clone(),
+                tool: tool.to_owned(),
+                output: output.tag().to_owned(),
                 wall_us,
             },
         }

@@ -254,5 +254,5 @@ pub enum HostLine {
     /// The number of an event, which is read from the journal.
     Event(u64),
     /// The JSON of something that is not in the journal of this session.
-    Live(String),
+    Live(Arc<str>),
 }

@@ -14,6 +14,7 @@ use rmcp::{
     model::{ProgressNotificationParam, ProgressToken},
     service::Peer,
 };
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// Reports that may wait to be sent.
@@ -51,7 +52,7 @@ impl ProgressReports {
 }
 
 impl Observer for ProgressReports {
-    fn recorded(&self, _record: &EventRecord) {}
+    fn recorded(&self, _record: &Arc<EventRecord>) {}
 
     fn live(&self, live: Live<'_>) {
         if let Live::CallProgress {
@@ -68,7 +69,7 @@ impl Observer for ProgressReports {
 }
 
 impl Observer for AgentReports {
-    fn recorded(&self, _record: &EventRecord) {}
+    fn recorded(&self, _record: &Arc<EventRecord>) {}
 
     fn live(&self, live: Live<'_>) {
         let message = match live {

@@ -5,10 +5,10 @@ use crate::{
     access::Caller,
     metrics::CountedReader,
     problem::{Problem, ProblemCode},
-    runs::{FeedItem, FeedLine, Followed, Follower},
+    runs::{FeedItem, Followed, Follower},
     scope::VisibleSession,
 };
-use agent_host_engine::journal::JournalError;
+use agent_host_engine::{journal::JournalError, stream::StreamLine};
 use agent_host_types::id::SessionId;
 use axum::{
     extract::{Query, State},
@@ -77,16 +77,12 @@ pub(crate) async fn events(
 }
 
 /// A line of a session's events.
+#[derive(Debug)]
 pub(crate) enum Line {
-    /// An event of the journal.
-    Record {
-        /// Its number.
-        seq: u64,
-        /// Its JSON.
-        json: Arc<str>,
-    },
-    /// The JSON of something that is not in this session's journal.
-    Live(Arc<str>),
+    /// An event of the journal, or something that is not in this session's journal.
+    Known(Arc<StreamLine>),
+    /// The text of something that this version does not know.
+    Unknown(Arc<str>),
     /// The interval of heartbeats is over.
     Heartbeat,
     /// The events cannot be read any further.
@@ -132,11 +128,12 @@ impl Reader {
     /// Returns the next event; `None` ends the response, as does the end of the caller's token.
     async fn event(&mut self, caller: &Caller) -> Option<Event> {
         Some(match self.line().await? {
-            Line::Record { seq, json } => Event::default()
-                .event("record")
-                .id(seq.to_string())
-                .data(&*json),
-            Line::Live(json) => Event::default().event("live").data(&*json),
+            Line::Known(line) => match line.seq() {
+                Some(seq) => Event::default().event("record").id(seq.to_string()),
+                None => Event::default().event("live"),
+            }
+            .data(&**line.json()),
+            Line::Unknown(json) => Event::default().event("live").data(&*json),
             Line::Heartbeat if caller.is_revoked().await => return None,
             Line::Heartbeat => Event::default().event("heartbeat").data("{}"),
             // The client resumes by the number of its last event, and then gets the error.
@@ -163,11 +160,8 @@ impl Reader {
             None => self.follower.queued().await,
         };
         match followed {
-            Ok(Some(Followed::Line(FeedLine { seq: None, json }))) => Some(Line::Live(json)),
-            Ok(Some(Followed::Line(FeedLine {
-                seq: Some(seq),
-                json,
-            }))) => Some(Line::Record { seq, json }),
+            Ok(Some(Followed::Line(line))) => Some(Line::Known(line)),
+            Ok(Some(Followed::Unknown(json))) => Some(Line::Unknown(json)),
             Ok(Some(Followed::Lagged) | None) => None,
             Err(error) => Some(Line::Failed(error)),
         }

@@ -9,6 +9,7 @@ use agent_host_engine::stream::{StreamLine, StreamObserver};
 use axum::{Json, extract::State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// How to undo.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -41,7 +42,7 @@ pub(crate) async fn undo(
     let host = &service.host;
     let mut opened = host.resume_session(&session.to_string()).await?;
     let feed = service.runs.feed(session);
-    let write = |line: &StreamLine<'_>| {
+    let write = |line: Arc<StreamLine>| {
         publish(&feed, line);
     };
     let observer = StreamObserver::new(&write);

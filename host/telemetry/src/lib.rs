@@ -207,7 +207,7 @@ struct Tracer {
 }
 
 impl Observer for Tracer {
-    fn recorded(&self, record: &EventRecord) {
+    fn recorded(&self, record: &Arc<EventRecord>) {
         self.root.get_or_init(|| record.session);
         if !ends_span(&record.event) {
             return;

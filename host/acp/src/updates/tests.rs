@@ -1,10 +1,8 @@
 //! Tests of replies that are shown in parts.
 
 use super::Transcript;
-use agent_host_app::{
-    Config, Environment, Host, Overrides,
-    runs::{FeedLine, Followed},
-};
+use agent_host_app::{Config, Environment, Host, Overrides, runs::Followed};
+use agent_host_engine::stream::StreamLine;
 use agent_host_types::{
     event::{EVENT_VERSION, Event, EventRecord},
     id::SessionId,
@@ -12,6 +10,7 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// A host without tools.
 async fn host(project: &std::path::Path) -> Host {
@@ -29,8 +28,11 @@ async fn host(project: &std::path::Path) -> Host {
 }
 
 fn live(line: &Value) -> Followed {
-    let json = line.to_string().into();
-    Followed::Line(FeedLine { seq: None, json })
+    let json: Arc<str> = line.to_string().into();
+    match StreamLine::from_json(Arc::clone(&json)) {
+        Ok(line) => Followed::Line(Arc::new(line)),
+        Err(_) => Followed::Unknown(json),
+    }
 }
 
 fn text(text: &str) -> Followed {
@@ -62,8 +64,7 @@ fn replied(text: &str) -> Followed {
             tape: None,
         },
     };
-    let json = json!(record).to_string().into();
-    Followed::Line(FeedLine { seq: Some(0), json })
+    live(&json!(record))
 }
 
 /// Each text comes once, under the id of its message, whatever is lost or written again.
@@ -129,16 +130,12 @@ async fn reply_is_shown_once_and_whole() {
 async fn line_of_another_version_is_noted_where_it_would_be() {
     let project = tempfile::tempdir().unwrap();
     let host = host(project.path()).await;
-    let event = json!({"v": 1, "kind": "of-a-newer-version"}).to_string();
-    let event = Followed::Line(FeedLine {
-        seq: Some(1),
-        json: event.into(),
-    });
+    let event = json!({"v": 1, "kind": "of-a-newer-version"});
     let lines = [
         (live(&json!([])), true),
         (live(&json!({"live": "of-a-newer-version"})), true),
         (live(&json!({"path": ["a"]})), true),
-        (event, true),
+        (live(&event), true),
         (live(&json!({"live": "model-asked"})), false),
         (
             live(&json!({"live": "text", "text": "?", "path": ["a"]})),

@@ -1,7 +1,9 @@
 //! The feeds of sessions: the lines of those who watch one.
 
-use agent_host_engine::stream::{StreamContent, StreamLine};
-use serde_json::json;
+#[cfg(test)]
+mod tests;
+
+use agent_host_engine::stream::StreamLine;
 use std::sync::Arc;
 use tokio::sync::broadcast;
 
@@ -9,28 +11,32 @@ use tokio::sync::broadcast;
 #[derive(Clone, Debug)]
 pub enum FeedItem {
     /// A line.
-    Line(FeedLine),
+    Line(Arc<StreamLine>),
+    /// The text of a line that another host runs and only a newer version knows. Clients of the
+    /// event stream get it as it is: they may know it, and ignore it if not. Fronts that translate
+    /// lines leave it out, as a gap: what it was of a reply, the journal has in the end.
+    Unknown(Arc<str>),
     /// The journal has another event, which is read there: another host runs the session.
     Stored,
 }
 
-/// A line of a feed.
-#[derive(Clone, Debug)]
-pub struct FeedLine {
-    /// The number of the event; absent for what is not an event of this session's journal.
-    pub seq: Option<u64>,
-    /// The JSON of the line.
-    pub json: Arc<str>,
+impl FeedItem {
+    /// Reads a line that another host wrote.
+    pub(super) fn from_json(json: Arc<str>) -> Self {
+        match StreamLine::from_json(Arc::clone(&json)) {
+            Ok(line) => Self::Line(Arc::new(line)),
+            Err(error) => {
+                tracing::warn!("a line of another host is passed on unread: the line {error}");
+                Self::Unknown(json)
+            }
+        }
+    }
 }
 
 /// Sends a line to those who watch a session, and returns the number of its event.
-pub fn publish(feed: &broadcast::Sender<FeedItem>, line: &StreamLine<'_>) -> Option<u64> {
-    let seq = match line.content {
-        StreamContent::Record(record) if line.path.is_empty() => Some(record.seq),
-        StreamContent::Record(_) | StreamContent::Live(_) => None,
-    };
-    let json = json!(line).to_string().into();
+pub fn publish(feed: &broadcast::Sender<FeedItem>, line: Arc<StreamLine>) -> Option<u64> {
+    let seq = line.seq();
     // There may be no reader.
-    let _ = feed.send(FeedItem::Line(FeedLine { seq, json }));
+    let _ = feed.send(FeedItem::Line(line));
     seq
 }

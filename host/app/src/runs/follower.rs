@@ -1,11 +1,13 @@
 //! A reader of a session, by its journal and by what happens in this process.
 
-use super::{FeedItem, FeedLine, Runs};
+use super::{FeedItem, Runs};
 use crate::Host;
-use agent_host_engine::journal::JournalError;
+use agent_host_engine::{
+    journal::JournalError,
+    stream::{StreamContent, StreamLine},
+};
 use agent_host_journal::JournalStore;
 use agent_host_types::{event::EventRecord, id::SessionId};
-use serde_json::json;
 use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::broadcast::{
     self,
@@ -16,7 +18,9 @@ use tokio::sync::broadcast::{
 #[derive(Clone, Debug)]
 pub enum Followed {
     /// A line.
-    Line(FeedLine),
+    Line(Arc<StreamLine>),
+    /// The text of a line that this version does not know ([`FeedItem::Unknown`]).
+    Unknown(Arc<str>),
     /// The follower was too far behind, and what is not in the journal is lost.
     Lagged,
 }
@@ -140,10 +144,9 @@ impl Follower {
         loop {
             if let Some(record) = self.page.pop_front() {
                 self.next = record.seq.saturating_add(1);
-                return Ok(Some(Followed::Line(FeedLine {
-                    seq: Some(record.seq),
-                    json: json!(record).to_string().into(),
-                })));
+                let content = StreamContent::Record(Arc::new(record));
+                let line = Arc::new(StreamLine::new(content, Arc::default()));
+                return Ok(Some(Followed::Line(line)));
             }
             if !self.must_read {
                 return Ok(None);
@@ -160,11 +163,15 @@ impl Follower {
 
     /// Returns a line of the feed, unless it was returned before or an event is missing before it.
     fn admit(&mut self, item: FeedItem) -> Option<Followed> {
-        let FeedItem::Line(line) = item else {
-            self.must_read = true;
-            return None;
+        let line = match item {
+            FeedItem::Line(line) => line,
+            FeedItem::Unknown(json) => return Some(Followed::Unknown(json)),
+            FeedItem::Stored => {
+                self.must_read = true;
+                return None;
+            }
         };
-        match line.seq {
+        match line.seq() {
             Some(seq) if seq < self.next => return None,
             Some(seq) if seq > self.next => {
                 // Another process wrote in between.

@@ -2,7 +2,7 @@
 //! watched, again and again; it sends the numbers of events, which are read from the journal, and
 //! what is not in the journal, such as text as it arrives.
 
-use super::{FeedItem, FeedLine, Runs, lock, shared::Shared};
+use super::{FeedItem, Runs, lock, shared::Shared};
 use agent_host_journal::{HostId, HostLine, HostMessage, RunState};
 use agent_host_types::id::SessionId;
 use std::{
@@ -102,10 +102,7 @@ impl Runs {
         for line in lines {
             let item = match line {
                 HostLine::Event(_) => FeedItem::Stored,
-                HostLine::Live(json) => FeedItem::Line(FeedLine {
-                    seq: None,
-                    json: json.into(),
-                }),
+                HostLine::Live(json) => FeedItem::from_json(json),
             };
             self.send_to_feed(session, item);
         }
@@ -195,8 +192,11 @@ impl Relay {
         let (mut lines, mut bytes, mut item) = (Vec::new(), 0, first);
         loop {
             let line = match item {
-                FeedItem::Line(FeedLine { seq: Some(seq), .. }) => HostLine::Event(seq),
-                FeedItem::Line(FeedLine { seq: None, json }) => HostLine::Live(json.to_string()),
+                FeedItem::Line(line) => match line.seq() {
+                    Some(seq) => HostLine::Event(seq),
+                    None => HostLine::Live(Arc::clone(line.json())),
+                },
+                FeedItem::Unknown(json) => HostLine::Live(json),
                 FeedItem::Stored => HostLine::Event(0),
             };
             let size = serde_json::json!(line).to_string().len();

@@ -6,7 +6,7 @@ use agent_host_engine::{
 };
 use agent_host_types::event::{Event, EventRecord};
 use serde_json::{Value, json};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
 #[derive(Default)]
@@ -62,8 +62,11 @@ impl Watcher {
 }
 
 impl Observer for Watcher {
-    fn recorded(&self, record: &EventRecord) {
-        self.records.lock().unwrap().push(record.clone());
+    fn recorded(&self, record: &Arc<EventRecord>) {
+        self.records
+            .lock()
+            .unwrap()
+            .push(EventRecord::clone(record));
     }
 
     fn live(&self, live: Live<'_>) {

@@ -47,7 +47,6 @@ use agent_host_types::{
 };
 use denied::DeniedCalls;
 use figures::Figures;
-use serde_json::json;
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex},
@@ -246,7 +245,7 @@ impl Run<'_> {
     /// Prints the first line of `stream-json`.
     fn begin_stream(&self, session: &Session) {
         if self.format == OutputFormat::StreamJson {
-            let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+            let write = |line: Arc<StreamLine>| self.terminal.println(&json_text(line.json()));
             StreamObserver::new(&write).begin(session.id(), env!("CARGO_PKG_VERSION"));
         }
     }
@@ -299,7 +298,7 @@ impl Run<'_> {
                 false => &self.stop.token,
             };
             let report = {
-                let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+                let write = |line: Arc<StreamLine>| self.terminal.println(&json_text(line.json()));
                 let observers = self.observers(session, &write);
                 let cx = TurnContext {
                     observer: &observers,

@@ -25,7 +25,7 @@ use agent_host_types::{
 use serde_json::{Map, Value, json};
 use std::{
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -285,7 +285,7 @@ impl Observer for LiveView {
         }))
     }
 
-    fn recorded(&self, _record: &EventRecord) {}
+    fn recorded(&self, _record: &Arc<EventRecord>) {}
 
     fn live(&self, live: Live<'_>) {
         match live {

@@ -6,6 +6,7 @@ use agent_host_types::{
     event::EventRecord,
     id::{CallId, SessionId},
 };
+use std::sync::Arc;
 
 pub(super) struct ReplayObserver<'t> {
     pub(super) tape: &'t Tape,
@@ -13,7 +14,7 @@ pub(super) struct ReplayObserver<'t> {
 }
 
 impl Observer for ReplayObserver<'_> {
-    fn recorded(&self, _record: &EventRecord) {}
+    fn recorded(&self, _record: &Arc<EventRecord>) {}
 
     /// The model is asked right after this, before anything else of the replay runs.
     fn live(&self, live: Live<'_>) {

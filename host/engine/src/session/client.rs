@@ -133,7 +133,7 @@ impl ClientSession {
         ended?;
         let records = self.lock().durable(before);
         for record in records {
-            observer.recorded(&record);
+            observer.recorded(&Arc::new(record));
         }
         Ok(())
     }

@@ -13,7 +13,10 @@ use std::time::Duration;
 /// Returns the lines that an observer writes for what `tell` tells it.
 fn lines(tell: impl FnOnce(&StreamObserver<'_>)) -> Vec<Value> {
     let lines = Mutex::new(Vec::new());
-    let write = |line: &StreamLine<'_>| lines.lock().unwrap().push(json!(line));
+    let write = |line: Arc<StreamLine>| {
+        assert_eq!(**line.json(), json!(line).to_string());
+        lines.lock().unwrap().push(json!(line));
+    };
     tell(&StreamObserver::new(&write));
     lines.into_inner().unwrap()
 }
@@ -52,7 +55,7 @@ fn lines_of_every_kind_fit_the_schema() {
     };
     let written = lines(|observer| {
         observer.begin(session, "1.2.3");
-        observer.recorded(&record);
+        observer.recorded(&Arc::new(record.clone()));
         for live in [
             Live::ModelAsked,
             Live::Delta(ModelDelta::Text("t")),
@@ -118,10 +121,12 @@ fn lines_of_every_kind_fit_the_schema() {
             json!({"live": "step", "step": "call-model", "end": "cancelled"}),
         ]
     );
-    let schema = agent_host_types::schema::of::<StreamLine<'static>>();
+    let schema = agent_host_types::schema::of::<StreamLine>();
     let schema = jsonschema::validator_for(&schema).unwrap();
     for line in &written {
         assert!(schema.is_valid(line), "{line}");
+        let read = StreamLine::from_json(line.to_string().into()).unwrap();
+        assert_eq!(json!(read), *line);
     }
     // The schema is not one that everything fits.
     for line in [
@@ -132,5 +137,9 @@ fn lines_of_every_kind_fit_the_schema() {
         json!([]),
     ] {
         assert!(!schema.is_valid(&line), "{line}");
+        assert!(
+            StreamLine::from_json(line.to_string().into()).is_err(),
+            "{line}"
+        );
     }
 }

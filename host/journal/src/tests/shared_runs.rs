@@ -409,7 +409,7 @@ async fn messages_reach_their_hosts() {
     let session = SessionId::new();
     let lines = |text: &str| HostMessage::Lines {
         session,
-        lines: vec![HostLine::Event(7), HostLine::Live(text.to_owned())],
+        lines: vec![HostLine::Event(7), HostLine::Live(text.into())],
     };
     let watch = HostMessage::Watch {
         session,

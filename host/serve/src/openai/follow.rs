@@ -1,5 +1,8 @@
 //! A run as it happens.
 
+#[cfg(test)]
+mod tests;
+
 use super::ids::RunId;
 use crate::{
     Service,
@@ -7,30 +10,10 @@ use crate::{
     events::{Line, Reader},
     runs::{FeedItem, Runs},
 };
-use agent_host_types::{
-    event::{Event, EventRecord},
-    id::{CallId, SessionId},
-};
-use serde::Deserialize;
-use std::{fmt::Display, sync::Arc};
+use agent_host_engine::stream::StreamContent;
+use agent_host_types::{event::Event, id::SessionId};
+use std::sync::Arc;
 use tokio::sync::broadcast::Receiver;
-
-/// Something that happened.
-#[derive(Debug)]
-pub(super) enum Update {
-    /// An event of the journal.
-    Record(Box<EventRecord>),
-    /// More text of the reply.
-    Text(String),
-    /// More text of the reasoning.
-    Reasoning(String),
-    /// The reply broke off and begins again.
-    Restarted,
-    /// Nothing, for a while.
-    Idle,
-    /// The rest cannot be read, for this reason. The run itself may continue.
-    Broken(String),
-}
 
 /// Follows a run.
 pub(super) struct Follow {
@@ -78,16 +61,6 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// A line that is not in the journal.
-#[derive(Deserialize)]
-struct LiveLine {
-    /// Absent in an event of an agent.
-    live: Option<String>,
-    text: Option<String>,
-    #[serde(default)]
-    path: Vec<CallId>,
-}
-
 impl Follow {
     /// Follows a run from its first event, by a feed that was opened before.
     pub(super) fn of_feed(
@@ -97,24 +70,24 @@ impl Follow {
         caller: Caller,
         cancel: Option<CancelOnDrop>,
     ) -> Self {
+        let reader = Reader::of_feed(service, run.session, run.seq, feed);
         Self {
-            caller,
-            cancel,
-            reader: Reader::of_feed(service, run.session, run.seq, feed),
-            service: service.clone(),
-            run,
-            next: run.seq,
             is_live: true,
-            has_gap: false,
-            has_ended_turn: false,
+            cancel,
+            ..Self::new(service, run, reader, caller)
         }
     }
 
     /// Follows a run that began before, by its events alone.
     pub(super) fn of_journal(service: &Service, run: RunId, caller: Caller) -> Self {
+        let reader = Reader::new(service, run.session, run.seq);
+        Self::new(service, run, reader, caller)
+    }
+
+    fn new(service: &Service, run: RunId, reader: Reader, caller: Caller) -> Self {
         Self {
             caller,
-            reader: Reader::new(service, run.session, run.seq),
+            reader,
             service: service.clone(),
             run,
             next: run.seq,
@@ -132,9 +105,9 @@ impl Follow {
         }
     }
 
-    /// Returns what happens next; `None` if the run is over without an end in the journal, the
-    /// server ends, or the client's token was revoked.
-    pub(super) async fn next(&mut self) -> Option<Update> {
+    /// Returns what happens next, and a heartbeat if nothing does for a while; `None` if the run is
+    /// over without an end in the journal, the server ends, or the client's token was revoked.
+    pub(super) async fn next(&mut self) -> Option<Line> {
         // A server that ends starts no further turn.
         if self.has_ended_turn && !self.service.runs.is_open() {
             return None;
@@ -150,28 +123,23 @@ impl Follow {
                 continue;
             };
             match line {
-                Line::Record { seq, json } => {
-                    self.next = seq.saturating_add(1);
-                    self.has_gap = false;
-                    let update = recorded(seq, &json);
-                    if let Update::Record(record) = &update {
+                Line::Known(line) if line.path.is_empty() => match &line.content {
+                    StreamContent::Record(record) => {
+                        self.next = record.seq.saturating_add(1);
+                        self.has_gap = false;
                         self.has_ended_turn = matches!(record.event, Event::TurnEnded { .. });
+                        return Some(Line::Known(line));
                     }
-                    return Some(update);
-                }
-                Line::Live(json) if self.is_live && !self.has_gap => match update(&json) {
-                    Ok(Some(update)) => return Some(update),
-                    Ok(None) => {}
-                    Err(error) => {
-                        let session = self.run.session;
-                        tracing::warn!(
-                            "progress of session {session} cannot be read, and its text comes from the journal: {error}"
-                        );
-                        self.has_gap = true;
+                    StreamContent::Live(_) if self.is_live && !self.has_gap => {
+                        return Some(Line::Known(line));
                     }
+                    StreamContent::Live(_) => {}
                 },
-                Line::Live(_) => {}
-                Line::Failed(error) => return Some(broken(&error)),
+                // What an agent says is the result of the call that started it.
+                Line::Known(_) => {}
+                // It may have been text.
+                Line::Unknown(_) => self.has_gap = true,
+                Line::Failed(error) => return Some(Line::Failed(error)),
                 Line::Heartbeat if self.caller.is_revoked().await => {
                     // As that of a client that hangs up.
                     drop(self.cancel.take());
@@ -180,7 +148,7 @@ impl Follow {
                 Line::Heartbeat => {
                     let runs = &self.service.runs;
                     return match runs.is_running_anywhere(self.run.session).await {
-                        true => Some(Update::Idle),
+                        true => Some(Line::Heartbeat),
                         false => self.rest().await,
                     };
                 }
@@ -189,75 +157,14 @@ impl Follow {
     }
 
     /// Returns an event that was recorded just before the run ended.
-    async fn rest(&mut self) -> Option<Update> {
+    async fn rest(&mut self) -> Option<Line> {
         let store = self.service.host.store();
         match store.read(self.run.session, self.next).await {
             Ok(page) if page.is_empty() => return None,
             Ok(_) => {}
-            Err(error) => return Some(broken(&error)),
+            Err(error) => return Some(Line::Failed(error)),
         }
         self.reader = Reader::new(&self.service, self.run.session, self.next);
-        Some(Update::Idle)
-    }
-}
-
-/// Reads an event of the journal, which another version of this program may have recorded.
-fn recorded(seq: u64, json: &str) -> Update {
-    match serde_json::from_str(json) {
-        Ok(record) => Update::Record(Box::new(record)),
-        Err(error) => broken(&format_args!("event {seq}: {error}")),
-    }
-}
-
-fn broken(error: &dyn Display) -> Update {
-    let reason = error.to_string();
-    tracing::error!("a response of the OpenAI API breaks off: {reason}");
-    Update::Broken(reason)
-}
-
-/// Reads a line that is not in the journal; `None` for one that is no part of a response.
-fn update(json: &str) -> Result<Option<Update>, serde_json::Error> {
-    let line: LiveLine = serde_json::from_str(json)?;
-    if !line.path.is_empty() {
-        return Ok(None);
-    }
-    Ok(match line.live.as_deref() {
-        Some("text") => line.text.map(Update::Text),
-        Some("reasoning") => line.text.map(Update::Reasoning),
-        Some("restarted") => Some(Update::Restarted),
-        _ => None,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Update, recorded, update};
-    use pretty_assertions::assert_eq;
-    use serde_json::json;
-
-    #[test]
-    fn unreadable_event_breaks_the_response_off_with_a_reason() {
-        let json = json!({"v": 1, "kind": "of-a-newer-version"}).to_string();
-        let Update::Broken(reason) = recorded(7, &json) else {
-            panic!("{json}");
-        };
-        assert!(reason.starts_with("event 7: "), "{reason}");
-    }
-
-    #[test]
-    fn progress_is_read_ignored_or_reported_as_lost() {
-        let table = [
-            (r#"{"live":"text","text":"hi"}"#, Ok("Some(Text(\"hi\"))")),
-            (r#"{"live":"restarted"}"#, Ok("Some(Restarted)")),
-            (r#"{"live":"text","text":"hi","path":["a"]}"#, Ok("None")),
-            (r#"{"live":"step"}"#, Ok("None")),
-            (r#"{"path":["a"],"event":{}}"#, Ok("None")),
-            (r#"{"live":"text","text":7}"#, Err(())),
-            ("{", Err(())),
-        ];
-        for (line, expected) in table {
-            let read = update(line).map(|update| format!("{update:?}"));
-            assert_eq!(read.map_err(drop), expected.map(str::to_owned), "{line}");
-        }
+        Some(Line::Heartbeat)
     }
 }

@@ -1,11 +1,14 @@
 //! A response in pieces as they happen: text as it arrives, which the journal then confirms.
 
 use super::{
-    follow::{Follow, Update},
+    follow::Follow,
     ids::RunId,
     outcome::{Item, Outcome},
 };
+use crate::events::Line;
+use agent_host_engine::stream::{LiveLine, StreamContent};
 use agent_host_types::{event::Event, id::CallId};
+use std::sync::Arc;
 
 /// A kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +35,7 @@ pub(super) enum Piece {
     Delta {
         index: usize,
         kind: Kind,
-        text: String,
+        text: Arc<str>,
     },
     /// It ends, with the whole text.
     Close {
@@ -119,7 +122,7 @@ impl Live {
         let mut pieces = Vec::new();
         while pieces.is_empty() && !self.is_over {
             let update = self.follow.next().await;
-            let is_idle = matches!(update, Some(Update::Idle));
+            let is_idle = matches!(update, Some(Line::Heartbeat));
             self.take(update, &mut pieces);
             if is_idle {
                 break;
@@ -128,41 +131,64 @@ impl Live {
         Some(pieces)
     }
 
-    fn take(&mut self, update: Option<Update>, pieces: &mut Vec<Piece>) {
+    fn take(&mut self, update: Option<Line>, pieces: &mut Vec<Piece>) {
         match update {
-            Some(Update::Record(record)) => {
-                self.outcome.add(&record);
-                if !self.is_quiet {
-                    self.send_items(pieces);
+            Some(Line::Known(line)) => match &line.content {
+                StreamContent::Record(record) => {
+                    self.outcome.add(record);
+                    if !self.is_quiet {
+                        self.send_items(pieces);
+                    }
+                    if let Event::ModelReplied { .. } = record.event {
+                        self.end_reply(pieces);
+                    }
+                    self.is_over = self.outcome.has_ended();
                 }
-                if let Event::ModelReplied { .. } = record.event {
-                    self.end_reply(pieces);
-                }
-                self.is_over = self.outcome.has_ended();
-            }
-            Some(Update::Text(text)) if !self.is_quiet => {
-                self.extend(Kind::Message, text, pieces);
-            }
-            // Reasoning between texts is in the journal alone.
-            Some(Update::Reasoning(text))
-                if !self.is_quiet && self.open_kind() != Some(Kind::Message) =>
-            {
-                self.has_reasoned = true;
-                self.extend(Kind::Reasoning, text, pieces);
-            }
-            Some(Update::Restarted) => {
-                self.has_reasoned = false;
-                self.close(Closed::Void, pieces);
-            }
-            Some(Update::Text(_) | Update::Reasoning(_) | Update::Idle) => {}
-            Some(Update::Broken(reason)) => {
-                self.outcome.break_off(reason);
+                StreamContent::Live(live) => self.take_live(live, pieces),
+            },
+            Some(Line::Unknown(_) | Line::Heartbeat) => {}
+            Some(Line::Failed(error)) => {
+                tracing::error!("a response of the OpenAI API breaks off: {error}");
+                self.outcome.break_off(error.to_string());
                 self.is_over = true;
             }
             None => self.is_over = true,
         }
         if self.is_over {
             self.end(pieces);
+        }
+    }
+
+    /// Takes what is not in the journal, of which the reply alone is part of a response.
+    fn take_live(&mut self, live: &LiveLine, pieces: &mut Vec<Piece>) {
+        match live {
+            LiveLine::Text { text } if !self.is_quiet => {
+                self.extend(Kind::Message, Arc::clone(text), pieces);
+            }
+            // Reasoning between texts is in the journal alone.
+            LiveLine::Reasoning { text }
+                if !self.is_quiet && self.open_kind() != Some(Kind::Message) =>
+            {
+                self.has_reasoned = true;
+                self.extend(Kind::Reasoning, Arc::clone(text), pieces);
+            }
+            LiveLine::Restarted => {
+                self.has_reasoned = false;
+                self.close(Closed::Void, pieces);
+            }
+            LiveLine::Text { .. }
+            | LiveLine::Reasoning { .. }
+            | LiveLine::Session { .. }
+            | LiveLine::Step { .. }
+            | LiveLine::ModelAsked
+            | LiveLine::Note { .. }
+            | LiveLine::Waiting { .. }
+            | LiveLine::ResultsReferenced { .. }
+            | LiveLine::HistorySummarised { .. }
+            | LiveLine::AgentStarted { .. }
+            | LiveLine::CallStarted { .. }
+            | LiveLine::CallProgress { .. }
+            | LiveLine::CallEnded { .. } => {}
         }
     }
 
@@ -236,18 +262,18 @@ impl Live {
     ) {
         let sent = self.open.as_ref().filter(|open| open.kind == kind);
         let rest = sent.and_then(|open| text.strip_prefix(&open.text));
-        match rest.map(str::to_owned) {
+        match rest.map(Arc::from) {
             Some(rest) => self.extend(kind, rest, pieces),
             None => {
                 self.close(Closed::Void, pieces);
-                self.extend(kind, text, pieces);
+                self.extend(kind, text.into(), pieces);
             }
         }
         self.close(Closed::Complete { is_commentary }, pieces);
     }
 
     /// Sends more text, of an item that may have to be opened.
-    fn extend(&mut self, kind: Kind, text: String, pieces: &mut Vec<Piece>) {
+    fn extend(&mut self, kind: Kind, text: Arc<str>, pieces: &mut Vec<Piece>) {
         if self.open_kind().is_some_and(|open| open != kind) {
             let is_commentary = false;
             self.close(Closed::Complete { is_commentary }, pieces);

@@ -16,7 +16,7 @@ use agent_host_types::{
 };
 use opentelemetry::KeyValue;
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -186,7 +186,7 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
-    fn recorded(&self, record: &EventRecord) {
+    fn recorded(&self, record: &Arc<EventRecord>) {
         let (session, at_ms) = (record.session, record.at_ms);
         match &record.event {
             Event::RunConfigured { arguments } => {

@@ -11,16 +11,16 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::Map;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 fn record(observer: &dyn Observer, session: SessionId, event: Event) {
-    observer.recorded(&EventRecord {
+    observer.recorded(&Arc::new(EventRecord {
         v: EVENT_VERSION,
         session,
         seq: 0,
         at_ms: 1_000,
         event,
-    });
+    }));
 }
 
 /// Records the whole of a call.

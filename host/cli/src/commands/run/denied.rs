@@ -18,7 +18,7 @@ use agent_host_types::{
 use serde_json::{Map, Value};
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// The maximum number of calls that are kept, and of flags that are shown.
@@ -119,7 +119,7 @@ pub(super) struct DenialObserver<'a> {
 }
 
 impl Observer for DenialObserver<'_> {
-    fn recorded(&self, record: &EventRecord) {
+    fn recorded(&self, record: &Arc<EventRecord>) {
         self.calls.follow(&record.event, self.rules);
     }
 

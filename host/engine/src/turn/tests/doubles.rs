@@ -442,11 +442,14 @@ impl Observer for Recorder {
         self.steps.lock().unwrap().push((step, result.clone()));
     }
 
-    fn recorded(&self, record: &EventRecord) {
+    fn recorded(&self, record: &Arc<EventRecord>) {
         if record.seq >= self.journal.durable_count() as u64 {
             self.premature.lock().unwrap().push(record.seq);
         }
-        self.records.lock().unwrap().push(record.clone());
+        self.records
+            .lock()
+            .unwrap()
+            .push(EventRecord::clone(record));
     }
 
     fn live(&self, live: Live<'_>) {
