@@ -197,8 +197,8 @@ fn run_of_a_host_that_ends_is_handed_over() {
     assert_eq!(asked.model.requests().len(), 2);
 }
 
-/// A model whose one reply has further words until `is_told` is set.
-fn talking(is_told: &'static AtomicBool) -> String {
+/// A model whose one reply has a word for each message on `further`, and ends with its sender.
+fn talking(further: Receiver<()>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -214,9 +214,8 @@ fn talking(is_told: &'static AtomicBool) -> String {
                 .write_all(format!("data: {chunk}\n\n").as_bytes())
                 .unwrap();
         };
-        while !is_told.load(Ordering::Acquire) {
+        for () in further {
             say(json!({ "content": "word " }), Value::Null);
-            thread::yield_now();
         }
         say(json!({}), json!("stop"));
         stream.write_all(b"data: [DONE]\n\n").unwrap();
@@ -227,24 +226,32 @@ fn talking(is_told: &'static AtomicBool) -> String {
 /// The text of a reply reaches a reader at another host as it arrives.
 #[test]
 fn text_is_told_by_another_host() {
-    static IS_TOLD: AtomicBool = AtomicBool::new(false);
     let Some(url) = database() else { return };
     let env = directory(&url, "");
     let mut model = ChatServer::start(Vec::new());
-    model.base_url = talking(&IS_TOLD);
+    let (further, words) = mpsc::channel();
+    model.base_url = talking(words);
     let first = ApiServer::start(&env, &model, &[]);
     let second = ApiServer::start(&env, &model, &[]);
     let session = first.create("go");
+    let is_text = |event: &ServerEvent| event.data["live"] == "text";
     let mut events = second.events(&session, None);
-    let text = events.by_ref().find(|event| event.data["live"] == "text");
-    assert!(
-        text.unwrap().data["text"]
-            .as_str()
-            .unwrap()
-            .starts_with("word ")
-    );
-    IS_TOLD.store(true, Ordering::Release);
-    events.until("turn-ended");
+    let mut own = first.events(&session, None);
+    let is_told = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // A word follows when the one before it was told here, so that no reader falls behind.
+        scope.spawn(|| {
+            let further = further;
+            while !is_told.load(Ordering::Acquire) {
+                further.send(()).unwrap();
+                own.find(is_text).unwrap();
+            }
+        });
+        let text = events.find(is_text);
+        is_told.store(true, Ordering::Release);
+        assert_eq!(text.unwrap().data["text"], "word ");
+        events.until("turn-ended");
+    });
 }
 
 /// A run is cancelled and drained at a host that does not run it.
