@@ -27,11 +27,12 @@ use agent_host_engine::{
     session::{Session, now_ms},
     turn::{Agent, ContinuationKey, Prompts},
 };
-use agent_host_journal::{JournalStore, ProjectApproval};
+use agent_host_journal::{FoundEvents, JournalStore, ProjectApproval};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
 use agent_host_telemetry::{Metrics, Telemetry, TelemetryError};
 use agent_host_types::{
     approval::ApprovalRule,
+    event::EventRecord,
     id::{Digest, SessionId},
     model::ModelError,
 };
@@ -315,10 +316,11 @@ impl Host {
     /// The journal cannot be read.
     pub async fn artifacts(&self, session: SessionId) -> Result<Artifacts, HostError> {
         let mut artifacts = Artifacts::default();
-        let read = self
-            .store
-            .for_each_record(session, |record| artifacts.add(&record.event));
-        read.await?;
+        let add = |record: EventRecord| artifacts.add(&record.event);
+        let store = self.store.as_ref();
+        store
+            .for_each_found(session, FoundEvents::OfArtifacts, add)
+            .await?;
         Ok(artifacts)
     }
 

@@ -10,11 +10,6 @@ use agent_host_types::{
 };
 use serde::Serialize;
 
-/// The number of the last events of a session among which the end of its last turn is looked for
-/// first. The others were made between turns, and each further look goes back this many times as
-/// far.
-const LAST_EVENTS: u64 = 16;
-
 /// A session that waits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitingSession {
@@ -96,43 +91,20 @@ async fn last_request(
     store: &dyn JournalStore,
     info: &SessionInfo,
 ) -> Result<Option<(u64, Continuation)>, JournalError> {
-    let mut back = LAST_EVENTS;
-    loop {
-        let first = info.events.saturating_sub(back);
-        match last_change(store, info.id, first).await? {
-            Some((at_ms, Event::TurnEnded { outcome, .. })) => {
-                let open = outcome.end.continuation().cloned();
-                return Ok(open.map(|open| (at_ms, open)));
-            }
-            Some(_) => return Ok(None),
-            None if first == 0 => return Ok(None),
-            None => back = back.saturating_mul(LAST_EVENTS),
+    let is_change = |event: &Event| PhaseChange::from_event(event).is_some();
+    let last = store.last_record(info.id, info.events, u64::MAX, is_change);
+    let last = match last.await {
+        // It was deleted meanwhile.
+        Err(JournalError::NotFound(_)) => return Ok(None),
+        last => last?,
+    };
+    Ok(last.and_then(|last| match last.event {
+        Event::TurnEnded { outcome, .. } => {
+            let open = outcome.end.continuation()?.clone();
+            Some((last.at_ms, open))
         }
-    }
-}
-
-/// Reads the last event from number `from` on that is not between turns, and its time in
-/// milliseconds since 1970.
-async fn last_change(
-    store: &dyn JournalStore,
-    session: SessionId,
-    mut from: u64,
-) -> Result<Option<(u64, Event)>, JournalError> {
-    let mut found = None;
-    loop {
-        let page = match store.read(session, from).await {
-            // It was deleted meanwhile.
-            Err(JournalError::NotFound(_)) => return Ok(None),
-            page => page?,
-        };
-        let Some(last) = page.last() else {
-            return Ok(found);
-        };
-        from = last.seq.saturating_add(1);
-        let mut changes = page.into_iter().rev();
-        let last = changes.find(|record| PhaseChange::from_event(&record.event).is_some());
-        found = last.map(|record| (record.at_ms, record.event)).or(found);
-    }
+        _ => None,
+    }))
 }
 
 fn request(open: &Continuation) -> WaitingRequest {

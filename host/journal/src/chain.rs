@@ -65,4 +65,25 @@ impl StoredEvent {
         *before = link;
         decode(location, session, self.numbers, &self.json)
     }
+
+    /// Checks an event that was read without the others by the digest of the one before it, and
+    /// decodes it.
+    pub(crate) fn check_behind(
+        &self,
+        location: &Location,
+        session: SessionId,
+        before: Option<Vec<u8>>,
+    ) -> Result<EventRecord, StoreError> {
+        let [found, ..] = self.numbers;
+        let seq = u64::try_from(found).unwrap_or_default();
+        let mut link = match before.and_then(|digest| digest.try_into().ok()) {
+            Some(digest) => Link(digest),
+            None if seq == 0 => Link::start(session),
+            None => {
+                let expected = seq.saturating_sub(1);
+                return Err(damaged(location, session, Damage::Gap { expected, found }));
+            }
+        };
+        self.check(location, session, seq, &mut link)
+    }
 }

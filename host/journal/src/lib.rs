@@ -12,6 +12,7 @@ mod copy;
 mod error;
 mod find;
 mod firing;
+mod found;
 mod maintenance;
 mod memory;
 #[cfg(test)]
@@ -43,6 +44,7 @@ mod transfer;
 pub use authority_file::{AuthorityFile, FileKey};
 pub use error::{Damage, EncodeError, StoreError};
 pub use firing::{Firing, FiringState, MAX_FIRINGS};
+pub use found::{FoundEvents, MESSAGE_KEY};
 pub use maintenance::{
     Maintenance, MoveError, MoveStep, Moved, SessionCheck, check, check_rest, move_sessions,
 };

@@ -184,6 +184,10 @@ impl JournalStore for MemoryStore {
         self.run(move |shared| shared.stored(session)?.page(from))
     }
 
+    fn has_blob(&self, session: SessionId, digest: Digest) -> StoreFuture<'_, bool> {
+        self.run(move |shared| Ok(shared.state().has_blob(session, digest)))
+    }
+
     fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>> {
         self.run(move |shared| shared.blob(digest))
     }

@@ -4,6 +4,7 @@
 mod approvals;
 mod database;
 mod firings;
+mod found;
 mod journal;
 mod lease;
 mod maintenance;
@@ -29,6 +30,7 @@ mod write;
 use crate::{
     find::Wanted,
     firing::Firing,
+    found::FoundEvents,
     ownership::{Copier, Ownership, SessionScope},
     sealed::SealKey,
     session_list::{ListPage, SessionInfo, SessionName},
@@ -267,6 +269,25 @@ impl JournalStore for PostgresStore {
             }
             Ok(page)
         })
+    }
+
+    fn read_found(
+        &self,
+        session: SessionId,
+        which: FoundEvents,
+        from: u64,
+    ) -> StoreFuture<'_, Vec<EventRecord>> {
+        self.run(move |database| async move {
+            let page = database.found(session, &which, from).await?;
+            if page.is_empty() {
+                database.must_exist(session).await?;
+            }
+            Ok(page)
+        })
+    }
+
+    fn has_blob(&self, session: SessionId, digest: Digest) -> StoreFuture<'_, bool> {
+        self.run(move |database| async move { database.has_blob(session, digest).await })
     }
 
     fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>> {

@@ -3,6 +3,7 @@
 mod approvals;
 pub(crate) mod database;
 mod firings;
+mod found;
 mod journal;
 mod key;
 mod list;
@@ -22,6 +23,7 @@ mod writer;
 
 #[cfg(test)]
 pub(crate) use {
+    found::found_query,
     journal::{MAX_QUEUED_BYTES, SqliteJournal},
     list::{list_query, page_query},
     read::StoredSession,
@@ -30,6 +32,7 @@ pub(crate) use {key::KeyOfRows, state_dir::rows_key_path};
 
 use crate::{
     firing::Firing,
+    found::FoundEvents,
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
     store::{JournalStore, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture, blocking},
@@ -182,6 +185,22 @@ impl JournalStore for SqliteStore {
 
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {
         self.run(move |db| db.page(session, from))
+    }
+
+    fn read_found(
+        &self,
+        session: SessionId,
+        which: FoundEvents,
+        from: u64,
+    ) -> StoreFuture<'_, Vec<EventRecord>> {
+        self.run(move |db| {
+            db.must_exist(session)?;
+            db.reader().found(session, &which, from)
+        })
+    }
+
+    fn has_blob(&self, session: SessionId, digest: Digest) -> StoreFuture<'_, bool> {
+        self.run(move |db| db.reader().has_blob(session, digest))
     }
 
     fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>> {

@@ -4,6 +4,7 @@ use crate::{
     error::StoreError,
     find::LATEST,
     firing::Firing,
+    found::FoundEvents,
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
     shared_runs::SharedRuns,
@@ -140,6 +141,24 @@ pub trait JournalStore: Debug + Send + Sync {
     /// # Errors
     /// [`JournalError::NotFound`].
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>>;
+
+    /// Reads the next durable records of a session that are found, in order from number `from` on:
+    /// one page of about 1 MiB, and an empty one behind the last. Others may be among them.
+    ///
+    /// # Errors
+    /// [`JournalError::NotFound`].
+    fn read_found(
+        &self,
+        session: SessionId,
+        which: FoundEvents,
+        from: u64,
+    ) -> StoreFuture<'_, Vec<EventRecord>> {
+        let _ = which;
+        self.read(session, from)
+    }
+
+    /// Whether an event of a session refers to a blob; not for one that does not exist.
+    fn has_blob(&self, session: SessionId, digest: Digest) -> StoreFuture<'_, bool>;
 
     /// Reads a blob.
     ///

@@ -1,7 +1,6 @@
 //! The bytes of images, files and long results.
 
 use crate::{Service, problem::Problem, routes::Path, scope::VisibleSession};
-use agent_host_engine::session::referenced_blobs;
 use agent_host_types::id::Digest;
 use axum::{extract::State, response::IntoResponse};
 use http::{HeaderName, header};
@@ -23,12 +22,7 @@ pub(crate) async fn read(
     let session = session.id();
     let missing = || Problem::not_found("the session has no such blob");
     let digest: Digest = digest.parse().map_err(|_| missing())?;
-    let mut has_it = false;
-    let read = service.host.store().for_each_record(session, |record| {
-        has_it = has_it || referenced_blobs(&record.event).contains(&digest);
-    });
-    read.await?;
-    if !has_it {
+    if !service.host.store().has_blob(session, digest).await? {
         return Err(missing());
     }
     let bytes = service.host.read_blob(digest).await?;

@@ -11,9 +11,10 @@ use crate::{
     problem::{Problem, ProblemCode},
     sessions::{Accepted, run_input, run_reserved},
 };
-use agent_host_engine::session::now_ms;
+use agent_host_engine::{journal::JournalError, session::now_ms};
+use agent_host_journal::{FoundEvents, JournalStore, MESSAGE_KEY};
 use agent_host_types::{
-    event::Event,
+    event::{Event, EventRecord},
     id::{Digest, SessionId},
     message::Message,
     turn::AgentInput,
@@ -28,9 +29,6 @@ use std::{
 
 /// The time that a key is kept, in milliseconds: 24 h.
 const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
-
-/// The metadata of a message with the digest of its key.
-pub(crate) const KEY: &str = "idempotency-key";
 
 /// A message that was sent under a key.
 struct Sent {
@@ -57,7 +55,7 @@ pub(crate) async fn send_once(
         drop(slot);
         return repeat(service, caller, session, sent, &message).await;
     }
-    message.metadata.insert(KEY.to_owned(), json!(key));
+    message.metadata.insert(MESSAGE_KEY.to_owned(), json!(key));
     run_reserved(service, slot, session, AgentInput::Message(message)).await
 }
 
@@ -86,28 +84,54 @@ async fn find(
     session: SessionId,
     key: &str,
 ) -> Result<Option<(Sent, bool)>, Problem> {
+    let store = service.host.store().as_ref();
     let oldest = now_ms().saturating_sub(LIFETIME_MS);
-    let (mut first, mut found, mut ended) = (0, None, false);
-    let read = service.host.store().for_each_record(session, |record| {
-        ended = has_ended(&record.event, ended);
-        match record.event {
-            Event::InputReceived { message, .. }
-                if record.at_ms >= oldest
-                    && message.metadata.get(KEY).is_some_and(|known| known == key) =>
-            {
-                found = Some(Sent {
-                    seq: first,
-                    message,
-                });
-            }
-            // The end of an interrupted turn is the first event of the next run.
-            Event::TurnInterrupted { .. } => first = record.seq,
-            event if has_ended(&event, true) => first = record.seq.saturating_add(1),
-            _ => {}
+    let mut found = None;
+    let keep = |record: EventRecord| {
+        if record.at_ms >= oldest {
+            found = Some(record);
         }
-    });
-    read.await?;
-    Ok(found.map(|sent| (sent, ended)))
+    };
+    let of_key = FoundEvents::MessagesOf(key.to_owned());
+    store.for_each_found(session, of_key, keep).await?;
+    let Some(EventRecord {
+        seq,
+        event: Event::InputReceived { message, .. },
+        ..
+    }) = found
+    else {
+        return Ok(None);
+    };
+    // The end of an interrupted turn is the first event of the next run.
+    let is_before =
+        |event: &Event| matches!(event, Event::TurnInterrupted { .. }) || has_ended(event, true);
+    let seq = match store.last_record(session, seq, seq, is_before).await? {
+        None => 0,
+        Some(before) => match before.event {
+            Event::TurnInterrupted { .. } => before.seq,
+            _ => before.seq.saturating_add(1),
+        },
+    };
+    Ok(Some((
+        Sent { seq, message },
+        last_turn_has_ended(store, session).await?,
+    )))
+}
+
+/// Whether the last turn of a session has ended.
+pub(crate) async fn last_turn_has_ended(
+    store: &dyn JournalStore,
+    session: SessionId,
+) -> Result<bool, JournalError> {
+    let found = store.infos(vec![session]).await?;
+    let Some(info) = found.first() else {
+        return Ok(false);
+    };
+    let is_of_turn = |event: &Event| !event.is_between_turns();
+    let last = store.last_record(session, info.events, u64::MAX, is_of_turn);
+    Ok(last
+        .await?
+        .is_some_and(|last| matches!(last.event, Event::TurnEnded { .. })))
 }
 
 /// The answers that were taken under a key in the last 24 h, by the caller's own key.

@@ -107,6 +107,12 @@ impl State {
         self.sessions.contains_key(&session)
     }
 
+    /// Whether an event of a session refers to a blob.
+    pub(super) fn has_blob(&self, session: SessionId, digest: Digest) -> bool {
+        let stored = self.sessions.get(&session);
+        stored.is_some_and(|stored| stored.blobs.contains(&digest))
+    }
+
     /// The number of durable events of a session.
     pub(super) fn events(&self, session: SessionId) -> u64 {
         let stored = self.sessions.get(&session);

@@ -13,11 +13,12 @@ use tokio_postgres::error::SqlState;
 
 /// The steps; the tables have version `n` after `n` of them. A step that others have run is never
 /// changed.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("schema.sql"),
     include_str!("owners.sql"),
     include_str!("signatures.sql"),
     include_str!("phases.sql"),
+    include_str!("found.sql"),
 ];
 
 /// The version whose rows that confer authority are signed. Those from before are signed with the
@@ -246,9 +247,9 @@ mod tests {
         let options = PostgresOptions::default();
         drop(Database::open(&url, &options).await.unwrap());
         for (version, expected) in [
-            (5, "has format 5 and this program knows format 4"),
-            (1, "has format 1 and this program needs format 4"),
-            (-1, "has format -1 and this program needs format 4"),
+            (6, "has format 6 and this program knows format 5"),
+            (1, "has format 1 and this program needs format 5"),
+            (-1, "has format -1 and this program needs format 5"),
         ] {
             let store = Database::new(&url, &options).unwrap();
             let changed = "UPDATE meta SET format_version = $1";
@@ -334,6 +335,6 @@ mod tests {
             Some("GRANT USAGE ON SCHEMA public TO \"a\"\"b\";")
         );
         assert!(!grants.contains("UPDATE ON public.secrets"), "{grants}");
-        assert_eq!(number(&STEPS), 4);
+        assert_eq!(number(&STEPS), 5);
     }
 }

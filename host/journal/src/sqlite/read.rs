@@ -385,7 +385,7 @@ fn stored(
     })
 }
 
-fn stored_event(row: &rusqlite::Row<'_>) -> Result<StoredEvent, rusqlite::Error> {
+pub(super) fn stored_event(row: &rusqlite::Row<'_>) -> Result<StoredEvent, rusqlite::Error> {
     let bytes = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_bytes()?.to_vec());
     Ok(StoredEvent {
         numbers: [row.get(0)?, row.get(1)?, row.get(2)?],

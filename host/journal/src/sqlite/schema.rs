@@ -1,7 +1,7 @@
 //! The database file: how it is opened, its tables, and the check that it is a journal of this
 //! version.
 
-use super::{list, lock, owners, phase, signatures};
+use super::{found, list, lock, owners, phase, signatures};
 use crate::{
     error::{Location, StoreError},
     signature::RowKey,
@@ -87,7 +87,8 @@ CREATE INDEX IF NOT EXISTS firings_by_due ON firings (due_ms) WHERE due_ms IS NO
 ";
 
 /// Version 2: the signatures of rows that confer authority, and the sealed sessions that were here;
-/// the owners and the phases of sessions come with it. Version 3 has the columns of lists.
+/// the owners and the phases of sessions come with it. Version 3 has the columns of lists, and the
+/// indexes by which sessions and events are found.
 const SIGNATURES: &str = "
 ALTER TABLE sessions ADD COLUMN signature BLOB;
 ALTER TABLE approvals ADD COLUMN signature BLOB;
@@ -218,18 +219,20 @@ fn update(db: &mut Connection, key: Option<&RowKey>) -> Result<(), rusqlite::Err
 
 /// Adds what the tables of a version are without.
 fn bring_up_to_date(tx: &Transaction<'_>, version: i64) -> Result<(), rusqlite::Error> {
-    if version >= SIGNED_SINCE {
-        list::add_columns(tx)?;
-        return list::add_indexes(tx);
+    let is_signed = version >= SIGNED_SINCE;
+    if !is_signed {
+        for statements in [NAMES, FIRINGS, SIGNATURES] {
+            tx.execute_batch(statements)?;
+        }
     }
-    for statements in [NAMES, FIRINGS, SIGNATURES] {
-        tx.execute_batch(statements)?;
-    }
-    // Owners follow from what lists know of the sessions.
     list::add_columns(tx)?;
-    owners::add_table(tx)?;
-    phase::add_column(tx)?;
-    list::add_indexes(tx)
+    if !is_signed {
+        // Owners follow from what lists know of the sessions.
+        owners::add_table(tx)?;
+        phase::add_column(tx)?;
+    }
+    list::add_indexes(tx)?;
+    found::add_indexes(tx)
 }
 
 fn version(db: &Connection) -> Result<i64, rusqlite::Error> {

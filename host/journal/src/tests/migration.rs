@@ -35,7 +35,7 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
             let why = "back the database up, and run `agent-host store migrate`";
             assert!(refused.to_string().contains(why), "{refused}");
             let done = PostgresStore::migrate(url, options).await.unwrap();
-            assert_eq!((done.from, done.to, done.signed), (1, 4, 4));
+            assert_eq!((done.from, done.to, done.signed), (1, 5, 4));
         }
         let store = place.open().await;
         assert_eq!(store.unsigned().await.unwrap(), []);
@@ -52,7 +52,7 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
         place.change(&downgrade(&place)).await;
         if let Place::Postgres(url) = &place {
             let done = PostgresStore::migrate(url, place.options()).await.unwrap();
-            assert_eq!((done.from, done.to, done.signed), (1, 4, 0));
+            assert_eq!((done.from, done.to, done.signed), (1, 5, 0));
         }
         let store = place.open().await;
         assert_eq!(store.unsigned().await.unwrap().len(), 4);
@@ -60,10 +60,11 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
     }
 }
 
-/// The statements that take the tables of SQLite back to before the columns of lists.
+/// The statements that take the tables of SQLite back to version 2.
 const WITHOUT_LISTS: &str = "
     DROP INDEX sessions_by_last_write; DROP INDEX sessions_by_project; DROP INDEX sessions_by_parent;
-    DROP INDEX sessions_by_end; DROP INDEX names_by_name;
+    DROP INDEX sessions_by_end; DROP INDEX names_by_name; DROP INDEX events_of_artifacts;
+    DROP INDEX events_by_key;
     ALTER TABLE sessions DROP COLUMN parent; ALTER TABLE sessions DROP COLUMN model;
     ALTER TABLE sessions DROP COLUMN cost_micros; ALTER TABLE sessions DROP COLUMN last_write;
     ALTER TABLE sessions DROP COLUMN project;";
@@ -81,7 +82,8 @@ fn downgrade(place: &Place) -> String {
     let others = match place.is_postgres() {
         true => {
             "ALTER TABLE sessions DROP COLUMN project, DROP COLUMN owner, DROP COLUMN owner_signature;
-             ALTER TABLE progress DROP COLUMN project, DROP COLUMN phase;"
+             ALTER TABLE progress DROP COLUMN project, DROP COLUMN phase;
+             DROP INDEX events_of_artifacts; DROP INDEX events_by_key;"
         }
         false => &format!(
             "{WITHOUT_LISTS} DROP TABLE owners; DROP INDEX sessions_waiting;
@@ -95,7 +97,7 @@ fn downgrade(place: &Place) -> String {
 async fn update(place: &Place) -> Arc<dyn Maintenance> {
     if let Place::Postgres(url) = place {
         let migrated = PostgresStore::migrate(url, place.options()).await.unwrap();
-        assert_eq!((migrated.from, migrated.to), (1, 4));
+        assert_eq!((migrated.from, migrated.to), (1, 5));
     }
     place.open().await
 }

@@ -4,6 +4,7 @@ pub(super) mod approvals;
 mod copies;
 pub(super) mod families;
 mod firings;
+mod found;
 mod journals;
 pub(super) mod owners;
 mod prune;
@@ -110,6 +111,8 @@ macro_rules! suite {
                 firings::due_firing_is_taken_by_one_host
                 firings::firing_that_another_host_took_is_not_changed
                 firings::closed_firings_are_bounded
+                found::found_events_are_those_of_the_session
+                found::last_record_is_found_far_back
                 journals::events_of_all_kinds_come_back_unchanged
                 journals::events_before_their_barrier_are_not_durable
                 journals::drop_stores_the_queue_and_frees_the_session

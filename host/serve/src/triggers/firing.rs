@@ -6,7 +6,7 @@
 //! twice.
 
 use super::{Trigger, watch};
-use crate::{Service, create::has_ended, once::KEY};
+use crate::{Service, once::last_turn_has_ended};
 use agent_host_app::{
     Host, HostError,
     config::{Overlap, TriggerKind, TriggerSession},
@@ -17,9 +17,8 @@ use agent_host_engine::{
     session::{Session, now_ms},
     turn::{Agent, Prompts},
 };
-use agent_host_journal::{Firing, FiringState};
+use agent_host_journal::{Firing, FiringState, FoundEvents, MESSAGE_KEY};
 use agent_host_types::{
-    event::Event,
     id::{Digest, SessionId, json_digest},
     message::{Message, Role},
     run::RunArguments,
@@ -304,19 +303,18 @@ async fn input(
     let (mut has_it, mut ended) = (false, false);
     if !is_new {
         // No other host writes to it now.
-        let store = service.host.store();
-        let read = store.for_each_record(firing.session, |record| {
-            has_it |= is_message(&record.event, &key);
-            ended = has_ended(&record.event, ended);
-        });
-        read.await?;
+        let store = service.host.store().as_ref();
+        let of_key = FoundEvents::MessagesOf(key.clone());
+        let found = store.for_each_found(firing.session, of_key, |_| has_it = true);
+        found.await?;
+        ended = last_turn_has_ended(store, firing.session).await?;
     }
     Ok(match (has_it, ended) {
         (true, true) => None,
         (true, false) => Some(AgentInput::Continue),
         (false, _) => {
             let mut message = Message::text(Role::User, text);
-            message.metadata.insert(KEY.to_owned(), json!(key));
+            message.metadata.insert(MESSAGE_KEY.to_owned(), json!(key));
             Some(AgentInput::Message(message))
         }
     })
@@ -384,10 +382,4 @@ async fn open(
 pub(super) fn message_key(firing: &Firing) -> String {
     let form = json!([firing.trigger, firing.key]).to_string();
     Digest::of(form.as_bytes()).to_string()
-}
-
-/// Whether an event is the message of a firing.
-pub(super) fn is_message(event: &Event, key: &str) -> bool {
-    matches!(event, Event::InputReceived { message, .. }
-        if message.metadata.get(KEY).is_some_and(|known| known == key))
 }

@@ -6,15 +6,15 @@
 
 use super::{
     Trigger,
-    firing::{Start, is_message, look_at_the_end, message_key, run},
+    firing::{Start, look_at_the_end, message_key, run},
     notify::{self, Told},
 };
 use crate::Service;
 use agent_host_app::HostError;
 use agent_host_engine::{journal::JournalError, session::now_ms, turn::Prompts};
-use agent_host_journal::Firing;
+use agent_host_journal::{Firing, FoundEvents};
 use agent_host_types::{
-    event::Event,
+    event::{Event, EventRecord},
     session_status::{PhaseChange, SessionClaim, SessionStatus},
     turn::{AgentInput, TurnEnd},
 };
@@ -181,9 +181,19 @@ async fn resume(
 
 /// Reads how far the run of a firing is, from the last end on that was seen.
 async fn progress(service: &Service, firing: &Firing) -> Result<RunProgress, JournalError> {
-    let key = message_key(firing);
-    let store = service.host.store();
-    let mut next = firing.notified.unwrap_or(0);
+    let own = FoundEvents::MessagesOf(message_key(firing));
+    let store = service.host.store().as_ref();
+    let mut next = firing.notified;
+    if next.is_none() {
+        let first = |record: EventRecord| next = next.or(Some(record.seq));
+        store
+            .for_each_found(firing.session, own.clone(), first)
+            .await?;
+    }
+    // Without its message, its run has not begun.
+    let Some(mut next) = next else {
+        return Ok(RunProgress::Open);
+    };
     let (mut is_own, mut progress) = (firing.notified.is_some(), RunProgress::Open);
     loop {
         let page = store.read(firing.session, next).await?;
@@ -194,7 +204,7 @@ async fn progress(service: &Service, firing: &Firing) -> Result<RunProgress, Jou
         for record in page {
             if let Event::InputReceived { .. } = record.event {
                 let was_own = is_own;
-                is_own = is_message(&record.event, &key);
+                is_own = own.has(&record.event);
                 if was_own && !is_own {
                     return Ok(RunProgress::Superseded);
                 }

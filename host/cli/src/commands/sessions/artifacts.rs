@@ -6,8 +6,8 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, bytes, escape_line},
 };
 use agent_host_engine::artifact::{ArtifactName, ArtifactRow, Artifacts};
-use agent_host_journal::JournalStore;
-use agent_host_types::id::SessionId;
+use agent_host_journal::{FoundEvents, JournalStore};
+use agent_host_types::{event::EventRecord, id::SessionId};
 use serde_json::json;
 
 /// Reads one artifact.
@@ -29,8 +29,9 @@ pub(super) async fn content(
 
 async fn read(store: &dyn JournalStore, session: SessionId) -> Result<Artifacts, Failure> {
     let mut artifacts = Artifacts::default();
+    let add = |record: EventRecord| artifacts.add(&record.event);
     store
-        .for_each_record(session, |record| artifacts.add(&record.event))
+        .for_each_found(session, FoundEvents::OfArtifacts, add)
         .await?;
     Ok(artifacts)
 }

@@ -2,8 +2,8 @@
 
 use super::{fresh, open, session_of};
 use crate::{
-    SessionScope,
-    sqlite::{list_query, page_query},
+    FoundEvents, SessionScope,
+    sqlite::{found_query, list_query, page_query},
     tests::{ended, input, record},
 };
 use agent_host_engine::journal::Journal as _;
@@ -68,6 +68,35 @@ fn list_scans_and_sorts_no_table() {
                 |step: &String| step.starts_with("SEARCH ") || step.starts_with("CORRELATED");
             assert!(steps[1..].iter().all(is_flat), "{steps:#?}");
         }
+    }
+}
+
+/// Events that are found visit no other event of their session.
+#[test]
+fn found_events_are_those_of_an_index() {
+    let (_dir, store) = fresh();
+    let db = rusqlite::Connection::open(store.file()).unwrap();
+    for (which, index) in [
+        (
+            FoundEvents::OfArtifacts,
+            "events_of_artifacts (session=? AND seq>?)",
+        ),
+        (
+            FoundEvents::MessagesOf("key".to_owned()),
+            "events_by_key (session=? AND <expr>=? AND seq>?)",
+        ),
+    ] {
+        let query = format!("EXPLAIN QUERY PLAN {}", found_query(&which));
+        let plan: String = db
+            .prepare(&query)
+            .unwrap()
+            .raw_query()
+            .next()
+            .unwrap()
+            .unwrap()
+            .get(3)
+            .unwrap();
+        assert_eq!(plan, format!("SEARCH events USING INDEX {index}"));
     }
 }
 

@@ -69,6 +69,11 @@ CREATE INDEX sessions_by_project ON sessions (project, last_write);
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
 CREATE INDEX sessions_by_end ON sessions (substr(id, -8));
 CREATE INDEX names_by_name ON names (name);
+CREATE INDEX events_of_artifacts ON events (session, seq) WHERE (
+    kind IN ('artifact-stored', 'artifact-deleted', 'results-referenced')
+    OR kind IN ('call-settled', 'node-settled')
+        AND (instr(json, '"whole":{') > 0 OR instr(json, '"type":"blob"') > 0));
+CREATE INDEX events_by_key ON events (session, iif(json_valid(json), json_extract(json, '$.message.metadata."idempotency-key"'), NULL), seq) WHERE kind = 'input-received' AND instr(json, '"idempotency-key":') > 0;
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
 INSERT INTO meta VALUES (3);
