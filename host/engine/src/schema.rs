@@ -16,6 +16,7 @@ pub use integers::with_integers;
 
 use choices::Explainer;
 use meter::{CostMeter, MAX_UNFOLDED, OverBudget};
+use patterns::MAX_CONTROL_ESCAPES;
 use serde_json::{Map, Value};
 
 /// The most mismatches reported of one value: enough for the model to correct them together.
@@ -53,6 +54,11 @@ pub enum SchemaError {
         "the pattern `{0}` cannot be run: look-around, back-references and very large patterns take unbounded time"
     )]
     Pattern(String),
+    /// A pattern that takes long to compile: its first 80 characters.
+    #[error(
+        "the pattern `{0}` has more than {MAX_CONTROL_ESCAPES} escapes of control characters (`\\cA`), which take long to read; write them as `\\x01`"
+    )]
+    SlowPattern(String),
     /// Too many patterns.
     #[error("it has more than {MAX_PATTERNS} patterns")]
     TooManyPatterns,
@@ -191,7 +197,7 @@ impl OutputSchema {
 impl Schema {
     fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let source = references::localize(schema)?;
-        if patterns::count(&source) > MAX_PATTERNS {
+        if patterns::count(&source)? > MAX_PATTERNS {
             return Err(SchemaError::TooManyPatterns);
         }
         Self::build(source)
@@ -217,7 +223,7 @@ impl Schema {
             .build(&source)
             .map_err(|error| SchemaError::Invalid(error.into()))?;
         Ok(Self {
-            patterns: patterns::count(&source),
+            patterns: patterns::count(&source)?,
             source,
             validator,
         })

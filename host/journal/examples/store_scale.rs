@@ -1,9 +1,9 @@
 //! Fills a state directory with sessions, for measurements of how costs grow with their number and
 //! their length, and measures the time and the memory of resuming a long one.
 //!
-//! `store_scale make DIRECTORY PROJECT SESSIONS QUESTIONS` makes sessions that were started in the
-//! directory PROJECT, each with so many questions, of 9 events. `store_scale resume DIRECTORY` opens
-//! the latest one again. Two processes, so that the second one's memory is that of resuming alone.
+//! `store_scale make DIRECTORY PROJECT SESSIONS QUESTIONS` makes SESSIONS sessions that were started
+//! in the directory PROJECT, each with QUESTIONS questions of 9 events. `store_scale resume DIRECTORY`
+//! opens the latest one again. Two processes, so that the second one's memory is that of resuming alone.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use agent_host_engine::{journal::JournalError, session::Session};

@@ -5,7 +5,11 @@
 use super::references::find;
 use jsonschema::Draft;
 use serde_json::{Map, Value};
-use std::{collections::HashSet, ptr};
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{BuildHasher as _, Hash as _, Hasher, RandomState},
+    ptr,
+};
 
 /// The most steps of one check. A step costs the validator about ten nanoseconds.
 const MAX_STEPS: u64 = 2_000_000;
@@ -200,10 +204,31 @@ impl<'s> CostMeter<'s> {
             ("items" | "additionalItems" | "contains" | "unevaluatedItems", of) => items
                 .iter()
                 .try_for_each(|value| self.walk(of, value, depth)),
-            // The validator hashes every item whole.
-            ("uniqueItems", _) => items.iter().try_for_each(|item| self.whole(item, depth)),
+            ("uniqueItems", _) => self.unique(items, depth),
             _ => Ok(()),
         }
+    }
+
+    /// Adds a comparison of items with each other. The validator (jsonschema 0.61) finds equal ones by
+    /// a hash of the scalars in them, and compares those with the same one: `[]`, `[[]]` and so on,
+    /// each with all before it. It stops at the first that is equal to another.
+    fn unique(&mut self, items: &[Value], depth: usize) -> Result<(), OverBudget> {
+        let hasher = RandomState::new();
+        let (mut seen, mut groups) = (HashSet::new(), HashMap::<u64, usize>::new());
+        for item in items {
+            let before = self.left;
+            self.whole(item, depth)?;
+            if !seen.insert(hasher.hash_one(item)) {
+                return Ok(());
+            }
+            let steps = usize::try_from(before - self.left).unwrap_or(usize::MAX);
+            let mut scalars = hasher.build_hasher();
+            hash_scalars(item, &mut scalars);
+            let group = groups.entry(scalars.finish()).or_default();
+            self.spend(steps.saturating_mul(*group))?;
+            *group += 1;
+        }
+        Ok(())
     }
 
     /// Adds keywords that read every character.
@@ -229,6 +254,24 @@ impl<'s> CostMeter<'s> {
                 .try_for_each(|value| self.whole(value, depth + 1)),
             Value::String(text) => self.spend(text.len() / TEXT_STEP_BYTES),
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+        }
+    }
+}
+
+/// Hashes the names and scalars of a value, and nothing of how they are nested; numbers as the
+/// validator does, to which integers beyond 2^53 may look alike. The caller bounds the depth.
+fn hash_scalars(value: &Value, hasher: &mut impl Hasher) {
+    match value {
+        Value::Null => hasher.write_u8(0),
+        Value::Bool(value) => value.hash(hasher),
+        Value::Number(number) => number.as_f64().map(f64::to_bits).hash(hasher),
+        Value::String(text) => text.hash(hasher),
+        Value::Array(items) => items.iter().for_each(|item| hash_scalars(item, hasher)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                name.hash(hasher);
+                hash_scalars(value, hasher);
+            }
         }
     }
 }

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 /// The largest compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 512 * 1024;
 
+/// The most escapes of control characters (`\cA`) in a pattern.
+pub(super) const MAX_CONTROL_ESCAPES: usize = 64;
+
 /// Keywords under which a schema that takes more values makes the whole take fewer.
 const REVERSING: [&str; 6] = [
     "not",
@@ -23,24 +26,53 @@ pub(super) fn engine() -> PatternOptions<jsonschema::Regex> {
     PatternOptions::regex().size_limit(MAX_PATTERN_BYTES)
 }
 
-/// Counts the patterns in a schema, and data that looks like one. The parser bounds the recursion
-/// at 128 levels.
-pub(super) fn count(schema: &Value) -> usize {
-    match schema {
-        Value::Array(items) => items.iter().map(count).sum(),
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| {
-                let own = match (name.as_str(), value) {
-                    ("pattern", Value::String(_)) => 1,
-                    ("patternProperties", Value::Object(all)) => all.len(),
-                    _ => 0,
-                };
-                own + count(value)
-            })
-            .sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+/// Counts the patterns in a schema, and data that looks like one.
+///
+/// # Errors
+/// One takes too long to compile.
+pub(super) fn count(schema: &Value) -> Result<usize, SchemaError> {
+    let (mut count, mut slow) = (0, None);
+    each(schema, &mut |pattern| {
+        count += 1;
+        if slow.is_none() && is_slow(pattern) {
+            slow = Some(short(pattern));
+        }
+    });
+    match slow {
+        Some(pattern) => Err(SchemaError::SlowPattern(pattern)),
+        None => Ok(count),
     }
+}
+
+/// Whether the validator (jsonschema 0.61) takes long to translate a pattern: it reads a pattern
+/// from its beginning for each of these escapes.
+fn is_slow(pattern: &str) -> bool {
+    pattern.matches("\\c").count() > MAX_CONTROL_ESCAPES
+}
+
+/// Visits the patterns in a schema. The parser bounds the recursion at 128 levels.
+fn each(schema: &Value, visit: &mut impl FnMut(&str)) {
+    match schema {
+        Value::Array(items) => items.iter().for_each(|item| each(item, visit)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match (name.as_str(), value) {
+                    ("pattern", Value::String(pattern)) => visit(pattern),
+                    ("patternProperties", Value::Object(all)) => {
+                        all.keys().for_each(|pattern| visit(pattern));
+                    }
+                    _ => {}
+                }
+                each(value, visit);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Returns the beginning of a pattern for a message.
+fn short(pattern: &str) -> String {
+    pattern.chars().take(80).collect()
 }
 
 /// Removes the patterns that cannot be run and those beyond the first `max`, so that the schema
@@ -55,9 +87,7 @@ pub(super) fn relax(schema: &mut Value, max: usize) -> Result<Vec<String>, Schem
     };
     relaxed.visit(schema);
     match relaxed.removed.first() {
-        Some(pattern) if has_reversing(schema) => {
-            Err(SchemaError::Pattern(pattern.chars().take(80).collect()))
-        }
+        Some(pattern) if has_reversing(schema) => Err(SchemaError::Pattern(short(pattern))),
         _ => Ok(relaxed.removed),
     }
 }
@@ -111,7 +141,7 @@ impl Relaxed {
 fn is_usable(pattern: &str) -> bool {
     let alone = json!({"pattern": pattern});
     let options = jsonschema::options().with_pattern_options(engine());
-    options.build(&alone).is_ok()
+    !is_slow(pattern) && options.build(&alone).is_ok()
 }
 
 fn has_reversing(schema: &Value) -> bool {

@@ -265,9 +265,16 @@ fn input_too_costly_to_check_is_refused() {
         "type": "object",
         "properties": {"x": {"items": {"pattern": "a*b"}}},
     });
+    let unique = json!({"type": "object", "properties": {"x": {"uniqueItems": true}}});
+    let nested = |depth| (0..depth).fold(json!([]), |inner, _| json!([inner]));
+    // Pairs of nested arrays, which the validator tells apart by comparing each with each.
+    let alike: Vec<Value> = (0..2_500)
+        .map(|pair| json!([nested(pair % 50), nested(pair / 50)]))
+        .collect();
     let cases = [
         (&long_choice, json!({"x": vec![9_000; 1_000]})),
         (&pattern, json!({"x": vec!["a".repeat(100_000); 200]})),
+        (&unique, json!({"x": alike})),
     ];
     for (schema, value) in cases {
         let schema = InputSchema::compile(schema).unwrap();
@@ -309,6 +316,7 @@ fn schemas_and_inputs_of_real_tools_are_accepted() {
     for bad in [
         json!({"mail": "@"}),
         json!({"rows": [1, 2, 1]}),
+        json!({"rows": vec![1; 100_000]}),
         json!({"$ref": 1}),
     ] {
         assert!(schema.validate(&input(&bad)).is_err(), "{bad}");
@@ -348,6 +356,10 @@ fn schema_patterns_are_bounded_in_number_and_size() {
         (
             json!({"type": "object", "pattern": "((a{1000}){1000}){1000}"}),
             "((a{1000}){1000}){1000}",
+        ),
+        (
+            json!({"type": "object", "patternProperties": {"\\cA".repeat(65): {}}}),
+            "has more than 64 escapes of control characters (`\\cA`)",
         ),
     ];
     for (schema, says) in cases {
