@@ -23,7 +23,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The columns that the writer keeps up to date for lists: the session whose call started this one,
-/// the model and the cost of the last turn, the row of the last event, by which sessions are
+/// the model and the cost of the last turn, the number of the last write, by which sessions are
 /// ordered, since a clock may go back, and a copy of the project.
 const TABLE: &str = "
 ALTER TABLE sessions ADD COLUMN parent TEXT;
@@ -57,6 +57,7 @@ FROM ends WHERE ends.session = sessions.id;
 /// names and the ends of ids stand for sessions, too.
 const INDEXES: &str = "
 UPDATE sessions SET project = (SELECT project FROM owners WHERE session = sessions.id);
+DROP INDEX IF EXISTS owners_by_project;
 CREATE INDEX sessions_by_last_write ON sessions (last_write);
 CREATE INDEX sessions_by_project ON sessions (project, last_write);
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;

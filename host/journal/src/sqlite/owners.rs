@@ -20,7 +20,6 @@ CREATE TABLE owners (
     owner TEXT,
     signature BLOB
 ) STRICT;
-CREATE INDEX owners_by_project ON owners (project, owner);
 INSERT INTO owners (session, project)
     SELECT id, directory FROM sessions WHERE directory IS NOT NULL;
 ";

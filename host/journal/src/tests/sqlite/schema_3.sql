@@ -61,7 +61,6 @@ CREATE TABLE owners (
     owner TEXT,
     signature BLOB
 ) STRICT;
-CREATE INDEX owners_by_project ON owners (project, owner);
 CREATE INDEX sessions_waiting ON sessions (id)
     WHERE phase IN ('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results');
 CREATE INDEX sessions_by_last_write ON sessions (last_write);
