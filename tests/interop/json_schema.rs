@@ -75,6 +75,7 @@ fn refusal(error: &SchemaError) -> &'static str {
         SchemaError::TooLarge => "too large",
         SchemaError::Pattern(_) => "pattern",
         SchemaError::TooManyPatterns => "too many patterns",
+        SchemaError::SlowPattern(_) => "slow pattern",
         SchemaError::Invalid(_) => "invalid",
     }
 }
