@@ -18,6 +18,14 @@ impl Link {
         Self(*blake3::hash(session.to_string().as_bytes()).as_bytes())
     }
 
+    /// Returns the digest before event `seq`, of which `before` was stored; none if that is missing.
+    pub(crate) fn before(session: SessionId, seq: u64, before: Option<Vec<u8>>) -> Option<Self> {
+        match before.and_then(|digest| digest.try_into().ok()) {
+            Some(digest) => Some(Self(digest)),
+            None => (seq == 0).then(|| Self::start(session)),
+        }
+    }
+
     /// Returns the digest of the event that follows, over its columns as they are stored; the
     /// numbers are `[seq, at_ms, v]`. Numbers and lengths have a fixed size, so no two rows give
     /// the same bytes.
@@ -76,14 +84,10 @@ impl StoredEvent {
     ) -> Result<EventRecord, StoreError> {
         let [found, ..] = self.numbers;
         let seq = u64::try_from(found).unwrap_or_default();
-        let mut link = match before.and_then(|digest| digest.try_into().ok()) {
-            Some(digest) => Link(digest),
-            None if seq == 0 => Link::start(session),
-            None => {
-                let expected = seq.saturating_sub(1);
-                return Err(damaged(location, session, Damage::Gap { expected, found }));
-            }
-        };
+        let mut link = Link::before(session, seq, before).ok_or_else(|| {
+            let expected = seq.saturating_sub(1);
+            damaged(location, session, Damage::Gap { expected, found })
+        })?;
         self.check(location, session, seq, &mut link)
     }
 }

@@ -1,7 +1,10 @@
 //! The events that are found by an index.
 
-use super::{database::Database, read::signed};
-use crate::{chain::StoredEvent, found::FoundEvents, row::PAGE_BYTES};
+use super::{
+    database::Database,
+    read::{PAGE_EVENTS, signed, stored_event},
+};
+use crate::{found::FoundEvents, row::PAGE_BYTES};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
     event::EventRecord,
@@ -17,9 +20,6 @@ const OF_ARTIFACTS: &str = r#"(
 /// The condition of the index `events_by_key`, and the key.
 const BY_KEY: &str = r#"kind = 'input-received' AND json LIKE '%"idempotency-key":%'
     AND substring(json FROM '"idempotency-key":"([^"]*)"') = $4"#;
-
-/// The most events of a page, so that the server sends no more than is used.
-const PAGE_EVENTS: i64 = 512;
 
 impl Database {
     /// Reads the next found records from number `from` on, in order. Each is checked against the
@@ -48,15 +48,9 @@ impl Database {
             .await?;
         let (mut records, mut bytes) = (Vec::new(), 0);
         for row in rows {
-            let event = StoredEvent {
-                numbers: [row.get(0), row.get(1), row.get(2)],
-                kind: row.get::<_, String>(3).into_bytes(),
-                json: row.get::<_, String>(4).into_bytes(),
-                digest: row.get(5),
-            };
+            let event = stored_event(&row);
             bytes += event.json.len();
-            let before: Option<Vec<u8>> = row.get(6);
-            records.push(event.check_behind(&self.location, session, before)?);
+            records.push(event.check_behind(&self.location, session, row.get(6))?);
             if bytes >= PAGE_BYTES {
                 break;
             }

@@ -35,7 +35,7 @@ const INFO: &str =
 const FEW: i64 = 2_000;
 
 /// The most events of a page, so that the server sends no more than is used.
-const PAGE_EVENTS: i64 = 512;
+pub(super) const PAGE_EVENTS: i64 = 512;
 
 impl Database {
     /// Reads the number of durable events of a session; `None` if it does not exist.
@@ -84,24 +84,13 @@ impl Database {
         let Some(any) = rows.first() else {
             return self.end(session, from).await;
         };
-        let before: Option<Vec<u8>> = any.get(6);
-        let mut link = match before.and_then(|digest| digest.try_into().ok()) {
-            Some(digest) => Link(digest),
-            None if from == 0 => Link::start(session),
-            None => {
-                let (expected, found) = (from.saturating_sub(1), any.get(0));
-                let damage = Damage::Gap { expected, found };
-                return Err(damaged(&self.location, session, damage).into());
-            }
-        };
+        let mut link = Link::before(session, from, any.get(6)).ok_or_else(|| {
+            let (expected, found) = (from.saturating_sub(1), any.get(0));
+            damaged(&self.location, session, Damage::Gap { expected, found })
+        })?;
         let mut records = Vec::with_capacity(rows.len());
         for (row, expected) in rows.iter().zip(from..) {
-            let event = StoredEvent {
-                numbers: [row.get(0), row.get(1), row.get(2)],
-                kind: row.get::<_, String>(3).into_bytes(),
-                json: row.get::<_, String>(4).into_bytes(),
-                digest: row.get(5),
-            };
+            let event = stored_event(row);
             records.push(event.check(&self.location, session, expected, &mut link)?);
         }
         Ok(records)
@@ -412,6 +401,16 @@ pub(super) fn positive(number: i64) -> u64 {
 
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Reads the columns `seq, at_ms, v, kind, json, digest`.
+pub(super) fn stored_event(row: &Row) -> StoredEvent {
+    StoredEvent {
+        numbers: [row.get(0), row.get(1), row.get(2)],
+        kind: row.get::<_, String>(3).into_bytes(),
+        json: row.get::<_, String>(4).into_bytes(),
+        digest: row.get(5),
+    }
 }
 
 /// A session that is read as a whole, on a thread that may block.
