@@ -1,5 +1,6 @@
 //! A running host: journal, model and tools, wired by a configuration.
 
+mod folded;
 mod sessions;
 
 use crate::{
@@ -36,6 +37,7 @@ use agent_host_types::{
     id::{Digest, SessionId},
     model::ModelError,
 };
+use folded::FoldedSessions;
 use std::sync::{Arc, OnceLock};
 
 /// A running host.
@@ -74,6 +76,7 @@ pub struct Host {
     pub(crate) key: ContinuationKey,
     metrics: Metrics,
     telemetry: Option<Result<Telemetry, TelemetryError>>,
+    folded: FoldedSessions,
 }
 
 impl std::fmt::Debug for Host {
@@ -166,6 +169,7 @@ impl Host {
                 key,
                 metrics,
                 telemetry,
+                folded: FoldedSessions::default(),
             })
         })
     }

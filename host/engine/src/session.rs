@@ -5,6 +5,7 @@ mod artifacts;
 pub(crate) mod client;
 mod copy;
 mod files;
+mod folded;
 mod history;
 mod restored;
 mod spent;
@@ -30,6 +31,7 @@ use agent_host_types::{
 pub use client::ClientSession;
 pub(crate) use copy::ended_children;
 pub use copy::{CopiedSession, SessionCopy, referenced_blobs};
+pub use folded::FoldedSession;
 pub use spent::Spent;
 pub(crate) use state::Snapshot;
 pub use state::{BatchCall, OpenNode, SessionState, WorkflowProgress};
@@ -74,16 +76,12 @@ pub struct SessionStart {
 /// ```
 pub struct Session {
     journal: Arc<dyn Journal>,
-    state: SessionState,
-    next_seq: u64,
+    /// All records so far, those included that are not durable.
+    folded: FoldedSession,
     /// Records that are appended and not yet durable; the barrier reports them to the observer.
     undurable: Vec<EventRecord>,
     /// The inputs of agents of the open batch, by their calls.
     child_inputs: HashMap<CallId, AgentInput>,
-    /// The position of the start of the last workflow.
-    workflow_start: u64,
-    /// The time of the first record, in milliseconds since 1970.
-    started_ms: u64,
     /// The program that runs in place of the model; none before it started, and after a pause.
     pub(crate) program: Option<RunningProgram>,
     /// The setup of the loop that is recorded before the next event, so that a refused input
@@ -95,7 +93,7 @@ impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("id", &self.id())
-            .field("next_seq", &self.next_seq)
+            .field("next_seq", &self.folded.next_seq())
             .finish_non_exhaustive()
     }
 }
@@ -104,17 +102,8 @@ impl Session {
     /// Starts a session in an empty journal. Its first event becomes durable with the first turn.
     #[must_use]
     pub fn start(journal: Arc<dyn Journal>, start: SessionStart) -> Self {
-        let mut session = Self {
-            journal,
-            state: SessionState::default(),
-            next_seq: 0,
-            undurable: Vec::new(),
-            child_inputs: HashMap::new(),
-            workflow_start: 0,
-            started_ms: 0,
-            program: None,
-            new_setup: None,
-        };
+        let folded = FoldedSession::new(journal.session());
+        let mut session = Self::of(journal, folded);
         let started = Event::SessionStarted {
             program: start.program,
             system: start.system,
@@ -123,9 +112,18 @@ impl Session {
             parent: start.parent,
         };
         session.record(started, Vec::new());
-        // The time of the record, which a resumed session reads again.
-        session.started_ms = session.undurable.first().map_or(0, |first| first.at_ms);
         session
+    }
+
+    fn of(journal: Arc<dyn Journal>, folded: FoldedSession) -> Self {
+        Self {
+            journal,
+            folded,
+            undurable: Vec::new(),
+            child_inputs: HashMap::new(),
+            program: None,
+            new_setup: None,
+        }
     }
 
     /// Reopens a session: reads its records and replays them to its last state.
@@ -134,47 +132,40 @@ impl Session {
     /// When the journal cannot be read, holds no session, or holds records that this program cannot
     /// replay.
     pub async fn resume(journal: Arc<dyn Journal>) -> Result<Self, JournalError> {
-        let mut state = SessionState::default();
-        let (mut next_seq, mut workflow_start, mut started_ms) = (0, 0, 0);
-        let mut page = journal.records(0).await?;
-        while !page.is_empty() {
-            let follow = async {
-                for record in &page {
-                    check_record(record, next_seq, journal.session())?;
-                    if next_seq == 0 {
-                        started_ms = record.at_ms;
-                    }
-                    state.apply(&record.event);
-                    if let Event::WorkflowStarted { .. } = record.event {
-                        workflow_start = next_seq;
-                    }
-                    next_seq += 1;
-                }
-                Ok::<_, JournalError>(())
-            };
-            // Reads the next page while this one is replayed.
-            let behind = page.last().map_or(0, |last| last.seq.saturating_add(1));
-            let (next, followed) = tokio::join!(journal.records(behind), follow);
-            followed?;
-            page = next?;
+        let mut folded = FoldedSession::new(journal.session());
+        folded.follow(journal.as_ref()).await?;
+        Ok(Self::of(journal, folded))
+    }
+
+    /// Reopens a session of which this process has the records up to some of the last ones, and
+    /// reads only those that follow.
+    ///
+    /// # Errors
+    /// As for [`Self::resume`].
+    pub async fn resume_from(
+        journal: Arc<dyn Journal>,
+        mut folded: FoldedSession,
+    ) -> Result<Self, JournalError> {
+        if !folded.is_of(journal.as_ref()).await? {
+            return Self::resume(journal).await;
         }
-        if next_seq == 0 {
-            return Err(JournalError::not_found(format!(
-                "session {} has no events",
-                journal.session()
-            )));
+        folded.follow(journal.as_ref()).await?;
+        Ok(Self::of(journal, folded))
+    }
+
+    /// Gives the session up, and returns its records in their folded form; `None` if some of them
+    /// are not durable, so that the journal may lack them.
+    pub async fn into_folded(self) -> Option<FoldedSession> {
+        if !self.undurable.is_empty() {
+            return None;
         }
-        Ok(Self {
+        let Self {
             journal,
-            state,
-            next_seq,
-            undurable: Vec::new(),
-            child_inputs: HashMap::new(),
-            workflow_start,
-            started_ms,
-            program: None,
-            new_setup: None,
-        })
+            mut folded,
+            ..
+        } = self;
+        let is_read = folded.read_last(journal.as_ref()).await;
+        is_read.then_some(folded)
     }
 
     /// Returns the session's id.
@@ -186,13 +177,19 @@ impl Session {
     /// Returns the state derived from the records so far.
     #[must_use]
     pub fn state(&self) -> &SessionState {
-        &self.state
+        self.folded.state()
+    }
+
+    /// Returns the number of its records, those included that are not durable yet.
+    #[must_use]
+    pub fn record_count(&self) -> u64 {
+        self.folded.next_seq()
     }
 
     /// Sets the custom context, which the calls that start from now on see. It becomes durable with
     /// the next turn.
     pub fn set_context(&mut self, context: CustomContext) {
-        if **self.state.context() != context {
+        if **self.folded.state().context() != context {
             self.record(Event::ContextSet { context }, Vec::new());
         }
     }
@@ -211,8 +208,8 @@ impl Session {
                 ),
             });
         }
-        let known = self.state.run_arguments();
-        let original = self.state.original_arguments();
+        let known = self.folded.state().run_arguments();
+        let original = self.folded.state().original_arguments();
         let both_empty = arguments.is_empty() && known.is_empty();
         let replaces = original.is_some_and(|original| !original.is_empty());
         if replaces || (!both_empty && arguments != known) {
@@ -224,7 +221,7 @@ impl Session {
     /// Records the machine and the configuration of a run, unless they are those of the last one.
     /// The record becomes durable with the first turn.
     pub fn place_run(&mut self, machine: &str, configuration: &BTreeMap<String, Digest>) {
-        let known = self.state.placed();
+        let known = self.folded.state().placed();
         if known.is_none_or(|(at, with)| at != machine || with != configuration) {
             let event = Event::RunPlaced {
                 machine: machine.to_owned(),
@@ -238,7 +235,7 @@ impl Session {
     /// the session for the next turns. They are recorded before the next event, unless they are
     /// those of the turns before.
     pub fn configure_loop(&mut self, setup: &Blob, approvals: &[ApprovalRule]) {
-        let known = self.state.loop_setup();
+        let known = self.folded.state().loop_setup();
         let is_known =
             known.is_some_and(|(digest, with)| *digest == setup.digest && with == approvals);
         self.new_setup = (!is_known).then(|| {
@@ -314,17 +311,13 @@ impl Session {
             let mut record = EventRecord {
                 v: EVENT_VERSION,
                 session: self.id(),
-                seq: self.next_seq,
+                seq: self.folded.next_seq(),
                 at_ms: self.now_ms(),
                 event,
             };
             self.journal.clock().stamp(&mut record);
-            self.state.apply(&record.event);
-            if let Event::WorkflowStarted { .. } = record.event {
-                self.workflow_start = self.next_seq;
-            }
+            self.folded.add(&record);
             self.undurable.push(record);
-            self.next_seq += 1;
         }
         let new = self.undurable.get(first..).unwrap_or_default();
         self.journal.append(new, blobs);
@@ -354,7 +347,7 @@ impl Session {
 
     /// Returns the position of the next record.
     pub(crate) fn next_seq(&self) -> u64 {
-        self.next_seq + u64::from(self.new_setup.is_some())
+        self.folded.next_seq() + u64::from(self.new_setup.is_some())
     }
 
     /// Whether a record is not durable yet that has to be before anything runs: the use of a
@@ -372,7 +365,7 @@ impl Session {
 
     /// Returns the conversation as the model is shown it, with files as blob references.
     pub(crate) fn conversation(&self) -> Result<Vec<Message>, JournalError> {
-        self.state.all_messages().map_err(|error| {
+        self.folded.state().all_messages().map_err(|error| {
             JournalError::corrupt(format!(
                 "cannot read the conversation of session {} again: {error}; resume it with the program that wrote it",
                 self.id()
@@ -392,12 +385,12 @@ impl Session {
 
     /// Returns the time of the first record, in milliseconds since 1970.
     pub(crate) fn started_ms(&self) -> u64 {
-        self.started_ms
+        self.folded.started_ms()
     }
 
     /// Returns the position of the start of the last workflow.
     pub(crate) fn workflow_start(&self) -> u64 {
-        self.workflow_start
+        self.folded.workflow_start()
     }
 
     /// Returns a page of records from a position on, those included that are not durable yet; an
@@ -410,24 +403,6 @@ impl Session {
     pub(crate) async fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
         self.journal.blob(digest).await
     }
-}
-
-/// Checks that a record is in order and has the supported version: a newer form may hold facts that
-/// this program would lose.
-fn check_record(record: &EventRecord, place: u64, session: SessionId) -> Result<(), JournalError> {
-    if record.v != EVENT_VERSION {
-        return Err(JournalError::corrupt(format!(
-            "record {place} of session {session} has version {}, and this program reads version {EVENT_VERSION}; open the session with the program that wrote it",
-            record.v
-        )));
-    }
-    if record.seq != place || record.session != session {
-        return Err(JournalError::corrupt(format!(
-            "record {} of session {} stands at place {place} of session {session}; records are missing or mixed up, restore the session from a backup",
-            record.seq, record.session
-        )));
-    }
-    Ok(())
 }
 
 /// Returns the milliseconds since 1970; 0 if the clock is before that. Time is for display only;

@@ -1,6 +1,6 @@
 //! The sessions of a host: started, found under a key, resumed and named.
 
-use super::Host;
+use super::{Host, folded::MIN_FOLDED_RECORDS};
 use crate::{
     error::HostError,
     store::{project, session_project},
@@ -102,7 +102,7 @@ impl Host {
             Err(JournalError::NotFound(_)) => self.create(id, owner).await?,
             opened => opened?,
         };
-        match Session::resume(journal.clone()).await {
+        match self.resume(journal.clone()).await {
             Err(JournalError::NotFound(_)) => {
                 Ok((Session::start(journal, self.beginning(system, None)), false))
             }
@@ -166,13 +166,34 @@ impl Host {
         let directory = self.config.working_dir.display().to_string();
         let id = self.store.find_in(&directory, name).await?;
         let journal = self.store.open_session(id).await?;
-        let session = Session::resume(journal).await?;
+        let session = self.resume(journal).await?;
         match session.state().parent() {
             None => Ok(session),
             Some(parent) => Err(HostError::SessionOfAgent {
                 session: id,
                 parent: parent.session,
             }),
+        }
+    }
+
+    /// Resumes a session whose journal is open. Of a long one that ran in this process, only the
+    /// records since are read.
+    ///
+    /// # Errors
+    /// Its records cannot be read.
+    pub(crate) async fn resume(&self, journal: Arc<dyn Journal>) -> Result<Session, JournalError> {
+        match self.folded.take(journal.session()) {
+            Some(folded) => Session::resume_from(journal, folded).await,
+            None => Session::resume(journal).await,
+        }
+    }
+
+    /// Gives a session up, and keeps what its next run in this process needs of it.
+    pub(crate) async fn give_up(&self, session: Session) {
+        if session.record_count() >= MIN_FOLDED_RECORDS
+            && let Some(folded) = session.into_folded().await
+        {
+            self.folded.keep(folded);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Refused, Runs, run, shared::Shared};
 use crate::Host;
-use agent_host_engine::{BoxFuture, journal::JournalError, session::Session, turn::Prompts};
+use agent_host_engine::{BoxFuture, journal::JournalError, turn::Prompts};
 use agent_host_journal::{ClaimedRun, HostMessage};
 use agent_host_types::turn::AgentInput;
 use std::{sync::Arc, time::Duration};
@@ -93,7 +93,7 @@ async fn start(
         fairness_key,
         journal,
     } = claimed;
-    let session = match Session::resume(journal).await {
+    let session = match host.resume(journal).await {
         Ok(session) if session.state().is_broken_off() => session,
         // The host ended between the end of the run and its settlement, or before the first event.
         Ok(_) | Err(JournalError::NotFound(_)) => return shared.runs.end_run(claim).await,
@@ -114,7 +114,7 @@ async fn start(
         Ok(slot) => slot,
         // It runs here past its claim, which a turn of it is about to notice; or this host ends.
         Err(Refused::Running | Refused::ShuttingDown | Refused::Full) => {
-            drop(session);
+            host.give_up(session).await;
             return shared.runs.hand_over(claim, true).await;
         }
     };

@@ -14,7 +14,7 @@ impl Session {
     #[must_use]
     pub fn artifacts(&self) -> SessionArtifacts {
         SessionArtifacts::new(
-            Arc::clone(self.state.artifacts()),
+            Arc::clone(self.state().artifacts()),
             Arc::clone(&self.journal),
         )
     }
@@ -39,7 +39,7 @@ impl Session {
     /// one.
     pub fn delete_artifact(&mut self, name: &ArtifactName) -> bool {
         let is_there = name.clone().outside_results().is_ok()
-            && self.state.artifacts().kept.contains_key(name);
+            && self.state().artifacts().kept.contains_key(name);
         if is_there {
             let (call_id, name) = (None, name.clone());
             self.record(Event::ArtifactDeleted { call_id, name }, Vec::new());

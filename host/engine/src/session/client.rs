@@ -123,7 +123,7 @@ impl ClientSession {
     /// # Errors
     /// When the journal cannot be written. Calls of the session fail until it can.
     pub async fn flush(&self, observer: &dyn Observer) -> Result<(), JournalError> {
-        let before = self.lock().next_seq;
+        let before = self.lock().record_count();
         if self.failed.load(Ordering::Relaxed) && !self.journal.retry() {
             self.lost.store(true, Ordering::Relaxed);
         }

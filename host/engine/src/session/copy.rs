@@ -12,7 +12,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{BatchCall, SessionState, check_record, now_ms};
+use super::{BatchCall, SessionState, folded::check_record, now_ms};
 use crate::{context::summary, journal::JournalError};
 use agent_host_types::{
     accounting::Accounting,

@@ -11,6 +11,10 @@ use std::collections::HashMap;
 /// The messages per text.
 const CHUNK: usize = 1024;
 
+/// The memory of a message that is not kept as text, in bytes for each token of the estimate: three
+/// times that of its text.
+const BYTES_PER_TOKEN: u64 = 12;
+
 /// The messages, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
@@ -50,6 +54,13 @@ impl History {
     /// Returns the estimated tokens of all messages.
     pub(super) fn tokens(&self) -> u64 {
         self.tokens
+    }
+
+    /// Returns an estimate of the memory of all messages, in bytes.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let older: usize = self.older.iter().map(|chunk| chunk.len()).sum();
+        let end: u64 = self.end.iter().map(estimate::message).sum();
+        (older as u64).saturating_add(end.saturating_mul(BYTES_PER_TOKEN))
     }
 
     /// Returns all messages.

@@ -36,6 +36,9 @@ use std::{
     sync::Arc,
 };
 
+/// The memory of an id of a call beside its text, in bytes: of the text's header and the set's slot.
+const CALL_ID_BYTES: usize = 48;
+
 /// The state derived from the events so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionState {
@@ -290,6 +293,15 @@ impl SessionState {
             first: self.first_input.as_ref(),
             last: self.last_input.as_ref().map(|(last, at)| (last, *at)),
         }
+    }
+
+    /// Returns an estimate of the memory that it takes, in bytes. Messages and the ids of calls
+    /// are what grows with a session.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let ids = self.call_ids.iter().map(|id| CALL_ID_BYTES + id.0.len());
+        self.messages
+            .memory_bytes()
+            .saturating_add(ids.sum::<usize>() as u64)
     }
 
     /// Returns the number of model calls so far.
