@@ -64,4 +64,4 @@ pub use store::{
     approval_id,
 };
 pub use transcript::{Transcript, TranscriptError};
-pub use transfer::ImportAs;
+pub use transfer::{ImportAs, ImportSource};

@@ -17,7 +17,7 @@ use crate::{
         JournalStore, LostEvents, MAX_APPROVALS, ProjectApproval, Pruned, Retention, StoreFuture,
         blocking,
     },
-    transfer::{self, ImportAs},
+    transfer::{self, ImportAs, ImportSource},
 };
 use agent_host_engine::{
     journal::{Journal, JournalError},
@@ -32,7 +32,7 @@ use journal::ClaimedSession;
 use state::{Claim, State};
 use std::{
     fmt,
-    io::{BufRead, Write},
+    io::Write,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -242,13 +242,13 @@ impl JournalStore for MemoryStore {
 
     fn import_owned(
         &self,
-        mut file: Box<dyn BufRead + Send>,
+        source: ImportSource,
         how: ImportAs,
         ownership: Option<Ownership>,
     ) -> StoreFuture<'_, SessionId> {
         self.run(move |shared| {
             let mut new = NewSessions::new(shared, ownership);
-            let into = transfer::import(&mut file, how, &mut new)?;
+            let into = transfer::import(source, how, &mut new)?;
             new.store()?;
             Ok(into)
         })

@@ -36,7 +36,7 @@ use crate::{
     session_list::{ListPage, SessionInfo, SessionName},
     shared_runs::SharedRuns,
     store::{JournalStore, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture},
-    transfer::ImportAs,
+    transfer::{ImportAs, ImportSource},
 };
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{
@@ -49,13 +49,7 @@ use journal::PostgresJournal;
 use lease::Lease;
 use rustls::RootCertStore;
 pub use schema::Migration;
-use std::{
-    collections::BTreeMap,
-    fmt,
-    io::{BufRead, Write},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, io::Write, sync::Arc, time::Duration};
 use thread::StoreThread;
 use write::Position;
 
@@ -324,11 +318,11 @@ impl JournalStore for PostgresStore {
 
     fn import_owned(
         &self,
-        mut file: Box<dyn BufRead + Send>,
+        source: ImportSource,
         how: ImportAs,
         ownership: Option<Ownership>,
     ) -> StoreFuture<'_, SessionId> {
-        let import = move |database: &Arc<Database>| database.import(&mut file, how, ownership);
+        let import = move |database: &Arc<Database>| database.import(source, how, ownership);
         self.run(|database| async move { database.blocking(import).await })
     }
 

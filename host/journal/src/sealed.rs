@@ -10,7 +10,7 @@ use crate::{
     memory::MemoryStore,
     ownership::Ownership,
     store::JournalStore,
-    transfer::ImportAs,
+    transfer::{ImportAs, ImportSource},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::SessionId;
@@ -108,7 +108,7 @@ impl dyn JournalStore + '_ {
         key: &SealKey,
         ownership: Option<Ownership>,
     ) -> Result<SessionId, SealError> {
-        let file = Box::new(Cursor::new(key.open(sealed)?));
+        let file = ImportSource::File(Box::new(Cursor::new(key.open(sealed)?)));
         Ok(self.import_owned(file, ImportAs::Sealed, ownership).await?)
     }
 }

@@ -36,7 +36,7 @@ use crate::{
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
     store::{JournalStore, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture, blocking},
-    transfer::ImportAs,
+    transfer::{ImportAs, ImportSource},
 };
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{
@@ -48,7 +48,7 @@ use database::Database;
 use std::{
     collections::BTreeMap,
     fmt,
-    io::{BufRead, Write},
+    io::Write,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -231,11 +231,11 @@ impl JournalStore for SqliteStore {
 
     fn import_owned(
         &self,
-        mut file: Box<dyn BufRead + Send>,
+        source: ImportSource,
         how: ImportAs,
         ownership: Option<Ownership>,
     ) -> StoreFuture<'_, SessionId> {
-        self.run(move |db| db.import(&mut file, how, ownership))
+        self.run(move |db| db.import(source, how, ownership))
     }
 
     fn remember_sealed(&self, session: SessionId) -> StoreFuture<'_, ()> {

@@ -8,7 +8,7 @@ use crate::{
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
     shared_runs::SharedRuns,
-    transfer::ImportAs,
+    transfer::{ImportAs, ImportSource},
 };
 use agent_host_engine::{
     BoxFuture,
@@ -202,17 +202,17 @@ pub trait JournalStore: Debug + Send + Sync {
     /// [`JournalError::NotFound`].
     fn export(&self, session: SessionId, out: Box<dyn Write + Send>) -> StoreFuture<'_, ()>;
 
-    /// Stores the session of an exported file with those of its agents, and returns its id here.
-    /// The file may come from an untrusted source, unless it is [`ImportAs::Moved`]: the session is
-    /// a copy without authority, and nothing is stored unless every line is valid. The file does
-    /// not say whose the session is; without an owner it belongs to its working directory.
+    /// Stores the session of an exported file with those of its agents, or a conversation, and
+    /// returns its id here. It may come from an untrusted source, unless it is [`ImportAs::Moved`]:
+    /// the session is a copy without authority, and nothing is stored unless all of it is valid.
+    /// It does not say whose the session is; without an owner it belongs to its working directory.
     ///
     /// # Errors
     /// [`JournalError::Corrupt`] names the invalid line; [`JournalError::Exists`],
     /// [`JournalError::Locked`].
     fn import_owned(
         &self,
-        file: Box<dyn BufRead + Send>,
+        source: ImportSource,
         how: ImportAs,
         ownership: Option<Ownership>,
     ) -> StoreFuture<'_, SessionId>;
@@ -222,7 +222,7 @@ pub trait JournalStore: Debug + Send + Sync {
     /// # Errors
     /// As for [`Self::import_owned`].
     fn import(&self, file: Box<dyn BufRead + Send>, how: ImportAs) -> StoreFuture<'_, SessionId> {
-        self.import_owned(file, how, None)
+        self.import_owned(ImportSource::File(file), how, None)
     }
 
     /// Remembers that a session leaves this store sealed: if it is continued here and removed, a

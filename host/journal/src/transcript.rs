@@ -9,15 +9,9 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    copy::SessionSource,
-    error::{Location, StoreError},
-    transfer,
-};
-use agent_host_engine::journal::JournalError;
 use agent_host_types::{
     event::EventRecord,
-    id::{CallId, Digest, SessionId},
+    id::{CallId, SessionId},
     output::{Blob, ContentPart, ToolResultOutput},
     tool::ToolCall,
 };
@@ -34,7 +28,6 @@ const EXPORTED: &[u8] = b"{\"format\":";
 #[derive(Debug)]
 pub struct Transcript {
     session: SessionId,
-    location: Location,
     records: Vec<EventRecord>,
     blobs: Vec<Blob>,
     warnings: Vec<String>,
@@ -150,52 +143,8 @@ impl Transcript {
         &self.warnings
     }
 
-    /// Writes it as an exported session, which [`crate::JournalStore::import`] takes.
-    ///
-    /// # Errors
-    /// [`JournalError::Storage`] if a message is longer than a line of an export may be.
-    pub fn export(&self) -> Result<Vec<u8>, JournalError> {
-        let mut file = Vec::new();
-        transfer::export(self, &mut file)?;
-        Ok(file)
-    }
-}
-
-impl SessionSource for Transcript {
-    fn session(&self) -> SessionId {
-        self.session
-    }
-
-    fn location(&self) -> &Location {
-        &self.location
-    }
-
-    fn events(&self) -> Result<u64, JournalError> {
-        Ok(self.records.len() as u64)
-    }
-
-    fn page(&self, from: u64) -> Result<Vec<EventRecord>, JournalError> {
-        let from = usize::try_from(from).unwrap_or(usize::MAX);
-        Ok(self.records.iter().skip(from).cloned().collect())
-    }
-
-    fn blobs(&self) -> Result<Vec<Digest>, JournalError> {
-        Ok(self.blobs.iter().map(|blob| blob.digest).collect())
-    }
-
-    fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
-        let found = self.blobs.iter().find(|blob| blob.digest == digest);
-        let found = found.map(|blob| blob.bytes.clone());
-        found.ok_or_else(|| {
-            StoreError::NoBlob {
-                digest,
-                location: self.location.clone(),
-            }
-            .into()
-        })
-    }
-
-    fn agents(&self) -> Result<Vec<Box<dyn SessionSource + '_>>, JournalError> {
-        Ok(Vec::new())
+    /// Returns its session, the records and the blobs that they refer to.
+    pub(crate) fn into_parts(self) -> (SessionId, Vec<EventRecord>, Vec<Blob>) {
+        (self.session, self.records, self.blobs)
     }
 }

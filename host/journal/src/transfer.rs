@@ -10,6 +10,7 @@ use crate::{
     copy::{Copies, SessionSink, SessionSource, records},
     error::StoreError,
     sealed::SealedSession,
+    transcript::Transcript,
 };
 use agent_host_engine::{
     journal::JournalError,
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
+    fmt,
     io::{BufRead, Read as _, Write},
 };
 
@@ -65,7 +67,26 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// How a file is stored.
+/// A session that is imported.
+pub enum ImportSource {
+    /// A file that [`crate::JournalStore::export`] wrote.
+    File(Box<dyn BufRead + Send>),
+    /// A conversation of another program, which is always a copy.
+    Conversation(Transcript),
+}
+
+impl fmt::Debug for ImportSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(_) => f.write_str("File(..)"),
+            Self::Conversation(transcript) => {
+                f.debug_tuple("Conversation").field(transcript).finish()
+            }
+        }
+    }
+}
+
+/// How a session is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportAs {
     /// As a copy without authority, under its id.
@@ -208,9 +229,44 @@ fn check_complete(
     .into())
 }
 
-/// Reads an exported session with those of its agents, and checks that the file is complete.
-/// Returns the id under which the session is stored.
+/// Stores a session, with those of its agents, and returns the id under which it is stored.
 pub(crate) fn import(
+    source: ImportSource,
+    how: ImportAs,
+    sink: &mut dyn SessionSink,
+) -> Result<SessionId, JournalError> {
+    match source {
+        ImportSource::File(mut file) => import_file(&mut file, how, sink),
+        ImportSource::Conversation(transcript) => import_conversation(transcript, how, sink),
+    }
+}
+
+fn import_conversation(
+    transcript: Transcript,
+    how: ImportAs,
+    sink: &mut dyn SessionSink,
+) -> Result<SessionId, JournalError> {
+    let (session, records, blobs) = transcript.into_parts();
+    let into = match how {
+        ImportAs::NewCopy => SessionId::new(),
+        ImportAs::Copy | ImportAs::Moved | ImportAs::Sealed | ImportAs::MovedWithKey => session,
+    };
+    let mut copy = SessionCopy::new(session, into);
+    sink.begin(into)?;
+    for record in records {
+        sink.event(&copy.next(record)?)?;
+    }
+    for record in copy.finish()? {
+        sink.event(&record)?;
+    }
+    for blob in blobs {
+        sink.blob(blob)?;
+    }
+    Ok(into)
+}
+
+/// Reads an exported session with those of its agents, and checks that the file is complete.
+fn import_file(
     file: &mut dyn BufRead,
     how: ImportAs,
     sink: &mut dyn SessionSink,

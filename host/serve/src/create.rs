@@ -4,18 +4,15 @@ use crate::{
     Service,
     access::Caller,
     input::MessageBody,
+    once::{Began, key_reused},
     problem::{Problem, ProblemCode},
     routes::{API, JsonObject},
     sessions::{Accepted, run_input},
 };
 use agent_host_app::{Host, HostError};
-use agent_host_engine::{
-    journal::JournalError,
-    turn::{Agent, Prompts},
-};
+use agent_host_engine::turn::{Agent, Prompts};
 use agent_host_types::{
-    event::Event, id::SessionId, message::Message, output::ContentPart, run::RunArguments,
-    turn::AgentInput,
+    id::SessionId, message::Message, output::ContentPart, run::RunArguments, turn::AgentInput,
 };
 use axum::{Json, extract::State, response::IntoResponse};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -146,22 +143,36 @@ impl Request {
     ) -> Result<Accepted, Problem> {
         let key = &caller.own_key(key);
         let session = service.host.keyed_session_id(key);
-        let began = Began::read(service, session).await?;
+        let began = Began::read(service.host.store().as_ref(), session).await?;
         // The host may have ended before the session had its message.
         let Some(began) = began.filter(|began| began.message.is_some()) else {
             return self.run(service, caller, Some(key)).await;
         };
-        if !began.is_of(&self) {
-            return Err(Problem::new(
-                ProblemCode::KeyReused,
-                "another session was requested under this Idempotency-Key; give each request a key of its own",
-            ));
+        if !self.began(&began) {
+            return Err(key_reused());
         }
-        if !began.has_ended && !service.runs.is_running_anywhere(session).await {
+        if began.must_continue(service, session).await? {
             let _ = run_input(service, caller, session, AgentInput::Continue).await?;
         }
         let seq = began.seq;
         Ok(Accepted { session, seq })
+    }
+
+    /// Whether a session began with an equal request. A workflow that was interrupted before its
+    /// start has no event of it.
+    fn began(&self, session: &Began) -> bool {
+        let Began {
+            message,
+            arguments,
+            workflow,
+            ..
+        } = session;
+        arguments.agent == self.agent
+            && arguments.runs_tools_outside == self.runs_tools_outside
+            && (workflow.is_none() || *workflow == self.workflow)
+            && message
+                .as_ref()
+                .is_none_or(|message| message.has_content_of(&self.message))
     }
 
     /// Returns the agent that is named, and its prompt.
@@ -174,63 +185,6 @@ impl Request {
             (None, None) => Ok((host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask))),
         };
         named.map_err(|error: HostError| Problem::not_found(error.to_string()))
-    }
-}
-
-/// The beginning of a session that was requested before, from its journal.
-#[derive(Default)]
-struct Began {
-    /// The number of its first event.
-    seq: u64,
-    message: Option<Message>,
-    agent: Option<String>,
-    workflow: Option<String>,
-    runs_tools_outside: bool,
-    has_ended: bool,
-}
-
-impl Began {
-    async fn read(service: &Service, session: SessionId) -> Result<Option<Self>, Problem> {
-        let mut began = Self::default();
-        let read = service.host.store().for_each_record(session, |record| {
-            began.has_ended = has_ended(&record.event, began.has_ended);
-            match record.event {
-                Event::RunConfigured { arguments } => {
-                    began.agent = arguments.agent;
-                    began.runs_tools_outside = arguments.runs_tools_outside;
-                }
-                Event::WorkflowStarted { workflow, .. } => began.workflow = Some(workflow),
-                Event::InputReceived { message, .. } if began.message.is_none() => {
-                    began.message = Some(message);
-                }
-                _ => {}
-            }
-        });
-        match read.await {
-            Ok(()) => Ok(Some(began)),
-            Err(JournalError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Whether it was requested by an equal request. A workflow that was interrupted before its
-    /// start has no event of it.
-    fn is_of(&self, request: &Request) -> bool {
-        self.agent == request.agent
-            && self.runs_tools_outside == request.runs_tools_outside
-            && (self.workflow.is_none() || self.workflow == request.workflow)
-            && self
-                .message
-                .as_ref()
-                .is_none_or(|message| message.has_content_of(&request.message))
-    }
-}
-
-/// Whether the last turn has ended with an event, if it had before.
-pub(crate) fn has_ended(event: &Event, before: bool) -> bool {
-    match event {
-        Event::TurnEnded { .. } => true,
-        event => before && event.is_between_turns(),
     }
 }
 

@@ -1,5 +1,6 @@
-//! Messages and answers that are taken once for their idempotency key.
+//! Sessions, messages and answers that are taken once for their idempotency key.
 //!
+//! The key of a new session is in its id, so that it begins once.
 //! The journal has the key of a message, so that a message that is sent again after a crash is not
 //! taken twice. A request takes one answer anyway: the key of an answer only lets it be sent again,
 //! until the server ends.
@@ -7,7 +8,6 @@
 use crate::{
     Service,
     access::Caller,
-    create::has_ended,
     problem::{Problem, ProblemCode},
     sessions::{Accepted, run_input, run_reserved},
 };
@@ -17,6 +17,7 @@ use agent_host_types::{
     event::{Event, EventRecord},
     id::{Digest, SessionId},
     message::Message,
+    run::RunArguments,
     turn::AgentInput,
 };
 use axum::Json;
@@ -29,6 +30,79 @@ use std::{
 
 /// The time that a key is kept, in milliseconds: 24 h.
 const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// How a session began that was requested before, from its first events.
+#[derive(Default)]
+pub(crate) struct Began {
+    /// The number of the first event of its first run.
+    pub(crate) seq: u64,
+    /// The first message; none if the program ended before it was recorded.
+    pub(crate) message: Option<Message>,
+    /// The arguments of the first run.
+    pub(crate) arguments: RunArguments,
+    /// The workflow that the message started.
+    pub(crate) workflow: Option<String>,
+}
+
+impl Began {
+    /// Reads the events up to the first message and what it started, and those of the history that
+    /// the session was given; `None` if there is no such session.
+    pub(crate) async fn read(
+        store: &dyn JournalStore,
+        session: SessionId,
+    ) -> Result<Option<Self>, JournalError> {
+        let (mut began, mut next) = (Self::default(), 0);
+        loop {
+            let page = match store.read(session, next).await {
+                Err(JournalError::NotFound(_)) if next == 0 => return Ok(None),
+                page => page?,
+            };
+            let Some(last) = page.last() else {
+                return Ok(Some(began));
+            };
+            next = last.seq.saturating_add(1);
+            if page.into_iter().any(|record| began.has_all(record)) {
+                return Ok(Some(began));
+            }
+        }
+    }
+
+    /// Takes the next record, and returns whether all is known.
+    fn has_all(&mut self, record: EventRecord) -> bool {
+        match record.event {
+            // The messages before are those of the history.
+            Event::SessionForked { .. } => {
+                (self.seq, self.message) = (record.seq.saturating_add(1), None);
+            }
+            Event::RunConfigured { arguments } => self.arguments = arguments,
+            Event::InputReceived { message, .. } if self.message.is_none() => {
+                self.message = Some(message);
+            }
+            Event::WorkflowStarted { workflow, .. } => {
+                self.workflow = Some(workflow);
+                return true;
+            }
+            // A history has neither.
+            Event::ModelRequested { .. } | Event::TurnEnded { .. } => {
+                return self.message.is_some();
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Whether its last run was interrupted, so that it has to be continued.
+    pub(crate) async fn must_continue(
+        &self,
+        service: &Service,
+        session: SessionId,
+    ) -> Result<bool, JournalError> {
+        Ok(
+            !last_turn_has_ended(service.host.store().as_ref(), session).await?
+                && !service.runs.is_running_anywhere(session).await,
+        )
+    }
+}
 
 /// A message that was sent under a key.
 struct Sent {
@@ -103,8 +177,13 @@ async fn find(
         return Ok(None);
     };
     // The end of an interrupted turn is the first event of the next run.
-    let is_before =
-        |event: &Event| matches!(event, Event::TurnInterrupted { .. }) || has_ended(event, true);
+    let is_before = |event: &Event| {
+        event.is_between_turns()
+            || matches!(
+                event,
+                Event::TurnInterrupted { .. } | Event::TurnEnded { .. }
+            )
+    };
     let seq = match store.last_record(session, seq, seq, is_before).await? {
         None => 0,
         Some(before) => match before.event {
@@ -183,7 +262,8 @@ fn is_old(taken: &Taken) -> bool {
     taken.at_ms < now_ms().saturating_sub(LIFETIME_MS)
 }
 
-fn key_reused() -> Problem {
+/// Returns the problem of a key that another request has.
+pub(crate) fn key_reused() -> Problem {
     Problem::new(
         ProblemCode::KeyReused,
         "another request was sent under this Idempotency-Key; give each request a key of its own",

@@ -13,7 +13,9 @@ use agent_host_engine::{
     session::Session,
     turn::{Actors, Agent, Prompts, Settings, TurnContext},
 };
-use agent_host_journal::{ImportAs, JournalStore as _, SqliteOptions, SqliteStore, Transcript};
+use agent_host_journal::{
+    ImportAs, ImportSource, JournalStore as _, SqliteOptions, SqliteStore, Transcript,
+};
 use agent_host_test_support::TestEnv;
 use agent_host_types::{
     approval::Decision,
@@ -312,16 +314,14 @@ impl World {
     pub(super) async fn import(&mut self, conversation: &Value) -> Vec<String> {
         let text = conversation.to_string();
         let transcript = Transcript::read(&mut text.as_bytes()).unwrap().unwrap();
-        let exported = Box::new(Cursor::new(transcript.export().unwrap()));
-        let session = self
-            .store()
-            .await
-            .import(exported, ImportAs::Copy)
-            .await
-            .unwrap();
+        let warnings = transcript.warnings().to_vec();
+        let source = ImportSource::Conversation(transcript);
+        let store = self.store().await;
+        let imported = store.import_owned(source, ImportAs::Copy, None).await;
+        let session = imported.unwrap();
         let session = session.to_string();
         self.session = self.host.resume_session(&session).await.unwrap();
-        transcript.warnings().to_vec()
+        warnings
     }
 
     /// The durable events of a session.

@@ -8,7 +8,7 @@ use crate::{
     error::StoreError,
     session_list::{SessionInfo, SessionName},
     store::JournalStore,
-    transfer::ImportAs,
+    transfer::{ImportAs, ImportSource},
 };
 use agent_host_engine::{journal::JournalError, session::referenced_blobs};
 use agent_host_types::{
@@ -280,7 +280,11 @@ async fn pipe(
     let (reader, writer) = io::pipe().map_err(JournalError::storage)?;
     let (exported, imported) = tokio::join!(
         from.export(session, Box::new(BufWriter::new(writer))),
-        to.import_owned(Box::new(BufReader::new(reader)), how, ownership),
+        to.import_owned(
+            ImportSource::File(Box::new(BufReader::new(reader))),
+            how,
+            ownership
+        ),
     );
     match (exported, imported) {
         (_, Ok(_)) => Ok(()),

@@ -16,18 +16,12 @@ use crate::{
     sealed::SealedSession,
     session_list::SessionName,
     store::{KeepReason, Pruned, Retention},
-    transfer::{self, ImportAs},
+    transfer::{self, ImportAs, ImportSource},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{event::EventRecord, id::SessionId, output::Blob};
 use deadpool_postgres::Object;
-use std::{
-    collections::HashSet,
-    io::{BufRead, Write},
-    mem,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashSet, io::Write, mem, sync::Arc, time::Duration};
 use tokio::time::interval;
 
 /// The time between two passes over what exceeds the retention.
@@ -71,11 +65,11 @@ impl Database {
 
     pub(super) fn import(
         &self,
-        file: &mut dyn BufRead,
+        source: ImportSource,
         how: ImportAs,
         ownership: Option<Ownership>,
     ) -> Result<SessionId, JournalError> {
-        self.create_all(ownership, |new| transfer::import(file, how, new))
+        self.create_all(ownership, |new| transfer::import(source, how, new))
     }
 
     /// Stores the new sessions that an operation writes, or none of them.

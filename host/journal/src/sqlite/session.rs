@@ -11,15 +11,12 @@ use crate::{
     ownership::{Copier, Ownership},
     row::Row,
     sealed::SealedSession,
-    transfer::{self, ImportAs},
+    transfer::{self, ImportAs, ImportSource},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{event::EventRecord, id::SessionId, output::Blob};
 use rusqlite::{Transaction, TransactionBehavior};
-use std::{
-    io::{BufRead, Write},
-    sync::Arc,
-};
+use std::{io::Write, sync::Arc};
 
 /// A session in a transaction.
 pub(crate) struct SessionWriter<'a> {
@@ -210,11 +207,11 @@ impl Database {
 
     pub(crate) fn import(
         &self,
-        file: &mut dyn BufRead,
+        source: ImportSource,
         how: ImportAs,
         ownership: Option<Ownership>,
     ) -> Result<SessionId, JournalError> {
-        self.create_all(ownership, |new| transfer::import(file, how, new))
+        self.create_all(ownership, |new| transfer::import(source, how, new))
     }
 
     pub(crate) fn delete(&self, session: SessionId) -> Result<(), JournalError> {

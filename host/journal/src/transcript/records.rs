@@ -177,7 +177,6 @@ impl Records {
         });
         Transcript {
             session,
-            location: "the conversation".into(),
             records: records.collect(),
             blobs: self.blobs.into_values().collect(),
             warnings: self.warnings,

@@ -3,7 +3,7 @@
 mod fuzz;
 
 use super::Transcript;
-use crate::{ImportAs, JournalStore as _, MemoryStore};
+use crate::{ImportAs, ImportSource, JournalStore as _, MemoryStore};
 use agent_host_types::{
     accounting::Accounting,
     event::Event,
@@ -15,7 +15,6 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use std::io::Cursor;
 
 const OPENAI: &str = include_str!("tests/openai.json");
 const ANTHROPIC: &str = include_str!("tests/anthropic.json");
@@ -31,10 +30,12 @@ fn read(text: &str) -> Transcript {
 /// The events of the session that an import stores, and the warnings. Its blobs are checked.
 async fn imported(text: &str) -> (Vec<Event>, Vec<String>) {
     let transcript = read(text);
+    let (warnings, blobs) = (transcript.warnings().to_vec(), transcript.blobs.clone());
     let store = MemoryStore::default();
-    let file = Box::new(Cursor::new(transcript.export().unwrap()));
-    let session = store.import(file, ImportAs::Copy).await.unwrap();
-    for blob in &transcript.blobs {
+    let source = ImportSource::Conversation(transcript);
+    let imported = store.import_owned(source, ImportAs::Copy, None);
+    let session = imported.await.unwrap();
+    for blob in &blobs {
         assert_eq!(store.read_blob(blob.digest).await.unwrap(), blob.bytes);
     }
     let records = store.read(session, 0).await.unwrap().into_iter();
@@ -46,7 +47,7 @@ async fn imported(text: &str) -> (Vec<Event>, Vec<String>) {
         by: None,
     };
     assert_eq!(events.pop(), Some(forked));
-    (events, transcript.warnings().to_vec())
+    (events, warnings)
 }
 
 fn started(system: Option<&str>) -> Event {

@@ -98,6 +98,11 @@ impl Follow {
         }
     }
 
+    /// Returns the run.
+    pub(super) fn run(&self) -> RunId {
+        self.run
+    }
+
     /// Lets the run be, which has ended.
     pub(super) fn end(&mut self) {
         if let Some(cancel) = self.cancel.as_mut() {

@@ -4,7 +4,7 @@
 //! results of the client's functions, begin another one.
 
 use super::{error::ApiError, ids::RunId};
-use crate::Service;
+use crate::{Service, once::Began};
 use agent_host_engine::text::escape_line;
 use agent_host_types::{
     continuation::{Awaiting, Continuation},
@@ -97,49 +97,56 @@ impl Outcome {
         }
     }
 
-    /// Creates the outcome of a run that has begun, without its events.
-    pub(super) async fn begin(service: &Service, run: RunId) -> Result<Self, ApiError> {
-        let mut outcome = Self::new(run);
-        let read = service.host.store().for_each_record(run.session, |record| {
-            if record.seq < run.seq {
-                outcome.add_earlier(&record);
-            } else if record.seq == run.seq {
-                outcome.created_ms = record.at_ms;
-            }
-            if let Event::RunConfigured { arguments } = record.event {
-                outcome.agent = arguments.agent;
-            }
-        });
-        read.await?;
-        Ok(outcome)
+    /// Creates the outcome of a run that has begun, without its events. `before` are the tokens of
+    /// its session until then.
+    pub(super) async fn begin(
+        service: &Service,
+        run: RunId,
+        agent: Option<String>,
+        before: Usage,
+    ) -> Result<Self, ApiError> {
+        let first = service.host.store().read(run.session, run.seq).await?;
+        Ok(Self {
+            agent,
+            usage: [before; 2],
+            created_ms: first.first().map_or(0, |record| record.at_ms),
+            ..Self::new(run)
+        })
     }
 
-    /// Reads a response; `None` if the run of a session begins nowhere there.
+    /// Reads a response; `None` if the run of a session begins nowhere there. Of the other runs of
+    /// its session, only the ends beside it are read.
     pub(super) async fn read(service: &Service, run: RunId) -> Result<Option<Self>, ApiError> {
+        let store = service.host.store().as_ref();
+        let RunId { session, seq } = run;
+        let is_of_turn = |event: &Event| !event.is_between_turns();
+        let before = store.last_record(session, seq, seq, is_of_turn).await?;
         let mut outcome = Self::new(run);
-        let (mut begins, mut has_begun) = (true, false);
-        let read = service.host.store().for_each_record(run.session, |record| {
-            if record.seq < run.seq {
-                begins = match record.event {
-                    Event::TurnEnded { .. } | Event::SessionForked { .. } => true,
-                    _ => begins && record.event.is_between_turns(),
-                };
-                outcome.add_earlier(&record);
-            } else {
-                has_begun = true;
-                outcome.add(&record);
+        match before.map(|before| before.event) {
+            None | Some(Event::SessionForked { .. }) => {}
+            Some(Event::TurnEnded { outcome: end, .. }) => {
+                outcome.usage = [end.summary.total_usage; 2];
             }
-        });
-        read.await?;
-        Ok((begins && has_begun).then_some(outcome))
-    }
-
-    fn add_earlier(&mut self, record: &EventRecord) {
-        match &record.event {
-            Event::RunConfigured { arguments } => self.agent.clone_from(&arguments.agent),
-            Event::TurnEnded { outcome, .. } => self.usage = [outcome.summary.total_usage; 2],
-            _ => {}
+            Some(_) => return Ok(None),
         }
+        let mut next = seq;
+        while !outcome.has_successor {
+            let page = store.read(session, next).await?;
+            let Some(last) = page.last() else {
+                break;
+            };
+            next = last.seq.saturating_add(1);
+            page.iter().for_each(|record| outcome.add(record));
+        }
+        if next == seq {
+            return Ok(None);
+        }
+        if outcome.agent.is_none() {
+            // A session stays with its agent.
+            let began = Began::read(store, session).await?;
+            outcome.agent = began.and_then(|began| began.arguments.agent);
+        }
+        Ok(Some(outcome))
     }
 
     /// Adds the next event of the session.

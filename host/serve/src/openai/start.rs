@@ -14,30 +14,29 @@ use super::{
 use crate::{
     Service,
     access::Caller,
-    create::has_ended,
     input::MessageBody,
+    once::{Began, key_reused},
     problem::{Problem, ProblemCode},
     runs::Slot,
     sessions::refused_run,
 };
 use agent_host_app::open_request;
 use agent_host_engine::{
-    journal::JournalError,
     schema::AnswerSchema,
     session::Session,
     turn::{Agent, Prompts},
 };
-use agent_host_journal::{ImportAs, Transcript};
+use agent_host_journal::{ImportAs, ImportSource, Transcript};
 use agent_host_types::{
-    event::Event,
     id::{Digest, SessionId},
     message::Message,
+    model::Usage,
     output::ContentPart,
     run::RunArguments,
     turn::{AgentInput, SubmittedResult},
 };
 use serde_json::{Map, Value, json};
-use std::{io::Cursor, sync::Arc};
+use std::sync::Arc;
 
 /// A request for a response.
 pub(super) struct Request {
@@ -66,12 +65,14 @@ impl Request {
     pub(super) async fn start(self, service: &Service, input: Input) -> Result<Live, ApiError> {
         let is_quiet = self.schema.is_some();
         let server = self.server.clone();
-        let (run, follow) = self.begin(service, input).await?;
-        let outcome = Outcome::begin(service, run).await?;
+        let agent = self.agent.clone();
+        let (follow, before) = self.begin(service, input).await?;
+        let outcome = Outcome::begin(service, follow.run(), agent, before).await?;
         Ok(Live::new(outcome, follow, server, is_quiet))
     }
 
-    async fn begin(self, service: &Service, input: Input) -> Result<(RunId, Follow), ApiError> {
+    /// Starts the run. Returns it with the tokens of its session until then.
+    async fn begin(self, service: &Service, input: Input) -> Result<(Follow, Usage), ApiError> {
         match (input, self.previous) {
             (Input::Results(session, results), previous) => {
                 if previous.is_some_and(|previous| previous.session != session) {
@@ -98,7 +99,7 @@ impl Request {
         service: &Service,
         session: SessionId,
         results: Vec<SubmittedResult>,
-    ) -> Result<(RunId, Follow), ApiError> {
+    ) -> Result<(Follow, Usage), ApiError> {
         let (slot, opened) = self.open(service, session, "call_not_found").await?;
         let continuation = open_request(service.host.store().as_ref(), session).await?;
         let continuation = continuation.ok_or_else(|| {
@@ -118,7 +119,7 @@ impl Request {
         service: &Service,
         previous: RunId,
         parts: Vec<ContentPart>,
-    ) -> Result<(RunId, Follow), ApiError> {
+    ) -> Result<(Follow, Usage), ApiError> {
         let message = self.message(parts)?;
         let code = "previous_response_not_found";
         let (slot, opened) = self.open(service, previous.session, code).await?;
@@ -166,15 +167,15 @@ impl Request {
         service: &Service,
         history: Vec<Value>,
         parts: Vec<ContentPart>,
-    ) -> Result<(RunId, Follow), ApiError> {
+    ) -> Result<(Follow, Usage), ApiError> {
         let message = self.message(parts)?;
         let host = &service.host;
         let keyed = self.key.as_ref();
         let keyed = keyed.map(|(key, digest)| (key, host.keyed_session_id(key), digest));
         if let Some((_, session, digest)) = keyed
-            && let Some(began) = Began::read(service, session).await?
+            && let Some(began) = Began::read(host.store().as_ref(), session).await?
         {
-            return self.repeat(service, session, digest, &began, message).await;
+            return self.repeat(service, session, digest, began, message).await;
         }
         let (agent, system) = self.agent(service)?;
         let agent = self.equip(agent)?;
@@ -205,30 +206,28 @@ impl Request {
         service: &Service,
         session: SessionId,
         digest: &Digest,
-        began: &Began,
+        began: Began,
         message: Message,
-    ) -> Result<(RunId, Follow), ApiError> {
-        let seq = began.seq;
-        let run = RunId { session, seq };
-        match &began.request {
-            Some(Some(known)) if *known == digest.to_string() => {}
-            Some(_) => {
-                let message = "another request was sent under this Idempotency-Key; give each request a key of its own";
-                return Err(Problem::new(ProblemCode::KeyReused, message).into());
-            }
+    ) -> Result<(Follow, Usage), ApiError> {
+        let Some(known) = &began.message else {
             // The program ended before it had its message.
-            None => {
-                let (slot, opened) = self.open(service, session, "not_found").await?;
-                let input = AgentInput::Message(message);
-                return self.run(service, slot, opened, input).await;
-            }
+            let (slot, opened) = self.open(service, session, "not_found").await?;
+            let input = AgentInput::Message(message);
+            return self.run(service, slot, opened, input).await;
+        };
+        let note = known.metadata.get(NOTE);
+        let request = note.and_then(|note| note.get("request")?.as_str());
+        if request != Some(&digest.to_string()) {
+            return Err(key_reused().into());
         }
-        if !began.has_ended && !service.runs.is_running_anywhere(session).await {
+        if began.must_continue(service, session).await? {
             let (slot, opened) = self.open(service, session, "not_found").await?;
             self.run(service, slot, opened, AgentInput::Continue)
                 .await?;
         }
-        Ok((run, Follow::of_journal(service, run, self.caller.clone())))
+        let seq = began.seq;
+        let follow = Follow::of_journal(service, RunId { session, seq }, self.caller.clone());
+        Ok((follow, Usage::default()))
     }
 
     /// Returns the agent, and its prompt.
@@ -270,7 +269,7 @@ impl Request {
         slot: Slot,
         session: Session,
         input: AgentInput,
-    ) -> Result<(RunId, Follow), ApiError> {
+    ) -> Result<(Follow, Usage), ApiError> {
         let agent = self.equip(service.host.session_agent(&session, Prompts::Ask)?)?;
         self.run_agent(service, slot, agent, session, input).await
     }
@@ -282,8 +281,8 @@ impl Request {
         agent: Agent,
         session: Session,
         input: AgentInput,
-    ) -> Result<(RunId, Follow), ApiError> {
-        let session_id = session.id();
+    ) -> Result<(Follow, Usage), ApiError> {
+        let (session_id, before) = (session.id(), session.state().usage());
         // Another host has neither the client nor its functions.
         if !self.is_kept || !self.functions.is_empty() || self.schema.is_some() {
             slot.stay().map_err(refused_run)?;
@@ -298,7 +297,8 @@ impl Request {
             seq: accepted.seq,
         };
         let caller = self.caller.clone();
-        Ok((run, Follow::of_feed(service, run, feed, caller, cancel)))
+        let follow = Follow::of_feed(service, run, feed, caller, cancel);
+        Ok((follow, before))
     }
 }
 
@@ -324,47 +324,14 @@ async fn import(
     let transcript = Transcript::from_json(transcript.into())
         .map_err(|error| ApiError::invalid(error.to_string()))?
         .with_session(id);
-    let file = Box::new(Cursor::new(transcript.export()?));
     let (store, ownership) = (service.host.store(), service.host.ownership(owner));
     store
-        .import_owned(file, ImportAs::Copy, Some(ownership))
+        .import_owned(
+            ImportSource::Conversation(transcript),
+            ImportAs::Copy,
+            Some(ownership),
+        )
         .await?;
     let journal = store.open_session(id).await?;
     Ok(Session::resume(journal).await?)
-}
-
-/// The beginning of a session that a key began, from its journal.
-#[derive(Default)]
-struct Began {
-    /// The number of the first event of the run.
-    seq: u64,
-    /// The digest of the request, once there is a message; absent in that of another interface.
-    request: Option<Option<String>>,
-    has_ended: bool,
-}
-
-impl Began {
-    async fn read(service: &Service, session: SessionId) -> Result<Option<Self>, ApiError> {
-        let mut began = Self::default();
-        let read = service.host.store().for_each_record(session, |record| {
-            began.has_ended = has_ended(&record.event, began.has_ended);
-            match record.event {
-                // The messages before were those of the client's history.
-                Event::SessionForked { .. } => {
-                    (began.seq, began.request) = (record.seq.saturating_add(1), None);
-                }
-                Event::InputReceived { message, .. } if began.request.is_none() => {
-                    let note = message.metadata.get(NOTE);
-                    let request = note.and_then(|note| note.get("request")?.as_str());
-                    began.request = Some(request.map(str::to_owned));
-                }
-                _ => {}
-            }
-        });
-        match read.await {
-            Ok(()) => Ok(Some(began)),
-            Err(JournalError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
 }

@@ -6,12 +6,12 @@ use crate::{
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_journal::{
-    ImportAs, JournalStore, KeepReason, Ownership, Pruned, Retention, Transcript,
+    ImportAs, ImportSource, JournalStore, KeepReason, Ownership, Pruned, Retention, Transcript,
 };
 use agent_host_types::id::SessionId;
 use std::{
     fs::{File, OpenOptions},
-    io::{self, BufRead, BufReader, BufWriter, Cursor, Seek as _, Write as _},
+    io::{self, BufReader, BufWriter, Seek as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
     time::Duration,
@@ -124,7 +124,7 @@ pub(super) async fn import(
     let transcript = Transcript::read(&mut file);
     let transcript = transcript
         .map_err(|error| Failure::usage(format!("cannot import {}: {error}", path.display())))?;
-    let exported: Box<dyn BufRead + Send> = match transcript {
+    let source = match transcript {
         Some(transcript) => {
             for warning in transcript.warnings() {
                 terminal.note(&format!(
@@ -132,19 +132,19 @@ pub(super) async fn import(
                     escape_line(warning)
                 ));
             }
-            Box::new(Cursor::new(transcript.export()?))
+            ImportSource::Conversation(transcript)
         }
         None => {
             file.rewind()
                 .map_err(|error| file_failure(path, "read", &error))?;
-            Box::new(file)
+            ImportSource::File(Box::new(file))
         }
     };
     let how = match as_new {
         true => ImportAs::NewCopy,
         false => ImportAs::Copy,
     };
-    let session = store.import_owned(exported, how, Some(ownership)).await?;
+    let session = store.import_owned(source, how, Some(ownership)).await?;
     report_new_session(session, terminal);
     Ok(Exit::Done)
 }

@@ -1,7 +1,7 @@
 //! Exported sessions: missing blobs, and files with a changed byte.
 
 use super::{Database, every_event, fresh, input, record, text};
-use crate::{ImportAs, SessionScope};
+use crate::{ImportAs, ImportSource, SessionScope};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use agent_host_types::{
     event::{Event, EventRecord},
@@ -11,7 +11,7 @@ use agent_host_types::{
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::sync::LazyLock;
+use std::{io::Cursor, sync::LazyLock};
 use tempfile::TempDir;
 
 /// Makes a session of events of every kind with two blobs, one of them named in a text alone.
@@ -29,8 +29,9 @@ async fn filled() -> (TempDir, Database, Vec<EventRecord>, [Blob; 2]) {
     (dir, store, records, blobs)
 }
 
-fn import(store: &Database, mut file: &[u8], how: ImportAs) -> Result<SessionId, JournalError> {
-    store.import(&mut file, how, None)
+fn import(store: &Database, file: &[u8], how: ImportAs) -> Result<SessionId, JournalError> {
+    let source = ImportSource::File(Box::new(Cursor::new(file.to_vec())));
+    store.import(source, how, None)
 }
 
 /// Whether a blob or its reference is missing, the export names it and writes nothing.

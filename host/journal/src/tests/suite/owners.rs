@@ -6,7 +6,7 @@ use super::{
     transfer::exported,
 };
 use crate::{
-    Copier, ImportAs, JournalStore, ListPage, Ownership, SessionName, SessionScope,
+    Copier, ImportAs, ImportSource, JournalStore, ListPage, Ownership, SessionName, SessionScope,
     tests::{input, record},
 };
 use agent_host_types::{event::Event, id::SessionId};
@@ -207,7 +207,7 @@ pub(super) async fn import_is_owned_by_the_importer(backend: &impl Backend) {
         (owned("/c", Some("ci/9")), owned("/c", Some("ci/9"))),
         (None, owned("/a", None)),
     ] {
-        let file = Box::new(Cursor::new(file.clone()));
+        let file = ImportSource::File(Box::new(Cursor::new(file.clone())));
         let imported = store.import_owned(file, ImportAs::NewCopy, into);
         let imported = imported.await.unwrap();
         assert_eq!(ownership(&*store, imported).await, expected);

@@ -1,9 +1,8 @@
 //! Damaged conversations: refused in one sentence, or a session that can be imported.
 
 use super::{AI_SDK_4, AI_SDK_6, ANTHROPIC, OPENAI};
-use crate::{ImportAs, JournalStore as _, MemoryStore, transcript::Transcript};
+use crate::{ImportAs, ImportSource, JournalStore as _, MemoryStore, transcript::Transcript};
 use proptest::{prelude::*, sample::select};
-use std::io::Cursor;
 
 proptest! {
     #[test]
@@ -18,9 +17,9 @@ proptest! {
             text.replace_range(at..end, &added);
         }
         if let Ok(Some(transcript)) = Transcript::read(&mut text.as_bytes()) {
-            let exported = Cursor::new(transcript.export().unwrap());
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let import = async { MemoryStore::default().import(Box::new(exported), ImportAs::Copy).await };
+            let source = ImportSource::Conversation(transcript);
+            let import = async { MemoryStore::default().import_owned(source, ImportAs::Copy, None).await };
             prop_assert!(runtime.block_on(import).is_ok());
         }
     }
