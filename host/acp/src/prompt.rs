@@ -66,12 +66,8 @@ impl AcpAgent {
                 Some(end) => end,
                 None => return Ok("cancelled"),
             };
-            let continuation = match end {
-                TurnEnd::AwaitingConfirmation { continuation }
-                | TurnEnd::AwaitingAnswer { continuation }
-                | TurnEnd::PendingToolCalls { continuation }
-                | TurnEnd::AwaitingChildren { continuation } => continuation,
-                end => return stop_reason(end),
+            let Some(continuation) = end.continuation().cloned() else {
+                return stop_reason(end);
             };
             let answered = self.ask(session, opened, &[], continuation, cancel);
             input = match answered.await {

@@ -146,13 +146,10 @@ async fn embed() -> Result<String, Box<dyn Error>> {
         drain: &CancellationToken::new(),
         actors: Actors::default(),
     };
-    let mut input = AgentInput::Text("How many words does notes.txt have?".into());
-    loop {
-        match agent.run_turn(&mut session, input, &cx).await.end {
-            TurnEnd::NeedsMoreTurns => input = AgentInput::Continue,
-            TurnEnd::Done { text, .. } => return Ok(text),
-            other => return Err(format!("{other:?}").into()),
-        }
+    let input = AgentInput::Text("How many words does notes.txt have?".into());
+    match agent.run(&mut session, input, &cx).await.end {
+        TurnEnd::Done { text, .. } => Ok(text),
+        other => Err(format!("{other:?}").into()),
     }
 }
 

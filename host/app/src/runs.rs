@@ -14,19 +14,18 @@ pub use follower::{Followed, Follower};
 pub use shared::MAX_WAITING;
 pub use unattended::UNATTENDED_EXPIRY_MS;
 
-use crate::{Host, HostError, LOG_CONTEXT};
+use crate::{Host, HostError, HostTurn, LOG_CONTEXT};
 use agent_host_engine::{
     BoxFuture,
-    observer::{Observer, Observers},
     session::Session,
     stream::{StreamLine, StreamObserver, WriteLine},
-    turn::{Actors, Agent, TurnContext},
+    turn::{Actors, Agent, RunFront, drive},
 };
 use agent_host_journal::{RunClaim, RunState};
 use agent_host_types::{
-    approval::{ApprovalRule, RememberScope},
     id::SessionId,
-    turn::{AgentInput, TurnEnd, TurnError},
+    output::Blob,
+    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
 };
 use relay::Relays;
 use shared::{Shared, fairness_key};
@@ -401,49 +400,71 @@ async fn run_listed(
     end
 }
 
+/// The front of a run in this process, which leaves a paused run paused.
+struct SlotFront<'a> {
+    slot: &'a Slot,
+    host: &'a Host,
+    agent: &'a Agent,
+    setup: Blob,
+    /// The sender of the first input; the others are the loop's own.
+    sender: Option<&'a str>,
+    write: &'a WriteLine<'a>,
+}
+
+impl RunFront for SlotFront<'_> {
+    type Error = HostError;
+
+    fn run_turn<'a>(
+        &'a mut self,
+        session: &'a mut Session,
+        input: AgentInput,
+    ) -> BoxFuture<'a, Result<TurnReport, HostError>> {
+        let turn = HostTurn {
+            host: self.host,
+            agent: self.agent,
+            setup: &self.setup,
+            observers: vec![Box::new(StreamObserver::new(self.write))],
+            cancel: &self.slot.run.cancel,
+            drain: &self.slot.run.drain,
+            actors: Actors {
+                sender: self.sender.take(),
+                canceller: Some(&self.slot.run.canceller),
+            },
+        };
+        Box::pin(async move {
+            let ran = turn.run(session, input).await?;
+            if let Some(error) = ran.not_remembered {
+                let session = session.id();
+                tracing::error!("approvals of session {session} are not remembered: {error}");
+            }
+            Ok(ran.report)
+        })
+    }
+
+    fn is_drained(&self) -> bool {
+        self.slot.run.drain.is_cancelled()
+    }
+}
+
 async fn run_turns(
     slot: &Slot,
     host: &Host,
     agent: &Agent,
     session: &mut Session,
-    mut input: AgentInput,
+    input: AgentInput,
     write: &WriteLine<'_>,
 ) -> TurnEnd {
-    let mut sender = slot.by.as_deref();
-    let setup = agent.setup();
-    loop {
-        let approvals = match host.remembered().await {
-            Ok(approvals) => approvals,
-            Err(error) => return journal_end(&error),
-        };
-        session.configure_loop(&setup, &approvals);
-        let rules = project_rules(agent, &input);
-        let mut observers: Vec<Box<dyn Observer + '_>> = vec![Box::new(StreamObserver::new(write))];
-        observers.extend(host.observers(session));
-        let observer = Observers(observers);
-        let cx = TurnContext {
-            observer: &observer,
-            approvals: &approvals,
-            cancel: &slot.run.cancel,
-            drain: &slot.run.drain,
-            actors: Actors {
-                sender,
-                canceller: Some(&slot.run.canceller),
-            },
-        };
-        let report = agent.run_turn(session, input, &cx).await;
-        let remembered = remember_accepted(host, session.id(), rules, &report.end).await;
-        if let Err(error) = remembered {
-            let session = session.id();
-            tracing::error!("approvals of session {session} are not remembered: {error}");
-        }
-        match report.end {
-            TurnEnd::NeedsMoreTurns if !slot.run.drain.is_cancelled() => {
-                // That one is the loop's own.
-                (input, sender) = (AgentInput::Continue, None);
-            }
-            end => return end,
-        }
+    let mut front = SlotFront {
+        slot,
+        host,
+        agent,
+        setup: agent.setup(),
+        sender: slot.by.as_deref(),
+        write,
+    };
+    match drive(&mut front, session, input).await {
+        Ok(report) => report.end,
+        Err(error) => journal_end(&error),
     }
 }
 
@@ -453,37 +474,6 @@ fn journal_end(error: &dyn std::error::Error) -> TurnEnd {
         error: TurnError::Journal {
             message: error.to_string(),
         },
-    }
-}
-
-/// Returns the rules that an input's decisions ask to remember for this project.
-#[must_use]
-pub fn project_rules(agent: &Agent, input: &AgentInput) -> Vec<ApprovalRule> {
-    let rules = agent.rules_of(input).into_iter();
-    let of_project = |(rule, scope)| (scope == RememberScope::Project).then_some(rule);
-    rules.filter_map(of_project).collect()
-}
-
-/// Stores rules for this project, if the turn accepted the decisions behind them. A failure is no
-/// reason to end the run: such calls are asked about again.
-///
-/// # Errors
-/// When they cannot be written down.
-pub async fn remember_accepted(
-    host: &Host,
-    session: SessionId,
-    rules: Vec<ApprovalRule>,
-    end: &TurnEnd,
-) -> Result<(), HostError> {
-    let refused = matches!(
-        end,
-        TurnEnd::Error {
-            error: TurnError::Input { .. } | TurnError::Journal { .. }
-        }
-    );
-    match rules.is_empty() || refused {
-        true => Ok(()),
-        false => host.remember(session, rules).await,
     }
 }
 

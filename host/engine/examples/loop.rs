@@ -88,10 +88,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         drain: &CancellationToken::new(),
         actors: Actors::default(),
     };
-    let mut input = AgentInput::Text("How many words are there?".into());
-    while agent.run_turn(&mut session, input, &cx).await.end == TurnEnd::NeedsMoreTurns {
-        input = AgentInput::Continue;
-    }
-    println!("{:#?}", session.state().last_report());
+    let input = AgentInput::Text("How many words are there?".into());
+    println!("{:#?}", agent.run(&mut session, input, &cx).await);
     Ok(())
 }

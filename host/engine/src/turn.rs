@@ -1,7 +1,7 @@
 //! One turn of the loop: at most one model call, and the tool calls that it requests.
 //!
-//! [`Agent::run_turn`] is the only entry point; callers repeat it while the turn ends with
-//! `NeedsMoreTurns`. Steps run: check budgets, call the model, have hooks review its calls if there
+//! [`Agent::run_turn`] is the only entry point, and [`drive`] repeats it until the run has ended or
+//! is paused. Steps run: check budgets, call the model, have hooks review its calls if there
 //! are hooks, check approval, execute tools. Each step reads the session, adds events to it, and
 //! returns the next step or the end; the [`Mode`] of the agent follows it, or does otherwise.
 
@@ -14,6 +14,7 @@ mod children;
 mod client;
 mod compaction;
 mod continuation;
+mod drive;
 mod execute;
 mod hooks;
 mod mode;
@@ -41,6 +42,7 @@ pub use argument_text::{arguments_text, expand_tabs};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;
 pub(crate) use continuation::RecordedKey;
+pub use drive::{RunFront, drive};
 pub(crate) use execute::not_run_after_halt;
 pub use mode::{Mode, StandardMode, Turn};
 pub(crate) use review::of_calls;

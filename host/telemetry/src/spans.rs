@@ -14,7 +14,7 @@ use agent_host_types::{
     message::Message,
     model::{Provenance, Usage},
     output::ToolResultOutput,
-    turn::{TurnEnd, TurnError},
+    turn::{RunOutcome, TurnEnd, TurnError},
 };
 use build::Draft;
 use opentelemetry::{
@@ -364,18 +364,9 @@ impl SessionSpans {
         if let Some(run) = &mut self.run {
             run.turn_ended = Some((at_ms, end.clone()));
         }
-        match end {
-            TurnEnd::NeedsMoreTurns
-            | TurnEnd::AwaitingConfirmation { .. }
-            | TurnEnd::AwaitingAnswer { .. }
-            | TurnEnd::PendingToolCalls { .. }
-            | TurnEnd::AwaitingChildren { .. } => {}
-            TurnEnd::Done { .. }
-            | TurnEnd::Halted { .. }
-            | TurnEnd::BudgetExceeded { .. }
-            | TurnEnd::Refusal { .. }
-            | TurnEnd::Cancelled
-            | TurnEnd::Error { .. } => self.end_run(),
+        match end.run_outcome() {
+            RunOutcome::Unfinished | RunOutcome::Paused(_) => {}
+            RunOutcome::Ended | RunOutcome::Unrecorded(_) => self.end_run(),
         }
     }
 

@@ -201,6 +201,19 @@ pub enum TurnEnd {
     },
 }
 
+/// The meaning of the end of a turn for its run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RunOutcome<'a> {
+    /// Another turn follows with [`AgentInput::Continue`].
+    Unfinished,
+    /// The run waits for an input that names this continuation.
+    Paused(&'a Continuation),
+    /// Nothing follows by itself.
+    Ended,
+    /// The input was refused or the journal failed, so the decisions of the input do not count.
+    Unrecorded(&'a TurnError),
+}
+
 /// The JSON form of the error of a turn.
 #[derive(Serialize, JsonSchema)]
 struct ErrorForm<'a> {
@@ -237,21 +250,33 @@ impl TurnError {
 }
 
 impl TurnEnd {
-    /// Returns the handle of what the turn waits for; `None` if it does not wait.
+    /// Returns what the end of the turn means for its run.
     #[must_use]
-    pub fn continuation(&self) -> Option<&Continuation> {
+    pub fn run_outcome(&self) -> RunOutcome<'_> {
         match self {
+            Self::NeedsMoreTurns => RunOutcome::Unfinished,
             Self::AwaitingConfirmation { continuation }
             | Self::AwaitingAnswer { continuation }
             | Self::PendingToolCalls { continuation }
-            | Self::AwaitingChildren { continuation } => Some(continuation),
-            Self::NeedsMoreTurns
-            | Self::Done { .. }
+            | Self::AwaitingChildren { continuation } => RunOutcome::Paused(continuation),
+            Self::Error {
+                error: error @ (TurnError::Input { .. } | TurnError::Journal { .. }),
+            } => RunOutcome::Unrecorded(error),
+            Self::Done { .. }
             | Self::Halted { .. }
             | Self::BudgetExceeded { .. }
             | Self::Refusal { .. }
             | Self::Cancelled
-            | Self::Error { .. } => None,
+            | Self::Error { .. } => RunOutcome::Ended,
+        }
+    }
+
+    /// Returns the handle of what the turn waits for; `None` if it does not wait.
+    #[must_use]
+    pub fn continuation(&self) -> Option<&Continuation> {
+        match self.run_outcome() {
+            RunOutcome::Paused(continuation) => Some(continuation),
+            RunOutcome::Unfinished | RunOutcome::Ended | RunOutcome::Unrecorded(_) => None,
         }
     }
 

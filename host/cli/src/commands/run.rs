@@ -16,6 +16,7 @@ mod recall;
 mod reply;
 mod settings;
 mod task;
+mod turns;
 mod waiting;
 
 pub(super) use intro::UNTOLD;
@@ -28,22 +29,17 @@ use crate::{
     signals::Stop,
     terminal::{LiveView, Terminal, TerminalUser, abandon_prompt, json_text},
 };
-use agent_host_app::{
-    Host, key_variable,
-    runs::{project_rules, remember_accepted},
-};
+use agent_host_app::{Host, key_variable};
 use agent_host_engine::{
-    BoxFuture,
-    observer::{Observer, Observers},
     session::Session,
-    stream::{StreamLine, StreamObserver, WriteLine},
-    turn::{Actors, Agent, Prompts, TurnContext},
+    stream::{StreamLine, StreamObserver},
+    turn::{Agent, Prompts, drive},
 };
 use agent_host_journal::SessionName;
 use agent_host_types::{
     id::Digest,
     model::Provenance,
-    turn::{AgentInput, TurnEnd, TurnReport},
+    turn::{AgentInput, TurnReport},
 };
 use denied::DeniedCalls;
 use figures::Figures;
@@ -53,7 +49,7 @@ use std::{
     time::Duration,
 };
 use task::Task;
-use tokio_util::sync::CancellationToken;
+use turns::TerminalFront;
 
 /// The state of a run besides its session.
 struct Run<'a> {
@@ -279,94 +275,15 @@ impl Run<'_> {
         }
     }
 
-    /// Runs turns until one ends that the loop cannot continue.
+    /// Runs turns until one ends that neither the loop nor the user continues.
     async fn drive(
         &mut self,
         session: &mut Session,
-        mut input: AgentInput,
+        input: AgentInput,
     ) -> Result<TurnReport, Failure> {
         self.figures = Figures::default();
         let setup = self.agent.setup();
-        loop {
-            let approvals = self.host.remembered().await?;
-            session.configure_loop(&setup, &approvals);
-            let rules = project_rules(&self.agent, &input);
-            // Runs nothing, and keeps what was decided before the run was stopped.
-            let only_records = CancellationToken::new();
-            let cancel = match approval::is_partial(&input) {
-                true => &only_records,
-                false => &self.stop.token,
-            };
-            let report = {
-                let write = |line: Arc<StreamLine>| self.terminal.println(&json_text(line.json()));
-                let observers = self.observers(session, &write);
-                let cx = TurnContext {
-                    observer: &observers,
-                    approvals: &approvals,
-                    cancel,
-                    drain: &self.stop.drain,
-                    actors: Actors::default(),
-                };
-                let turn = self.agent.run_turn(session, input, &cx);
-                self.note_drain(turn).await
-            };
-            self.view.end_output();
-            self.figures.add(&report);
-            if let Some(name) = self.name.take()
-                && let Err(error) = self.host.name_session(session.id(), name).await
-            {
-                // The answer is worth more than the name.
-                self.terminal.error(&error.to_string());
-            }
-            let remembered = remember_accepted(self.host, session.id(), rules, &report.end).await;
-            if let Err(error) = remembered {
-                self.terminal.error(&error.to_string());
-            }
-            let next = match &report.end {
-                TurnEnd::NeedsMoreTurns if self.stop.drain.is_cancelled() => None,
-                TurnEnd::NeedsMoreTurns => Some(AgentInput::Continue),
-                TurnEnd::AwaitingConfirmation { continuation, .. }
-                | TurnEnd::AwaitingAnswer { continuation, .. }
-                | TurnEnd::PendingToolCalls { continuation, .. }
-                | TurnEnd::AwaitingChildren { continuation } => self.respond(continuation).await,
-                TurnEnd::Done { .. }
-                | TurnEnd::Halted { .. }
-                | TurnEnd::BudgetExceeded { .. }
-                | TurnEnd::Refusal { .. }
-                | TurnEnd::Cancelled
-                | TurnEnd::Error { .. } => None,
-            };
-            input = match next {
-                Some(input) => input,
-                None => return Ok(report),
-            };
-        }
-    }
-
-    /// Returns the observers of a turn: the view and, in `stream-json`, the lines on stdout.
-    fn observers<'a>(&'a self, session: &Session, write: &'a WriteLine<'a>) -> Observers<'a> {
-        let mut observers: Vec<Box<dyn Observer + 'a>> = vec![Box::new(&self.view)];
-        if self.format == OutputFormat::StreamJson {
-            observers.push(Box::new(StreamObserver::new(write)));
-        }
-        let rules = &self.agent.settings.rules;
-        observers.push(Box::new(self.denied.observer(rules)));
-        observers.extend(self.host.observers(session));
-        Observers(observers)
-    }
-
-    /// Runs a turn, and says so if it is drained meanwhile: what runs may take long.
-    async fn note_drain(&self, turn: BoxFuture<'_, TurnReport>) -> TurnReport {
-        let mut turn = turn;
-        tokio::select! {
-            biased;
-            report = &mut turn => return report,
-            () = self.stop.drain.cancelled() => {}
-        }
-        self.view.end_output();
-        self.terminal.note(
-            "Stopping after what runs now; nothing else starts. A second SIGTERM stops that, too.",
-        );
-        turn.await
+        let mut front = TerminalFront { run: self, setup };
+        Ok(drive(&mut front, session, input).await?)
     }
 }

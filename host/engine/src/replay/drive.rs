@@ -24,7 +24,7 @@ use agent_host_types::{
     event::{Event, EventRecord},
     id::SessionId,
     output::Blob,
-    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
+    turn::{AgentInput, RunOutcome, TurnEnd, TurnReport},
 };
 use std::{
     sync::{Arc, OnceLock},
@@ -315,7 +315,10 @@ impl<'r> Driver<'r> {
             () = stalled(&self.tape, root, is_cut.then_some(turn.behind)) => None,
         };
         if self.tape.difference().is_none() && self.position() != turn.behind {
-            let reason = report.and_then(refusal).or_else(|| self.short_agent());
+            let reason = report
+                .as_ref()
+                .and_then(refusal)
+                .or_else(|| self.short_agent());
             self.tape.differ(self.tape.missing(root, reason));
         }
         if is_cut && self.tape.difference().is_none() {
@@ -370,12 +373,10 @@ fn begin(
 }
 
 /// Returns why a turn recorded nothing.
-fn refusal(report: TurnReport) -> Option<String> {
-    match report.end {
-        TurnEnd::Error {
-            error: error @ (TurnError::Input { .. } | TurnError::Journal { .. }),
-        } => Some(error.to_string()),
-        _ => None,
+fn refusal(report: &TurnReport) -> Option<String> {
+    match report.end.run_outcome() {
+        RunOutcome::Unrecorded(error) => Some(error.to_string()),
+        RunOutcome::Unfinished | RunOutcome::Paused(_) | RunOutcome::Ended => None,
     }
 }
 

@@ -12,7 +12,7 @@ use agent_host_types::{
     event::{Event, EventRecord},
     id::{CallId, Digest, SessionId},
     output::Blob,
-    turn::{TurnEnd, TurnReport},
+    turn::{RunOutcome, TurnEnd, TurnReport},
 };
 use std::{
     future::{pending, ready},
@@ -101,14 +101,10 @@ impl ReplayJournal {
 
 /// Whether the session of an agent has its result with this end.
 fn is_final(end: &TurnEnd) -> bool {
-    !matches!(
-        end,
-        TurnEnd::NeedsMoreTurns
-            | TurnEnd::AwaitingConfirmation { .. }
-            | TurnEnd::AwaitingAnswer { .. }
-            | TurnEnd::PendingToolCalls { .. }
-            | TurnEnd::AwaitingChildren { .. }
-    )
+    match end.run_outcome() {
+        RunOutcome::Ended | RunOutcome::Unrecorded(_) => true,
+        RunOutcome::Unfinished | RunOutcome::Paused(_) => false,
+    }
 }
 
 impl Clock for ReplayJournal {

@@ -15,13 +15,7 @@ use crate::{
     setup::{LoopSetup, Parts},
     turn::{Agent, ContinuationKey, RecordedKey},
 };
-use agent_host_types::{
-    event::Event,
-    id::SessionId,
-    output::Blob,
-    tool::Effect,
-    turn::{TurnEnd, TurnError},
-};
+use agent_host_types::{event::Event, id::SessionId, output::Blob, tool::Effect, turn::TurnError};
 use std::sync::Arc;
 
 /// The beginning of what the loop adds to the system prompt for an answer with a schema.
@@ -80,11 +74,7 @@ fn recorded_key(tape: &Tape, recording: &Recording) -> RecordedKey {
     for record in recording.events() {
         match &record.event {
             Event::TurnEnded { outcome, .. } => {
-                if let TurnEnd::AwaitingConfirmation { continuation }
-                | TurnEnd::AwaitingAnswer { continuation }
-                | TurnEnd::PendingToolCalls { continuation }
-                | TurnEnd::AwaitingChildren { continuation } = &outcome.end
-                {
+                if let Some(continuation) = outcome.end.continuation() {
                     key.add(continuation);
                 }
             }

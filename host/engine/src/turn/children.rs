@@ -29,7 +29,7 @@ use agent_host_types::{
     id::{CallId, SessionId},
     message::{Message, Role},
     output::{ContentPart, ToolResultOutput},
-    turn::{AgentInput, ChildSummary, TurnEnd, TurnError},
+    turn::{AgentInput, ChildSummary, RunOutcome, TurnEnd, TurnError},
 };
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
@@ -317,7 +317,7 @@ impl Agent {
             approvals: &inherited,
             ..*cx
         };
-        let mut next = match (input, session.state().message_count()) {
+        let next = match (input, session.state().message_count()) {
             (Some(input), _) => Some(input),
             (None, 0) => {
                 begin(&mut session, snapshot, run);
@@ -330,32 +330,23 @@ impl Agent {
         if let Some(setup) = setup {
             session.configure_loop(&setup, cx.approvals);
         }
-        let end = loop {
-            let Some(input) = next.take() else {
-                let last = session.state().last_report();
-                break last.map_or(TurnEnd::Cancelled, |report| report.end.clone());
-            };
-            match agent.run_turn(&mut session, input, &cx).await.end {
-                TurnEnd::NeedsMoreTurns if cx.is_drained() => return Ok(Driven::Drained),
-                TurnEnd::NeedsMoreTurns => next = Some(AgentInput::Continue),
-                TurnEnd::AwaitingConfirmation { continuation }
-                | TurnEnd::AwaitingAnswer { continuation }
-                | TurnEnd::PendingToolCalls { continuation }
-                | TurnEnd::AwaitingChildren { continuation } => {
-                    return Ok(Driven::Waiting(WaitingChild {
-                        call_id: call_id.clone(),
-                        agent: child.name.clone(),
-                        program: agent.program.as_ref().map(|_| instructions(&run.input)),
-                        continuation,
-                    }));
-                }
-                TurnEnd::Error {
-                    error: error @ (TurnError::Journal { .. } | TurnError::Input { .. }),
-                } => return Err(error),
-                end => break end,
-            }
+        let Some(next) = next else {
+            let last = session.state().last_report();
+            let end = last.map_or(TurnEnd::Cancelled, |report| report.end.clone());
+            return Ok(Driven::Ended(Box::new(session), end));
         };
-        Ok(Driven::Ended(Box::new(session), end))
+        let end = agent.run(&mut session, next, &cx).await.end;
+        match end.run_outcome() {
+            RunOutcome::Unfinished => Ok(Driven::Drained),
+            RunOutcome::Paused(continuation) => Ok(Driven::Waiting(WaitingChild {
+                call_id: call_id.clone(),
+                agent: child.name.clone(),
+                program: agent.program.as_ref().map(|_| instructions(&run.input)),
+                continuation: continuation.clone(),
+            })),
+            RunOutcome::Unrecorded(error) => Err(error.clone()),
+            RunOutcome::Ended => Ok(Driven::Ended(Box::new(session), end)),
+        }
     }
 }
 

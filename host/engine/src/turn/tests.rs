@@ -10,6 +10,7 @@ mod context;
 mod decisions;
 mod doubles;
 mod drain;
+mod drive;
 mod durability;
 mod external;
 mod flow;
