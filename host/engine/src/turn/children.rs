@@ -38,19 +38,22 @@ use std::time::Instant;
 /// The result of an agent that waited when another call ended the run.
 const STOPPED: &str = "The agent was stopped: another call ended the run.";
 
-/// How a call of an agent ended.
-pub(super) enum ChildEnd {
-    Settled(CallReport, Option<ChildSummary>),
-    Waiting(WaitingChild),
+/// The end of a call of an agent. Its figures are absent if the agent did not run.
+pub(super) type ChildEnd = Result<(CallReport, Option<ChildSummary>), Unsettled>;
+
+/// Why a call has no end yet.
+pub(super) enum Unsettled {
+    /// Its session waits for the user.
+    Waiting(Box<WaitingChild>),
     /// The turn was drained. The call stays open, and its session continues with the next turn.
     Drained,
+    Failed(TurnError),
 }
 
-/// How far the session of an agent got.
-enum Driven {
-    Waiting(WaitingChild),
-    Drained,
-    Ended(Box<Session>, TurnEnd),
+impl From<TurnError> for Unsettled {
+    fn from(error: TurnError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 impl Agent {
@@ -130,7 +133,7 @@ impl Agent {
             .collect();
         let mut ends = stream::iter(with_input.into_iter().map(|(run, input)| async move {
             let end = self.run_agent(caller, &run, input, share, of_agents).await;
-            if let Ok(ChildEnd::Settled(report, _)) = &end
+            if let Ok((report, _)) = &end
                 && report.changes.iter().any(SessionChange::is_halt)
             {
                 stop.cancel();
@@ -150,13 +153,13 @@ impl Agent {
     async fn record_agents(
         &self,
         session: &mut Session,
-        ended: Vec<(Run, Result<ChildEnd, TurnError>)>,
+        ended: Vec<(Run, ChildEnd)>,
         cx: &TurnContext<'_>,
     ) -> Result<Option<StepResult>, TurnError> {
         let (mut waiting, mut is_drained, mut failed) = (Vec::new(), false, None);
         for (run, end) in ended {
             match end {
-                Ok(ChildEnd::Settled(report, summary)) => {
+                Ok((report, summary)) => {
                     let report = self.within_quota(session, report);
                     let by = EndedBy {
                         child: summary,
@@ -164,9 +167,9 @@ impl Agent {
                     };
                     record_end(session, &run.entry.call, report, by);
                 }
-                Ok(ChildEnd::Waiting(child)) => waiting.push(child),
-                Ok(ChildEnd::Drained) => is_drained = true,
-                Err(error) => failed = failed.or(Some(error)),
+                Err(Unsettled::Waiting(child)) => waiting.push(*child),
+                Err(Unsettled::Drained) => is_drained = true,
+                Err(Unsettled::Failed(error)) => failed = failed.or(Some(error)),
             }
         }
         match failed {
@@ -231,19 +234,16 @@ impl Agent {
         input: Option<AgentInput>,
         share: &Share,
         cx: &TurnContext<'_>,
-    ) -> Result<ChildEnd, TurnError> {
+    ) -> ChildEnd {
         let call = &run.entry.call;
         let Some(child) = self.sub_agent(&call.name) else {
             let failure =
                 ToolFailure::new(ToolErrorCode::ToolUnavailable, "There is no such agent.");
-            return Ok(ChildEnd::Settled(CallReport::of(failure.into()), None));
+            return Ok((CallReport::of(failure.into()), None));
         };
         let max = self.settings.max_agent_depth;
         if child.program_loop().is_none() && caller.agent_depth >= max {
-            return Ok(ChildEnd::Settled(
-                CallReport::of(too_deep(max).into()),
-                None,
-            ));
+            return Ok((CallReport::of(too_deep(max).into()), None));
         }
         let began = Instant::now();
         cx.observer.live(Live::CallStarted {
@@ -253,22 +253,19 @@ impl Agent {
         });
         let invocation = self.invocation(caller, run, cx);
         let mut verdicts = Vec::new();
-        let end = match self.may_run(&invocation).await {
+        let (report, summary) = match self.may_run(&invocation).await {
             Ok(passed) => {
                 verdicts = passed;
-                match self.drive(child, caller, run, input, share, cx).await? {
-                    Driven::Waiting(waiting) => ChildEnd::Waiting(waiting),
-                    Driven::Drained => ChildEnd::Drained,
-                    Driven::Ended(session, end) => ended(child, &session, run, end).await?,
-                }
+                let driven = self.drive(child, caller, run, input, share, cx).await;
+                let (session, end) = driven?;
+                let output = result_of(&session, run, end).await?;
+                let report = report_of(&session, output).await?;
+                (report, Some(summary(child, &session)))
             }
             Err(mut report) => {
                 verdicts.append(&mut report.verdicts);
-                ChildEnd::Settled(*report, None)
+                (*report, None)
             }
-        };
-        let ChildEnd::Settled(report, summary) = end else {
-            return Ok(end);
         };
         let (mut report, _) = self.judge_result(&invocation, report).await;
         verdicts.append(&mut report.verdicts);
@@ -282,10 +279,10 @@ impl Agent {
             output: &report.output,
             wall_us: report.accounting.wall_us,
         });
-        Ok(ChildEnd::Settled(report, summary))
+        Ok((report, summary))
     }
 
-    /// Runs the turns of an agent's session.
+    /// Runs the turns of an agent's session, and returns it with its end.
     async fn drive(
         &self,
         child: &SubAgent,
@@ -294,7 +291,7 @@ impl Agent {
         input: Option<AgentInput>,
         share: &Share,
         cx: &TurnContext<'_>,
-    ) -> Result<Driven, TurnError> {
+    ) -> Result<(Box<Session>, TurnEnd), Unsettled> {
         let call_id = &run.entry.call.id;
         let mut session = self.open_child(child, caller.session, call_id).await?;
         let (agent, setup) = self.bounded(child, session.id(), share, caller)?;
@@ -333,35 +330,30 @@ impl Agent {
         let Some(next) = next else {
             let last = session.state().last_report();
             let end = last.map_or(TurnEnd::Cancelled, |report| report.end.clone());
-            return Ok(Driven::Ended(Box::new(session), end));
+            return Ok((Box::new(session), end));
         };
         let end = agent.run(&mut session, next, &cx).await.end;
         match end.run_outcome() {
-            RunOutcome::Unfinished => Ok(Driven::Drained),
-            RunOutcome::Paused(continuation) => Ok(Driven::Waiting(WaitingChild {
+            RunOutcome::Unfinished => Err(Unsettled::Drained),
+            RunOutcome::Paused(continuation) => Err(Unsettled::Waiting(Box::new(WaitingChild {
                 call_id: call_id.clone(),
                 agent: child.name.clone(),
                 program: agent.program.as_ref().map(|_| instructions(&run.input)),
                 continuation: continuation.clone(),
-            })),
-            RunOutcome::Unrecorded(error) => Err(error.clone()),
-            RunOutcome::Ended => Ok(Driven::Ended(Box::new(session), end)),
+            }))),
+            RunOutcome::Unrecorded(error) => Err(error.clone().into()),
+            RunOutcome::Ended => Ok((Box::new(session), end)),
         }
     }
 }
 
-/// Returns the end of a call whose agent ended so.
-async fn ended(
-    child: &SubAgent,
-    session: &Session,
-    run: &Run,
-    end: TurnEnd,
-) -> Result<ChildEnd, TurnError> {
-    let mut report = CallReport::of(result_of(session, run, end).await?);
+/// Returns the report of a call whose result is that of a session.
+async fn report_of(session: &Session, output: ToolResultOutput) -> Result<CallReport, TurnError> {
+    let mut report = CallReport::of(output);
     if report.output.is_success() {
         report.changes = session.own_changes().await?;
     }
-    Ok(ChildEnd::Settled(report, Some(summary(child, session))))
+    Ok(report)
 }
 
 fn too_deep(max: u8) -> ToolFailure {

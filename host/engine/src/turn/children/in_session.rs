@@ -1,13 +1,12 @@
 //! A call of a workflow's node in a session of its own, because the user decides about it or
 //! answers it: a turn of a model that requests this call and nothing else.
 
-use super::{ChildEnd, Driven, summary};
+use super::{ChildEnd, report_of, summary};
 use crate::{
     BoxFuture,
     agents::SubAgent,
     model::{DeltaSink, Model},
     session::Session,
-    tool::CallReport,
     turn::{
         Agent, TurnContext, TurnError,
         budget::Share,
@@ -120,19 +119,11 @@ impl Agent {
         input: Option<AgentInput>,
         share: &Share,
         cx: &TurnContext<'_>,
-    ) -> Result<ChildEnd, TurnError> {
-        let driven = self.drive(child, caller, run, input, share, cx).await?;
-        let session = match driven {
-            Driven::Waiting(waiting) => return Ok(ChildEnd::Waiting(waiting)),
-            Driven::Drained => return Ok(ChildEnd::Drained),
-            Driven::Ended(session, _) => session,
-        };
-        let mut report = CallReport::of(last_result(&session, run).await?);
-        if report.output.is_success() {
-            report.changes = session.own_changes().await?;
-        }
-        let summary = summary(child, &session);
-        Ok(ChildEnd::Settled(checked(report), Some(summary)))
+    ) -> ChildEnd {
+        let (session, _) = self.drive(child, caller, run, input, share, cx).await?;
+        let output = last_result(&session, run).await?;
+        let report = report_of(&session, output).await?;
+        Ok((checked(report), Some(summary(child, &session))))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
         Agent, TurnContext,
         begin::refuse,
         budget::Share,
-        children::ChildEnd,
+        children::Unsettled,
         execute::{EndedBy, Run, call_intended, record_end},
     },
 };
@@ -56,16 +56,16 @@ impl Agent {
         let caller = call.caller(self, &session.lock());
         let (share, input) = (Share::default(), call.input.take());
         let (report, child) = match self.run_agent(&caller, &run, input, &share, cx).await {
-            Ok(ChildEnd::Waiting(waiting)) => {
+            Ok(settled) => settled,
+            Err(Unsettled::Waiting(waiting)) => {
                 call.agent = Some(run);
-                return Ok(ClientCallEnd::Agent(Box::new(waiting)));
+                return Ok(ClientCallEnd::Agent(waiting));
             }
-            Ok(ChildEnd::Settled(report, child)) => (report, child),
-            Ok(ChildEnd::Drained) => {
+            Err(Unsettled::Drained) => {
                 let stopped = ToolFailure::stopped(run.effect);
                 (CallReport::of(stopped.into()), None)
             }
-            Err(error) => (CallReport::of(failed(&error).into()), None),
+            Err(Unsettled::Failed(error)) => (CallReport::of(failed(&error).into()), None),
         };
         call.agent = None;
         let settled = self.settle_agent(session, &run, report, child);

@@ -9,7 +9,7 @@ use crate::{
     artifact::result_name,
     session::OpenNode,
     spill::{SpilledNode, spill_node},
-    turn::{TurnError, begin::refuse, execute::quota_failure, hooks::decided},
+    turn::{TurnError, begin::refuse, children::Unsettled, execute::quota_failure, hooks::decided},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -43,14 +43,14 @@ impl Driver<'_> {
                 }
                 Ok(())
             }
-            Ok(NodeEnd::Waiting(child)) => {
+            Err(Unsettled::Waiting(child)) => {
                 self.run
                     .waiting(&start.run)
                     .map_err(|error| broken(&error))?;
                 self.waiting.insert(start.run, *child);
                 Ok(())
             }
-            Ok(NodeEnd::Drained) => {
+            Err(Unsettled::Drained) => {
                 self.drained.insert(start.run);
                 Ok(())
             }
@@ -59,7 +59,7 @@ impl Driver<'_> {
                 let input = call.entry.call.input.clone().unwrap_or_default();
                 self.start_in_session(call.entry, input, start).await
             }
-            Err(error) => {
+            Err(Unsettled::Failed(error)) => {
                 for flight in self.under_way.values() {
                     flight.cancel.cancel();
                 }

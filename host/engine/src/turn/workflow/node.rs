@@ -5,19 +5,18 @@ use crate::{
     tool::{CallReport, RunEnd, SessionChange},
     turn::{
         Agent, TurnContext, budget,
-        children::ChildEnd,
+        children::Unsettled,
         execute::{Caller, Run as PlannedCall},
     },
     workflow::{Handler, HandlerInput},
 };
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
-    continuation::WaitingChild,
     failure::ToolErrorCode,
     hook::HookVerdict,
     id::CallId,
     tool::Effect,
-    turn::{AgentInput, ChildSummary, TurnError},
+    turn::{AgentInput, ChildSummary},
     workflow::{NodeFailure, NodeOutput},
 };
 use agent_host_workflow::run::Start;
@@ -53,16 +52,12 @@ pub(super) struct Landed {
     pub(super) start: Start,
     pub(super) call_id: CallId,
     pub(super) effect: Effect,
-    pub(super) end: Result<NodeEnd, TurnError>,
+    pub(super) end: Result<NodeEnd, Unsettled>,
 }
 
 /// How a run of a node ended.
 pub(super) enum NodeEnd {
     Settled(Box<Ended>),
-    /// Its session waits for the user.
-    Waiting(Box<WaitingChild>),
-    /// The turn was drained first. The node stays open, and continues with the next turn.
-    Drained,
     /// The call asks the user, and is to run in a session of its own.
     Asked(Box<PlannedCall>),
 }
@@ -103,7 +98,7 @@ impl Flight {
         }
         // A node that is tried again may be tried later as well.
         let end = match !wait.is_zero() && cx.is_drained() {
-            true => Ok(NodeEnd::Drained),
+            true => Err(Unsettled::Drained),
             false => self.within_timeout(agent, task, cx).await,
         };
         Landed {
@@ -119,7 +114,7 @@ impl Flight {
         agent: &Agent,
         task: Task,
         cx: &TurnContext<'_>,
-    ) -> Result<NodeEnd, TurnError> {
+    ) -> Result<NodeEnd, Unsettled> {
         let mut working = pin!(self.work(agent, task, cx));
         let Some(limit) = self.start.node.timeout_ms else {
             return working.await;
@@ -128,7 +123,7 @@ impl Flight {
             end = &mut working => end,
             () = sleep(Duration::from_millis(limit.get())) => {
                 self.cancel.cancel();
-                Ok(self.timed_out(working.await?, limit.get()))
+                self.timed_out(working.await, limit.get())
             }
         }
     }
@@ -138,16 +133,16 @@ impl Flight {
         agent: &Agent,
         task: Task,
         cx: &TurnContext<'_>,
-    ) -> Result<NodeEnd, TurnError> {
+    ) -> Result<NodeEnd, Unsettled> {
         let cx = &TurnContext {
             cancel: &self.cancel,
             ..*cx
         };
         let resumed_with = self.resumed_with.clone();
-        let end = match task {
+        let (report, child) = match task {
             Task::Handler(handler) => return Ok(self.handle(&*handler).await),
             Task::Call(call) => match agent.run_call(&self.caller, &call, cx).await {
-                RunEnd::Settled(report) => ChildEnd::Settled(report, None),
+                RunEnd::Settled(report) => (report, None),
                 RunEnd::Asked(_) => return Ok(NodeEnd::Asked(call)),
             },
             Task::Agent(call) => {
@@ -161,13 +156,7 @@ impl Flight {
                     .await?
             }
         };
-        Ok(match end {
-            ChildEnd::Waiting(child) => NodeEnd::Waiting(Box::new(child)),
-            ChildEnd::Drained => NodeEnd::Drained,
-            ChildEnd::Settled(report, child) => {
-                NodeEnd::Settled(Box::new(self.ended(report, child)))
-            }
-        })
+        Ok(NodeEnd::Settled(Box::new(self.ended(report, child))))
     }
 
     async fn handle(&self, handler: &dyn Handler) -> NodeEnd {
@@ -200,7 +189,11 @@ impl Flight {
     }
 
     /// Replaces the end of a node that took too long.
-    fn timed_out(&self, end: NodeEnd, limit_ms: u64) -> NodeEnd {
+    fn timed_out(
+        &self,
+        end: Result<NodeEnd, Unsettled>,
+        limit_ms: u64,
+    ) -> Result<NodeEnd, Unsettled> {
         let doubt = match self.effect {
             Effect::ReadOnly => "",
             Effect::Idempotent | Effect::Effectful => "; whether it took effect is not known",
@@ -212,14 +205,17 @@ impl Flight {
         let mut output = NodeOutput::of_failure(&self.start.node.id, failure);
         output.agent_id = self.start.node.agent().map(str::to_owned);
         let ended = match end {
-            NodeEnd::Settled(ended) => Ended {
+            Ok(NodeEnd::Settled(ended)) => Ended {
                 output,
                 changes: Vec::new(),
                 ..*ended
             },
             // Its session is not continued.
-            NodeEnd::Waiting(_) | NodeEnd::Asked(_) | NodeEnd::Drained => Ended::of(output),
+            Ok(NodeEnd::Asked(_)) | Err(Unsettled::Waiting(_) | Unsettled::Drained) => {
+                Ended::of(output)
+            }
+            Err(Unsettled::Failed(error)) => return Err(error.into()),
         };
-        NodeEnd::Settled(Box::new(ended))
+        Ok(NodeEnd::Settled(Box::new(ended)))
     }
 }
