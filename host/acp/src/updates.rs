@@ -247,7 +247,7 @@ impl Transcript {
         } = reply.usage;
         self.used = input_tokens.saturating_add(output_tokens);
         for call in &reply.tool_calls {
-            updates.extend(self.announced(registry, &call.id.0, &call.name, call.input.as_ref()));
+            updates.extend(self.announced(registry, &call.id.0, &call.name, call.input.as_deref()));
         }
         updates
     }

@@ -9,7 +9,7 @@ use agent_host_types::{
     output::ToolResultOutput,
 };
 use serde_json::{Map, Value};
-use std::future::ready;
+use std::{future::ready, sync::Arc};
 
 /// The verdict of a hook. The strongest of several counts, and of equals the first: `Fail` >
 /// `Fallback` > `Block` > `Retry` > `Modify` > `Pass`.
@@ -38,7 +38,7 @@ pub enum CallVerdict {
     /// Continue.
     Pass,
     /// Continue with these arguments; the next hook sees them.
-    Modify(Map<String, Value>),
+    Modify(Arc<Map<String, Value>>),
     /// The call needs approval, whatever the rules say.
     Ask,
     /// The call is denied, for this reason.

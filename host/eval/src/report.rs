@@ -9,7 +9,7 @@ use crate::{
     transcript::{Call, Figures},
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 
 /// The version of the JSON form. A new key does not change it; a reader ignores keys that it does
 /// not know.
@@ -212,7 +212,7 @@ fn meets(share: f64, passed: usize, runs: usize) -> bool {
 fn call(call: &Call) -> CallReport {
     CallReport {
         tool: call.tool.clone(),
-        input: cut(&Value::Object(call.input.clone()).to_string()),
+        input: cut(&json!(call.input).to_string()),
         outcome: call.outcome,
         result: cut(&call.result),
     }

@@ -16,7 +16,7 @@ use agent_host_types::{
 };
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value};
-use std::{collections::HashMap, ops::AddAssign};
+use std::{collections::HashMap, ops::AddAssign, sync::Arc};
 
 /// The most bytes of arguments, results and answers that are kept of a run.
 const MAX_KEPT_BYTES: usize = 64 * 1024 * 1024;
@@ -63,7 +63,7 @@ pub struct Transcript {
     /// The model that was asked last in each session.
     pub(crate) models: HashMap<SessionId, Provenance>,
     /// The arguments of calls that have not settled.
-    pub(crate) open: HashMap<(SessionId, CallId), Map<String, Value>>,
+    pub(crate) open: HashMap<(SessionId, CallId), Arc<Map<String, Value>>>,
     pub(crate) kept_bytes: usize,
 }
 
@@ -73,7 +73,7 @@ pub struct Call {
     /// The tool.
     pub tool: String,
     /// The arguments; empty where they are not a JSON object.
-    pub input: Map<String, Value>,
+    pub input: Arc<Map<String, Value>>,
     /// The variant of the result, such as `text` or `execution-denied`.
     pub outcome: &'static str,
     /// The result as text: JSON as it is written, of several parts the texts.
@@ -248,7 +248,7 @@ impl Transcript {
         &mut self,
         session: SessionId,
         id: CallId,
-        input: Map<String, Value>,
+        input: Arc<Map<String, Value>>,
     ) -> Result<(), TranscriptError> {
         self.keep(
             input

@@ -20,7 +20,7 @@ use agent_host_types::{
 };
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
-use std::{error::Error, path::Path, time::Instant};
+use std::{error::Error, path::Path, sync::Arc, time::Instant};
 
 /// The sessions that are written at once: as many as one commit takes.
 const AT_ONCE: usize = 256;
@@ -208,8 +208,8 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
             tool: "read_file".to_owned(),
             input_digest: json_digest(&input),
             input: match input {
-                Value::Object(input) => input,
-                _ => serde_json::Map::new(),
+                Value::Object(input) => input.into(),
+                _ => Arc::default(),
             },
             effect: Effect::ReadOnly,
             idempotency_key: format!("{session}/{question}"),

@@ -194,7 +194,7 @@ impl Scripted {
                 id: ids.next_id(),
                 name: call.tool.clone(),
                 raw_arguments: serde_json::Value::Object(input.clone()).to_string(),
-                input: Some(input),
+                input: Some(input.into()),
             });
         }
         let stop_reason = if tool_calls.is_empty() {

@@ -18,7 +18,7 @@ use agent_host_types::{
 use pretty_assertions::assert_eq;
 use proptest::{collection::vec, prelude::*, sample::Index, test_runner::RngSeed};
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::{
     collections::BTreeMap,
     fs,
@@ -118,7 +118,7 @@ impl Expected {
             name: call.name,
             input: call
                 .input
-                .map_or_else(|| call.raw_arguments.into(), Value::Object),
+                .map_or_else(|| call.raw_arguments.into(), |input| json!(input)),
         });
         let tokens = [reply.usage.input_tokens, reply.usage.output_tokens];
         Self {

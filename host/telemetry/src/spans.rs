@@ -22,9 +22,9 @@ use opentelemetry::{
     trace::{SpanId, SpanKind, TraceId},
 };
 use opentelemetry_sdk::trace::SpanData;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use settled::Settled;
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// The place of a session's spans in a trace.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ struct Call {
     at_ms: u64,
     tool: String,
     attributes: Vec<KeyValue>,
-    input: Option<Map<String, Value>>,
+    input: Option<Arc<Map<String, Value>>>,
     parent: Option<SpanId>,
     /// Whether it waited for an answer, which is not its work.
     has_waited: bool,
@@ -236,7 +236,7 @@ impl SessionSpans {
         &mut self,
         (call_id, tool): (&CallId, &str),
         at_ms: u64,
-        input: Option<&Map<String, Value>>,
+        input: Option<&Arc<Map<String, Value>>>,
         facts: impl Iterator<Item = (&'static str, &'a str)>,
     ) {
         let parent = self.parent();
@@ -295,7 +295,7 @@ impl SessionSpans {
         if let Some(call) = begun {
             draft.attributes.extend(call.attributes);
             if let Some(input) = call.input {
-                draft.text(attribute::ARGUMENTS, &Value::Object(input).to_string());
+                draft.text(attribute::ARGUMENTS, &json!(input).to_string());
             }
         }
         if self.with_content

@@ -7,7 +7,7 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// The user's decision about a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub enum Decision {
         /// The call.
         call_id: CallId,
         /// The arguments.
-        input: Map<String, Value>,
+        input: Arc<Map<String, Value>>,
     },
     /// Do not run the call.
     Reject {

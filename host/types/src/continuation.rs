@@ -13,6 +13,7 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// The version of [`Continuation`]'s form.
 pub const CONTINUATION_VERSION: u32 = 1;
@@ -110,10 +111,10 @@ pub struct PendingCall {
     /// The tool's effect, as the policy sees it.
     pub effect: Effect,
     /// The exact arguments of the run.
-    pub input: Map<String, Value>,
+    pub input: Arc<Map<String, Value>>,
     /// The model's arguments, if the user replaced them by `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requested_input: Option<Map<String, Value>>,
+    pub requested_input: Option<Arc<Map<String, Value>>>,
     /// The digest of `input`, which binds the approval to it.
     pub input_digest: Digest,
     /// The files that run, now or later, which `input` names and the call may rewrite, by the tool's

@@ -24,7 +24,7 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
@@ -196,7 +196,7 @@ pub enum Event {
         /// The tool.
         tool: String,
         /// The arguments.
-        input: Map<String, Value>,
+        input: Arc<Map<String, Value>>,
     },
     /// Hooks reviewed a call before its approval. What follows for it is here, so that no hook is
     /// asked again after a crash.
@@ -225,7 +225,7 @@ pub enum Event {
         /// The tool.
         tool: String,
         /// The arguments that it runs with; they differ from the model's if the user edited them.
-        input: Map<String, Value>,
+        input: Arc<Map<String, Value>>,
         /// The digest of the arguments' canonical JSON.
         input_digest: Digest,
         /// The effect that the policy applied.
@@ -465,7 +465,7 @@ pub enum Event {
         tool: String,
         /// The arguments of a tool; absent for a handler.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        input: Option<Map<String, Value>>,
+        input: Option<Arc<Map<String, Value>>>,
         /// The digest of the input, files included.
         input_digest: Digest,
         /// The effect that the policy applied.

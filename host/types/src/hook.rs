@@ -4,6 +4,7 @@ use crate::output::ToolResultOutput;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use strum::IntoStaticStr;
 
 /// The point of a turn at which a hook runs.
@@ -97,7 +98,7 @@ pub struct CallReview {
     pub verdicts: Vec<HookVerdict>,
     /// The arguments to use instead of the requested ones; absent if no hook changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Map<String, Value>>,
+    pub input: Option<Arc<Map<String, Value>>>,
     /// The consequence for the call.
     pub end: ReviewEnd,
 }

@@ -83,7 +83,7 @@ pub struct ToolCall {
     /// The tool's name as the model wrote it.
     pub name: String,
     /// The parsed arguments; absent if the text below is not a JSON object.
-    pub input: Option<Map<String, Value>>,
+    pub input: Option<Arc<Map<String, Value>>>,
     /// The arguments exactly as the model wrote them.
     pub raw_arguments: String,
 }
@@ -93,10 +93,10 @@ impl ToolCall {
     #[must_use]
     pub fn parse(id: CallId, name: String, raw_arguments: String) -> Self {
         let input = if raw_arguments.trim().is_empty() {
-            Some(Map::new())
+            Some(Arc::default())
         } else {
             match serde_json::from_str(&raw_arguments) {
-                Ok(Value::Object(map)) => Some(map),
+                Ok(Value::Object(map)) => Some(Arc::new(map)),
                 Ok(_) | Err(_) => None,
             }
         };
@@ -178,7 +178,6 @@ pub enum ToolRuntime {
 #[serde(deny_unknown_fields)]
 pub struct RegisteredTool {
     /// The definition for the model, which all copies of the tool share.
-    #[serde(with = "shared")]
     pub definition: Arc<ToolDefinition>,
     /// The effect that the policy enforces. Never weaker than declared: `idempotent` is `effectful`
     /// here unless the operator accepted it.
@@ -191,23 +190,4 @@ pub struct RegisteredTool {
     pub runtime: ToolRuntime,
     /// The digest of the component with its grants; absent for tools outside components.
     pub component: Option<Digest>,
-}
-
-/// Reads and writes a shared value as the value itself.
-mod shared {
-    use super::{Arc, Deserialize, Serialize};
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<T: Serialize, S: Serializer>(
-        value: &Arc<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        value.as_ref().serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Arc<T>, D::Error> {
-        T::deserialize(deserializer).map(Arc::new)
-    }
 }

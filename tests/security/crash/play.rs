@@ -369,9 +369,12 @@ fn decide(call: &PendingCall) -> Decision {
     match call.input["body"].as_str().unwrap() {
         "approve" => Decision::approve(call_id),
         "edit" => {
-            let mut input = call.input.clone();
+            let mut input = (*call.input).clone();
             input.insert("body".to_owned(), json!("edited"));
-            Decision::Edit { call_id, input }
+            Decision::Edit {
+                call_id,
+                input: input.into(),
+            }
         }
         "reject" => Decision::Reject {
             call_id,

@@ -12,13 +12,16 @@ use agent_host_types::{
     workflow::{NodeFailure, NodeOutput, WorkflowSummary},
 };
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// One call in the journal, or one node of a workflow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallStory {
     tool: String,
-    input: Map<String, Value>,
+    input: Arc<Map<String, Value>>,
     keys: BTreeSet<String>,
     effect: Option<Effect>,
     /// Whether it was about to run, and has neither ended nor asked since.

@@ -39,7 +39,7 @@ async fn m01_listed_call_interrupts_before_any_runs() {
         description: "Does send.".into(),
         effect: Effect::Effectful,
         input_digest: json_digest(&input),
-        input: input.as_object().cloned().unwrap(),
+        input: input.as_object().cloned().unwrap().into(),
         requested_input: None,
         executables: Vec::new(),
         identity: world.identity("send"),

@@ -45,7 +45,7 @@ fn pending(world: &World, call: &str, input: &Value) -> PendingCall {
         description: "Does outside.".into(),
         effect: Effect::Effectful,
         input_digest: json_digest(input),
-        input: input.as_object().cloned().unwrap(),
+        input: input.as_object().cloned().unwrap().into(),
         requested_input: None,
         executables: Vec::new(),
         identity: world.identity("outside"),
@@ -94,7 +94,7 @@ async fn t08_edited_call_comes_out_with_both_inputs() {
     let outcome = world.decide(&continuation, &[edit("a", &edited)]).await;
     assert_eq!(kind(&outcome), "pending-tool-calls");
     let call = PendingCall {
-        requested_input: json!({"n": 1}).as_object().cloned(),
+        requested_input: json!({"n": 1}).as_object().cloned().map(Into::into),
         rule: "effect.effectful".into(),
         ..pending(&world, "a", &edited)
     };

@@ -21,6 +21,7 @@ use agent_host_types::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The start of an image, with bytes whose base64 differs between the alphabets.
 pub(super) const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\xff\xfb\xef\xff";
@@ -307,7 +308,7 @@ async fn u14_altered_input_is_refused() {
     let Awaiting::Confirm { calls, .. } = &mut wrong.awaiting else {
         panic!("it waits for confirmation: {wrong:?}");
     };
-    calls[0].input.insert("n".into(), json!(1000));
+    Arc::make_mut(&mut calls[0].input).insert("n".into(), json!(1000));
     let before = world.watcher.events();
     let refused = refusal(world.decide(&wrong, &[approve("a")]).await);
     let expected = format!(

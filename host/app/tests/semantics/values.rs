@@ -21,7 +21,7 @@ pub(super) fn reject(call: &str, reason: Option<&str>) -> Decision {
 pub(super) fn edit(call: &str, input: &Value) -> Decision {
     Decision::Edit {
         call_id: id(call),
-        input: input.as_object().cloned().unwrap(),
+        input: input.as_object().cloned().unwrap().into(),
     }
 }
 

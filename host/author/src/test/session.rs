@@ -83,7 +83,7 @@ pub struct SkippedCall {
 struct Recorded {
     call: CallId,
     tool: String,
-    input: Map<String, Value>,
+    input: Arc<Map<String, Value>>,
     /// The shared state when it began.
     state: Arc<Map<String, Value>>,
     /// Whether the session had a custom context.
@@ -217,7 +217,7 @@ impl SessionCases {
         }
     }
 
-    fn begin(&mut self, call: CallId, tool: String, input: Map<String, Value>) {
+    fn begin(&mut self, call: CallId, tool: String, input: Arc<Map<String, Value>>) {
         // After an answer or a crash a call begins again.
         if !self.component.tools.contains(&tool) || self.index.contains_key(&call) {
             return;

@@ -140,6 +140,7 @@ impl Review<'_> {
             match self.confirms(&shown, &question) {
                 Some(true) => {
                     let call_id = self.call.call_id.clone();
+                    let input = input.into();
                     return Asked::Decided(Decision::Edit { call_id, input });
                 }
                 Some(false) => {}

@@ -192,7 +192,7 @@ fn requested<'r>(
                     _ => None,
                 });
                 let input = ran.next().or(call.input.as_ref())?;
-                Some((&call.id, call.name.as_str(), input))
+                Some((&call.id, call.name.as_str(), &**input))
             });
             calls.collect()
         }

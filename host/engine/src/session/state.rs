@@ -451,7 +451,7 @@ impl SessionState {
 impl BatchCall {
     /// Returns the arguments of the run: those of the user's edit, or of a hook, or the model's.
     #[must_use]
-    pub fn effective_input(&self) -> Option<&Map<String, Value>> {
+    pub fn effective_input(&self) -> Option<&Arc<Map<String, Value>>> {
         match &self.decision {
             Some(Decision::Edit { input, .. }) => Some(input),
             _ => {

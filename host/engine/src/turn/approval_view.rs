@@ -61,7 +61,7 @@ impl CallPreview {
 /// Returns a note on the files that run, now or later, which the arguments name. Unknown for
 /// arguments that the user wrote instead.
 fn executables(call: &PendingCall, input: &Map<String, Value>, columns: usize) -> String {
-    if call.executables.is_empty() || *input != call.input {
+    if call.executables.is_empty() || *input != *call.input {
         return String::new();
     }
     let names = framed(&call.executables.join("\n"), columns, MAX_PROMPT_ROWS);

@@ -32,6 +32,7 @@ use agent_host_types::{
     turn::{AgentInput, TurnError},
 };
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// A call of a client, from its request to its result.
 #[derive(Debug)]
@@ -110,7 +111,7 @@ impl Agent {
     ) -> ClientCall {
         let call = ToolCall {
             id: session.new_call_id(),
-            input: Some(self.with_integers(&tool, input)),
+            input: Some(Arc::new(self.with_integers(&tool, input))),
             name: tool,
             raw_arguments: String::new(),
         };

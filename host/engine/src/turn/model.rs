@@ -20,7 +20,7 @@ use agent_host_types::{
     tool::ToolDefinition,
     turn::{Durability, TurnEnd, TurnError},
 };
-use std::{collections::HashSet, time::Instant};
+use std::{collections::HashSet, sync::Arc, time::Instant};
 
 impl Agent {
     pub(super) async fn call_model(
@@ -54,7 +54,10 @@ impl Agent {
         let mut reply = normalized(reply, session.state())?;
         for call in &mut reply.tool_calls {
             let input = call.input.take();
-            call.input = input.map(|input| self.with_integers(&call.name, input));
+            call.input = input.map(|input| {
+                let input = Arc::unwrap_or_clone(input);
+                Arc::new(self.with_integers(&call.name, input))
+            });
         }
         let event = Event::ModelReplied {
             turn: session.state().turns(),

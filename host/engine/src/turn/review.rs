@@ -105,7 +105,7 @@ impl Agent {
                 session,
                 call_id: &call.id,
                 tool: &call.name,
-                input: modified.as_ref().unwrap_or(input),
+                input: modified.as_deref().unwrap_or(input),
                 idempotency_key: &key,
             };
             let verdict = hook.review_call(requested).await;
@@ -147,7 +147,7 @@ impl Agent {
         }
         CallReview {
             verdicts,
-            input: modified.filter(|modified| modified != input),
+            input: modified.filter(|modified| **modified != *input),
             end,
         }
     }
@@ -238,7 +238,8 @@ pub(super) fn reviewed(entry: &BatchCall, review: CallReview) -> Event {
     Event::CallReviewed {
         call_id: entry.call.id.clone(),
         tool: entry.call.name.clone(),
-        input_digest: input.map_or_else(|| object_digest(&Map::new()), object_digest),
+        input_digest: input
+            .map_or_else(|| object_digest(&Map::new()), |input| object_digest(input)),
         review,
     }
 }

@@ -16,7 +16,8 @@ fn call(path: &str, result: &str) -> Call {
         input: Map::from_iter([
             ("path".to_owned(), json!(path)),
             ("lines".to_owned(), json!(3)),
-        ]),
+        ])
+        .into(),
         outcome: "text",
         result: result.to_owned(),
     }

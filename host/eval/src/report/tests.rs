@@ -24,7 +24,7 @@ pub(crate) fn report(case: &Case, models: &[(&str, &[Option<&str>])]) -> Report 
                     answer: answer.map(str::to_owned),
                     calls: vec![Call {
                         tool: "t".to_owned(),
-                        input: serde_json::Map::new(),
+                        input: serde_json::Map::new().into(),
                         outcome: "text",
                         result: "</pre><script>\u{1b}".to_owned(),
                     }],

@@ -79,7 +79,7 @@ fn calls_answer_and_figures_of_a_run_are_read() {
         of_agent,
     ])
     .unwrap();
-    let input = |path: &str| Map::from_iter([("path".to_owned(), json!(path))]);
+    let input = |path: &str| Map::from_iter([("path".to_owned(), json!(path))]).into();
     assert_eq!(
         transcript.calls,
         [

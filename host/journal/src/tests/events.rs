@@ -153,7 +153,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         Event::CallReceived {
             call_id: call_id.clone(),
             tool: "write_file".to_owned(),
-            input: map.clone(),
+            input: map.clone().into(),
         },
         Event::CallReviewed {
             call_id: call_id.clone(),
@@ -161,7 +161,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             input_digest: json_digest(&arguments),
             review: CallReview {
                 verdicts: Vec::new(),
-                input: Some(map.clone()),
+                input: Some(map.clone().into()),
                 end: ReviewEnd::Ask {
                     hook: "guard".to_owned(),
                 },
@@ -179,7 +179,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         Event::CallIntended {
             call_id: call_id.clone(),
             tool: "read_file".to_owned(),
-            input: map.clone(),
+            input: map.clone().into(),
             input_digest: json_digest(&arguments),
             effect: Effect::ReadOnly,
             idempotency_key: "key".to_owned(),
@@ -334,7 +334,7 @@ fn pending(call_id: &CallId) -> PendingCall {
         title: Some("Write a file".to_owned()),
         description: String::new(),
         effect: Effect::Effectful,
-        input: serde_json::Map::new(),
+        input: serde_json::Map::new().into(),
         input_digest: Digest::of(b"{}"),
         requested_input: None,
         executables: Vec::new(),
@@ -357,7 +357,7 @@ fn decisions(call_id: &CallId) -> Vec<Decision> {
         },
         Decision::Edit {
             call_id: call_id.clone(),
-            input: serde_json::Map::new(),
+            input: serde_json::Map::new().into(),
         },
         Decision::Reject {
             call_id: call_id.clone(),

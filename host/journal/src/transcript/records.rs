@@ -79,7 +79,7 @@ impl Records {
             if !self.calls.insert(call.id.clone()) {
                 return Err(format!("has the id of an earlier call, `{}`", call.id.0));
             }
-            if call.input.as_ref().is_some_and(json::is_object_too_deep) {
+            if call.input.as_deref().is_some_and(json::is_object_too_deep) {
                 return Err(format!(
                     "has arguments of more than {} levels",
                     json::MAX_DEPTH

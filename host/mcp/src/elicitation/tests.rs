@@ -23,7 +23,7 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
         title: Some("Write a\nfile".to_owned()),
         description: String::new(),
         effect: Effect::Effectful,
-        input: Map::from_iter([("path".to_owned(), json!("a\u{202e}b"))]),
+        input: Map::from_iter([("path".to_owned(), json!("a\u{202e}b"))]).into(),
         input_digest: Digest::of(b"x"),
         requested_input: None,
         executables: Vec::new(),

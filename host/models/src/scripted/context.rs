@@ -31,7 +31,7 @@ impl Context {
             .map(|result| {
                 let input = calls
                     .get(&result.call_id)
-                    .and_then(|call| call.input.as_ref());
+                    .and_then(|call| call.input.as_deref());
                 let view = view(&result.name, input, &result.output);
                 (result.name.as_str(), view)
             })

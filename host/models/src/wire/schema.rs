@@ -21,7 +21,7 @@ use agent_host_types::{
     model::{ModelReply, ModelRequest},
     tool::{ToolCall, ToolDefinition},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::{borrow::Cow, collections::HashMap};
 
 /// Fits the schema of a tool's input. Takes time and memory in proportion to a bounded result,
@@ -103,14 +103,13 @@ impl ArgumentMaps {
         let Some(map) = self.0.get(&call.name) else {
             return;
         };
-        let Some(input) = call.input.take() else {
+        let Some(before) = call.input.as_deref() else {
             return;
         };
-        let before = input.clone();
-        let input = convert(map, input);
-        if input != before {
-            call.raw_arguments = Value::Object(input.clone()).to_string();
+        let input = convert(map, before.clone());
+        if input != *before {
+            call.raw_arguments = json!(input).to_string();
+            call.input = Some(input.into());
         }
-        call.input = Some(input);
     }
 }

@@ -290,7 +290,7 @@ fn call_verdict(
                     "The arguments that the hook returned are not a JSON object: {error}."
                 ))
             })?;
-            CallVerdict::Modify(input)
+            CallVerdict::Modify(Arc::new(input))
         }
         hook_types::CallVerdict::Ask => CallVerdict::Ask,
         hook_types::CallVerdict::Block(reason) => CallVerdict::Block(text(&reason, state)?),

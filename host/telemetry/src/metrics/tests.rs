@@ -29,7 +29,7 @@ fn call(observer: &dyn Observer, session: SessionId, id: &str, tool: &str, effec
     let intended = Event::CallIntended {
         call_id: call_id.clone(),
         tool: tool.to_owned(),
-        input: Map::new(),
+        input: Map::new().into(),
         input_digest: Digest::of(b""),
         effect,
         idempotency_key: String::new(),

@@ -44,7 +44,7 @@ fn arguments_that_are_not_an_object_are_absent() {
         let expected = ToolCall {
             id: CallId("c".into()),
             name: "t".into(),
-            input: expected.and_then(|value| value.as_object().cloned()),
+            input: expected.and_then(|value| Some(value.as_object()?.clone().into())),
             raw_arguments: raw.into(),
         };
         assert_eq!(call, expected);

@@ -33,7 +33,7 @@ fn intended(call: &str, tool: &str, input: Value) -> Event {
     Event::CallIntended {
         call_id: id(call),
         tool: tool.to_owned(),
-        input: object(input),
+        input: object(input).into(),
         input_digest: Digest::of(b""),
         effect: Effect::ReadOnly,
         idempotency_key: "key".to_owned(),

@@ -31,10 +31,10 @@ pub(super) struct DeniedCalls(Mutex<Calls>);
 #[derive(Debug, Default)]
 struct Calls {
     /// The arguments of the calls of the last replies.
-    inputs: HashMap<CallId, Map<String, Value>>,
+    inputs: HashMap<CallId, Arc<Map<String, Value>>>,
     /// The calls that hooks blocked and that are not settled yet.
     blocked: HashSet<CallId>,
-    denied: Vec<(String, Map<String, Value>)>,
+    denied: Vec<(String, Arc<Map<String, Value>>)>,
     count: usize,
 }
 
@@ -89,7 +89,7 @@ impl DeniedCalls {
             } if !denies(rules, rule)
                 && matches!(output.output, Some(ToolResultOutput::ExecutionDenied(_))) =>
             {
-                calls.add(tool, Map::new());
+                calls.add(tool, Arc::default());
             }
             _ => {}
         }
@@ -97,7 +97,7 @@ impl DeniedCalls {
 }
 
 impl Calls {
-    fn add(&mut self, tool: &str, input: Map<String, Value>) {
+    fn add(&mut self, tool: &str, input: Arc<Map<String, Value>>) {
         self.count += 1;
         if self.denied.len() < MAX_CALLS {
             self.denied.push((tool.to_owned(), input));

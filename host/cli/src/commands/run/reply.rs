@@ -234,7 +234,10 @@ fn decisions(
         decisions.push(match word {
             DecisionArg::Approve => Decision::approve(call_id),
             DecisionArg::Reject(reason) => Decision::Reject { call_id, reason },
-            DecisionArg::Edit(input) => Decision::Edit { call_id, input },
+            DecisionArg::Edit(input) => Decision::Edit {
+                call_id,
+                input: input.into(),
+            },
             DecisionArg::Respond(text) => Decision::Respond { call_id, text },
             DecisionArg::Choice(_) | DecisionArg::Fields(_) => {
                 return Err(Failure::usage(format!(

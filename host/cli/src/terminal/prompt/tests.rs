@@ -18,7 +18,7 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
         title: None,
         description: String::new(),
         effect: Effect::Effectful,
-        input: serde_json::Map::new(),
+        input: serde_json::Map::new().into(),
         input_digest: Digest::of(b""),
         requested_input: None,
         executables: Vec::new(),

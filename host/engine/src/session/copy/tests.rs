@@ -25,7 +25,7 @@ fn pending(id: &str) -> PendingCall {
         title: None,
         description: String::new(),
         effect: Effect::Effectful,
-        input: Map::new(),
+        input: Map::new().into(),
         input_digest: json_digest(&json!({})),
         requested_input: None,
         executables: Vec::new(),
@@ -91,7 +91,7 @@ fn intended(id: &str) -> Event {
     Event::CallIntended {
         call_id: call_id(id),
         tool: "send".into(),
-        input: Map::new(),
+        input: Map::new().into(),
         input_digest: json_digest(&json!({})),
         effect: Effect::ReadOnly,
         idempotency_key: "key".into(),

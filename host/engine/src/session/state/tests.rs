@@ -110,7 +110,7 @@ fn result_of_no_open_call_is_ignored() {
     let intended = Event::CallIntended {
         call_id: CallId("x".into()),
         tool: "t".into(),
-        input: Map::new(),
+        input: Map::new().into(),
         input_digest: Digest::of(b"{}"),
         effect: Effect::Effectful,
         idempotency_key: "k".into(),

@@ -7,7 +7,7 @@ use agent_host_types::{
     tool::Effect, turn::ChildSummary, workflow::WorkflowSummary,
 };
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A run of a workflow, without its outputs.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct OpenNode {
     /// The tool or the handler.
     pub tool: String,
     /// The arguments of a tool.
-    pub input: Option<Map<String, Value>>,
+    pub input: Option<Arc<Map<String, Value>>>,
     /// The effect that the policy applied.
     pub effect: Effect,
     /// The name of the agent in whose session it runs, if it has one.

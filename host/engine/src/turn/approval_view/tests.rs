@@ -27,7 +27,7 @@ fn call(text: &str) -> PendingCall {
         title: Some(text.to_owned()),
         description: String::new(),
         effect: Effect::Effectful,
-        input: Map::from_iter([(text.to_owned(), json!(text))]),
+        input: Map::from_iter([(text.to_owned(), json!(text))]).into(),
         input_digest: Digest::of(b"x"),
         requested_input: None,
         executables: vec![text.to_owned()],
@@ -91,7 +91,7 @@ fn call_preview_marks_words_of_mixed_scripts() {
                 tool: tool.to_owned(),
                 title: None,
                 executables: Vec::new(),
-                input: input.as_object().unwrap().clone(),
+                input: input.as_object().unwrap().clone().into(),
                 ..call("")
             };
             CallPreview::new(&call, &call.input, "as asked", columns).to_string()
@@ -110,7 +110,7 @@ fn call_preview_marks_words_of_mixed_scripts() {
         assert!(!shown("wipe", ordinary).contains(mark));
     }
     let call = PendingCall {
-        input: Map::from_iter([("path".to_owned(), json!("p\u{430}th"))]),
+        input: Map::from_iter([("path".to_owned(), json!("p\u{430}th"))]).into(),
         ..call("x")
     };
     let shown = CallPreview::unwrapped(&call).to_string();

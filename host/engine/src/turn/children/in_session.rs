@@ -23,7 +23,7 @@ use agent_host_types::{
     tool::{Approval, ToolCall},
     turn::AgentInput,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::{future::ready, sync::Arc};
 
 /// The rule by which a call runs in a session of its own, where it is decided about.
@@ -39,7 +39,7 @@ const ANSWERED: &str = "the model's reply is empty: it has neither text nor a to
 /// A model that requests one call.
 struct OneCall {
     tool: String,
-    input: Map<String, Value>,
+    input: Arc<Map<String, Value>>,
 }
 
 impl Model for OneCall {
@@ -62,7 +62,7 @@ impl Model for OneCall {
         let call = ToolCall {
             id: CallId(CALL.to_owned()),
             name: self.tool.clone(),
-            raw_arguments: Value::Object(self.input.clone()).to_string(),
+            raw_arguments: json!(self.input).to_string(),
             input: Some(self.input.clone()),
         };
         let reply = match is_answered {
@@ -85,7 +85,11 @@ pub(in crate::turn) fn in_session(node: &str, tool: &str) -> Map<String, Value> 
 
 impl Agent {
     /// Returns the agent of a session with one call, which has the tools and the rules of this one.
-    pub(in crate::turn) fn in_session(&self, tool: &str, input: Map<String, Value>) -> SubAgent {
+    pub(in crate::turn) fn in_session(
+        &self,
+        tool: &str,
+        input: Arc<Map<String, Value>>,
+    ) -> SubAgent {
         let agent = Agent {
             model: Arc::new(OneCall {
                 tool: tool.to_owned(),

@@ -17,7 +17,7 @@ use agent_host_types::{
     tool::{Effect, ToolRuntime},
 };
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// The plan for one call.
 pub(in crate::turn) enum Plan {
@@ -35,7 +35,7 @@ pub(in crate::turn) enum Plan {
 #[derive(Clone, Debug)]
 pub(in crate::turn) struct Run {
     pub(in crate::turn) entry: BatchCall,
-    pub(in crate::turn) input: Map<String, Value>,
+    pub(in crate::turn) input: Arc<Map<String, Value>>,
     pub(in crate::turn) input_digest: Digest,
     /// Equal for every attempt of the call, unique among all calls of all sessions.
     pub(in crate::turn) idempotency_key: String,

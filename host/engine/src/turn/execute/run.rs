@@ -109,7 +109,7 @@ impl Agent {
             asked @ RunEnd::Asked(_) => return asked,
         };
         let wall_us = report.accounting.wall_us;
-        let input = Some(&run.input);
+        let input = Some(&*run.input);
         cx.observer.live(Live::CallEnded {
             call_id,
             tool,
@@ -133,7 +133,7 @@ impl Agent {
             session: caller.session,
             call_id: call.id.clone(),
             tool: call.name.clone(),
-            input: self.with_integers(&call.name, run.input.clone()),
+            input: self.with_integers(&call.name, (*run.input).clone()),
             idempotency_key: run.idempotency_key.clone(),
             shared: Arc::clone(&snapshot.shared),
             context: Arc::clone(&snapshot.context),
@@ -185,7 +185,7 @@ impl Agent {
         cx.observer.live(Live::CallEnded {
             call_id: &call.id,
             tool: &call.name,
-            input: call.input.as_ref(),
+            input: call.input.as_deref(),
             output: &output,
             wall_us: 0,
         });

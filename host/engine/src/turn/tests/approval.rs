@@ -12,6 +12,7 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 fn id(id: &str) -> CallId {
     CallId(id.into())
@@ -35,9 +36,9 @@ fn edit(call: &str, input: Value) -> Decision {
     }
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn object(value: Value) -> Arc<Map<String, Value>> {
     match value {
-        Value::Object(map) => map,
+        Value::Object(map) => map.into(),
         other => panic!("not an object: {other}"),
     }
 }
@@ -60,7 +61,7 @@ fn shown_call_names_the_executables_of_its_arguments() {
         title: None,
         description: String::new(),
         effect: Effect::Effectful,
-        input_digest: json_digest(&Value::Object(input.clone())),
+        input_digest: json_digest(&json!(input)),
         input,
         requested_input: None,
         executables: vec!["/workspace/run.sh".into(), "/workspace/\u{202e}x".into()],
@@ -90,7 +91,7 @@ async fn gated_call_pauses_the_whole_batch() {
         title: Some("The tool send".into()),
         description: "Does send.".into(),
         effect: Effect::Effectful,
-        input_digest: json_digest(&Value::Object(input.clone())),
+        input_digest: json_digest(&json!(input)),
         input,
         requested_input: None,
         executables: Vec::new(),

@@ -243,7 +243,7 @@ async fn recorded_intent_is_what_runs() {
             .map(|(invocation, (effect, rule))| Event::CallIntended {
                 call_id: invocation.call_id.clone(),
                 tool: invocation.tool.clone(),
-                input: invocation.input.clone(),
+                input: invocation.input.clone().into(),
                 input_digest: Digest::of(br#"{"n":1}"#),
                 effect,
                 idempotency_key: invocation.idempotency_key.clone(),

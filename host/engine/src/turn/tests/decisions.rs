@@ -23,7 +23,7 @@ fn decision(kind: DecisionKind) -> Decision {
         DecisionKind::Approve => Decision::approve(call_id),
         DecisionKind::Edit => Decision::Edit {
             call_id,
-            input: Map::new(),
+            input: Map::new().into(),
         },
         DecisionKind::Reject => Decision::Reject {
             call_id,

@@ -11,6 +11,7 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
+use std::sync::Arc;
 
 fn tools() -> Vec<Tool> {
     let mut tools = standard();
@@ -139,7 +140,7 @@ async fn host_calls_run_before_external_ones() {
 async fn external_call_needs_approval_like_any_other() {
     let mut bench = bench(&[("a", "launch", r#"{"n": 1}"#)]);
     let continuation = bench.ask().await;
-    let input = json!({"n": 2}).as_object().cloned().unwrap();
+    let input = Arc::new(json!({"n": 2}).as_object().cloned().unwrap());
     let call_id = CallId("a".into());
     let decisions = vec![Decision::Edit {
         call_id,

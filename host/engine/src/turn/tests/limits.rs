@@ -341,12 +341,12 @@ async fn value_nested_too_deep_is_not_recorded() {
     let continuation = bench.ask().await;
     let read = serde_json::from_str(&serde_json::to_string(&continuation).unwrap()).unwrap();
     assert_eq!(continuation, read);
-    let mut input = continuation.calls()[0].input.clone();
+    let mut input = (*continuation.calls()[0].input).clone();
     input.insert("y".into(), nested(100));
     let call_id = CallId("d".into());
     let edit = Decision::Edit {
         call_id: call_id.clone(),
-        input,
+        input: input.into(),
     };
     let message = refusal(bench.decide(&continuation, vec![edit]).await);
     assert_eq!(
@@ -426,7 +426,7 @@ async fn raw_reply_is_recorded() {
 #[tokio::test]
 async fn arguments_parsed_by_an_adapter_are_bounded() {
     let input = match json!({"x": nested(100)}) {
-        Value::Object(map) => Some(map),
+        Value::Object(map) => Some(map.into()),
         _ => None,
     };
     let call = ToolCall {

@@ -79,8 +79,8 @@ impl Hook for Reviewer {
     }
 }
 
-fn n(n: u64) -> Map<String, Value> {
-    Map::from_iter([("n".to_owned(), json!(n))])
+fn n(n: u64) -> Arc<Map<String, Value>> {
+    Arc::new(Map::from_iter([("n".to_owned(), json!(n))]))
 }
 
 /// A hook that adds 1 to `n`.
@@ -144,9 +144,9 @@ async fn reviewed(tool: &str, verdict: CallVerdict) -> Result<ToolResultOutput, 
 
 #[tokio::test]
 async fn review_applies_each_verdict() {
-    let bad = Map::from_iter([("n".to_owned(), json!("x"))]);
+    let bad = Arc::new(Map::from_iter([("n".to_owned(), json!("x"))]));
     let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
-    let deep = Map::from_iter([("deep".to_owned(), deep)]);
+    let deep = Arc::new(Map::from_iter([("deep".to_owned(), deep)]));
     let long = text(&"x".repeat(INLINE_TEXT_BYTES + 1));
     let too_long = "the result that the hook gave instead is too long, or has files (hook.guard)";
     let does_not_fit = "the hook changed the arguments, which do not fit the tool any more: The \

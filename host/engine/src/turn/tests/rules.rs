@@ -100,7 +100,7 @@ async fn rules_decide_and_are_recorded() {
 async fn edit_into_a_denied_call_is_denied() {
     let edit = |n: u64| Decision::Edit {
         call_id: CallId("a".into()),
-        input: Map::from_iter([("n".to_owned(), json!(n))]),
+        input: Map::from_iter([("n".to_owned(), json!(n))]).into(),
     };
     let approve = Decision::approve(CallId("a".into()));
     for (decision, later, runs) in [

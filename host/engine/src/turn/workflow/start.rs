@@ -29,7 +29,7 @@ use agent_host_workflow::{
     workflow::NodeKind,
 };
 use serde_json::{Map, Value};
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 /// The nodes that share a bound on how many run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +63,7 @@ struct Admitted {
     task: Task,
     call_id: CallId,
     tool: String,
-    input: Option<Map<String, Value>>,
+    input: Option<Arc<Map<String, Value>>>,
     effect: Effect,
     rule: Option<String>,
     /// The agent that gets a session, and the digest of its definition.
@@ -95,11 +95,11 @@ impl Driver<'_> {
                 self.take_off(start, admitted).await
             }
             NodeKind::Agent(_) => {
-                let input = instructions(&start.input);
+                let input = Arc::new(instructions(&start.input));
                 self.start_call(input, start).await
             }
             NodeKind::Tool(_) => {
-                let input = start.input.object().cloned().unwrap_or_default();
+                let input = Arc::new(start.input.object().cloned().unwrap_or_default());
                 self.start_call(input, start).await
             }
         }
@@ -108,7 +108,7 @@ impl Driver<'_> {
     /// Starts the call of a node as the policy says.
     async fn start_call(
         &mut self,
-        input: Map<String, Value>,
+        input: Arc<Map<String, Value>>,
         start: Start,
     ) -> Result<(), TurnError> {
         let (call_id, tool) = (self.call_id(&start.run), start.tool());
@@ -212,7 +212,7 @@ impl Driver<'_> {
     pub(super) async fn start_in_session(
         &mut self,
         mut entry: BatchCall,
-        input: Map<String, Value>,
+        input: Arc<Map<String, Value>>,
         start: Start,
     ) -> Result<(), TurnError> {
         let tool = entry.call.name.clone();
@@ -222,7 +222,7 @@ impl Driver<'_> {
         let child = self.agent.in_session(&tool, input.clone());
         let spawned = Some((child.name.clone(), child.definition));
         let call = PlannedCall {
-            input: in_session(&start.run.to_string(), &tool),
+            input: Arc::new(in_session(&start.run.to_string(), &tool)),
             input_digest: Digest::of(b""),
             idempotency_key: String::new(),
             effect,

@@ -37,7 +37,7 @@ pub(super) fn items_of(message: &Message, model: &str) -> Option<Vec<Value>> {
                 // Arguments that were converted for the tool and back are other text.
                 let parsed = || serde_json::from_str::<Map<String, Value>>(text("arguments")?).ok();
                 let is_same = text("arguments") == Some(&call.raw_arguments)
-                    || (call.input.is_some() && parsed() == call.input);
+                    || (call.input.is_some() && parsed().as_ref() == call.input.as_deref());
                 if text("name") != Some(&call.name) || !is_same {
                     return None;
                 }

@@ -118,7 +118,7 @@ async fn hook_gives_each_verdict_about_a_reply() {
 
 #[tokio::test]
 async fn hook_gives_each_verdict_about_a_call() {
-    let object = |value: Value| value.as_object().unwrap().clone();
+    let object = |value: Value| value.as_object().unwrap().clone().into();
     let cases = [
         (Case(0), CallVerdict::Pass),
         (
@@ -265,7 +265,7 @@ async fn hook_is_given_no_secret() {
     let hook = load(&guest).await;
     let asked = before_tool(&hook, &using, &json!({"header": value})).await;
     let expected = json!({"header": redacted}).as_object().unwrap().clone();
-    assert_eq!(asked, Ok(CallVerdict::Modify(expected)));
+    assert_eq!(asked, Ok(CallVerdict::Modify(expected.into())));
 }
 
 /// A hook has no tools, and a tool has no hooks.

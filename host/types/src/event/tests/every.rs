@@ -24,7 +24,7 @@ pub(crate) fn workflow_events() -> Vec<Event> {
             iteration: Some(1),
             attempt: 2,
             tool: "write_file".into(),
-            input: Some(map()),
+            input: Some(map().into()),
             input_digest: Digest::of(b"{}"),
             effect: Effect::Idempotent,
             rule: Some("effect.idempotent".into()),
@@ -198,7 +198,7 @@ pub(crate) fn call_events() -> Vec<Event> {
         Event::CallReceived {
             call_id: id(),
             tool: "write_file".into(),
-            input: map(),
+            input: map().into(),
         },
         Event::CallReviewed {
             call_id: id(),
@@ -206,7 +206,7 @@ pub(crate) fn call_events() -> Vec<Event> {
             input_digest: Digest::of(b"{}"),
             review: CallReview {
                 verdicts: vec![verdict(HookPoint::BeforeTool, VerdictKind::Fallback)],
-                input: Some(map()),
+                input: Some(map().into()),
                 end: ReviewEnd::Fallback {
                     hook: "guard".into(),
                     output: ToolResultOutput::Text("none".into()),
@@ -220,7 +220,7 @@ pub(crate) fn call_events() -> Vec<Event> {
         Event::CallIntended {
             call_id: id(),
             tool: "write_file".into(),
-            input: map(),
+            input: map().into(),
             input_digest: Digest::of(b"{}"),
             effect: Effect::Effectful,
             idempotency_key: "key".into(),
@@ -297,7 +297,7 @@ pub(crate) fn user_events() -> Vec<Event> {
         },
         Decision::Edit {
             call_id: id(),
-            input: map(),
+            input: map().into(),
         },
         Decision::Reject {
             call_id: id(),

@@ -2,7 +2,7 @@
 //! text.
 
 use super::*;
-use crate::{event::Event, id::json_digest, json::is_object_too_deep};
+use crate::{event::Event, id::object_digest, json::is_object_too_deep};
 use proptest::prelude::*;
 
 /// JSON, near misses of JSON, and anything else.
@@ -57,7 +57,7 @@ proptest! {
         let event = Event::CallIntended {
             call_id: call.id,
             tool: call.name,
-            input_digest: json_digest(&Value::Object(input.clone())),
+            input_digest: object_digest(&input),
             input,
             effect: Effect::Effectful,
             idempotency_key: String::new(), rule: None, path: Vec::new() };

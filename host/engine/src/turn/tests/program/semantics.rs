@@ -87,7 +87,7 @@ async fn refused_decision_leaves_a_program_waiting() {
     let wrong = [
         Decision::Edit {
             call_id: call_id("call-1"),
-            input: Map::new(),
+            input: Map::new().into(),
         },
         Decision::Respond {
             call_id: call_id("call-1"),
@@ -112,7 +112,7 @@ async fn refused_decision_leaves_a_program_waiting() {
     let outcome = coder.bench.say("go").await;
     let misfit = Decision::Edit {
         call_id: call_id("call-1"),
-        input: Map::from_iter([("n".to_owned(), json!("x"))]),
+        input: Map::from_iter([("n".to_owned(), json!("x"))]).into(),
     };
     let refused = refusal(coder.decide(&outcome, misfit).await);
     assert!(refused.contains("call-1"), "{refused}");

@@ -61,7 +61,7 @@ pub(super) fn call_id(id: &str) -> CallId {
 /// effect runs twice.
 #[tokio::test]
 async fn decision_inside_a_program_continues_it() {
-    let edited = Map::from_iter([("n".to_owned(), json!(7))]);
+    let edited = Map::from_iter([("n".to_owned(), json!(7))]).into();
     let cases = [
         (
             Decision::approve(call_id("call-3")),

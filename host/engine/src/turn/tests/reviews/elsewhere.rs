@@ -18,7 +18,7 @@ async fn agent_and_its_calls_are_reviewed() {
     let of_parent = Reviewer::new("parent", |input| {
         let instructions = input.get("instructions").and_then(Value::as_str);
         let text = format!("{}, please", instructions.unwrap_or_default());
-        Modify(Map::from_iter([("instructions".to_owned(), json!(text))]))
+        Modify(Map::from_iter([("instructions".to_owned(), json!(text))]).into())
     });
     let mut bench = hooked("agent_helper", start, vec![of_parent.clone()]);
     let child = Bench::new(vec![calls(&[("a", "act", r#"{"n": 1}"#)]), says("seen")]);
@@ -38,7 +38,7 @@ async fn agent_and_its_calls_are_reviewed() {
     let message = &child.requests()[0].messages[0];
     assert_eq!(message.content[0].text(), Some("look, please"));
     let ran = child.ran.invocations.lock().unwrap();
-    assert_eq!(ran[0].input, n(2));
+    assert_eq!(ran[0].input, *n(2));
 }
 
 fn flow(nodes: &Value, hooks: Vec<Arc<Reviewer>>) -> Bench {
@@ -135,7 +135,7 @@ async fn call_of_a_client_is_reviewed() {
         actors: Actors::default(),
     };
     let agent = &bench.agent;
-    let mut call = agent.client_call(&session, "send".to_owned(), n(1), 0);
+    let mut call = agent.client_call(&session, "send".to_owned(), (*n(1)).clone(), 0);
     let end = agent
         .run_client_call(&session, &mut call, &cx)
         .await
