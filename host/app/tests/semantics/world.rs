@@ -30,7 +30,7 @@ use agent_host_types::{
     turn::{AgentInput, Durability, SubmittedResult, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use serde_json::{Value, json};
-use std::{fmt::Write as _, io::Cursor, sync::Arc, time::Duration};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// The longest that a turn may take before its test fails.

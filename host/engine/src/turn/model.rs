@@ -22,6 +22,10 @@ use agent_host_types::{
 };
 use std::{collections::HashSet, sync::Arc, time::Instant};
 
+/// The messages from which on the input is made durable, and its sender told so, before the request
+/// is made: a request of that many takes longer than the write.
+const LONG_CONVERSATION: usize = 1_024;
+
 impl Agent {
     pub(super) async fn call_model(
         &self,
@@ -137,6 +141,11 @@ impl Agent {
 
     /// Sends one request.
     async fn ask(&self, session: &mut Session, cx: &TurnContext<'_>) -> Result<Asked, TurnError> {
+        if session.state().message_count() > LONG_CONVERSATION && session.undurable() > 0 {
+            session.barrier(cx.observer).await?;
+            // The task that was told waits for this thread.
+            tokio::task::yield_now().await;
+        }
         let mut request = ModelRequest {
             system: self.system(session),
             messages: without_empty_replies(session.conversation()?),

@@ -6,6 +6,7 @@ use agent_host_types::{
     approval::{Decision, Remember, RememberScope, RememberWhat},
     event::Event,
     id::CallId,
+    message::{Message, Role},
     model::ModelReply,
     tool::{Approval, Effect},
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport},
@@ -57,6 +58,21 @@ async fn turn_has_two_barriers_and_one_per_effect() {
             );
             assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
         }
+    }
+}
+
+/// The sender of a message to a long conversation does not wait for the request that is made of it.
+#[tokio::test]
+async fn input_of_a_long_conversation_is_durable_first() {
+    for (earlier, barriers) in [(1_023, 2), (1_024, 3)] {
+        let mut bench = Bench::new(vec![says("hi")]);
+        for _ in 0..earlier {
+            let message = Message::text(Role::User, "before");
+            let received = Event::InputReceived { message, by: None };
+            bench.session.record(received, Vec::new());
+        }
+        bench.say("go").await;
+        assert_eq!(bench.journal.barriers(), barriers, "{earlier}");
     }
 }
 
