@@ -82,7 +82,12 @@ struct NewSessions<'a> {
     claimed: Vec<(SessionId, SessionLock)>,
     /// The owner of the first one, until it has an event. Those of agents belong to it.
     ownership: Option<Ownership>,
+    /// The events that are not written yet.
+    rows: Vec<Arc<Row>>,
 }
+
+/// The most events that are written together. Each write reads and writes the session's own row.
+const ROWS_TOGETHER: usize = 64;
 
 impl NewSessions<'_> {
     /// Returns the session that is written.
@@ -91,20 +96,26 @@ impl NewSessions<'_> {
         last.ok_or_else(|| JournalError::storage("no session was begun"))
     }
 
-    fn write(&self, rows: &[Arc<Row>], blobs: &[Arc<Blob>]) -> Result<(), JournalError> {
+    /// Writes blobs behind the events before them.
+    fn write(&mut self, blobs: &[Arc<Blob>]) -> Result<(), JournalError> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() && blobs.is_empty() {
+            return Ok(());
+        }
         let to = SessionTarget {
             tx: self.tx,
             location: self.database.location(),
             key: self.database.rows_key(),
             session: self.current()?,
         };
-        to.write(rows, blobs)?;
+        to.write(&rows, blobs)?;
         Ok(())
     }
 }
 
 impl SessionSink for NewSessions<'_> {
     fn begin(&mut self, session: SessionId) -> Result<(), JournalError> {
+        self.write(&[])?;
         let lock = self.database.claim_new(session)?;
         self.claimed.push((session, lock));
         Ok(())
@@ -113,19 +124,25 @@ impl SessionSink for NewSessions<'_> {
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
         let row = Row::encode(record).map_err(JournalError::corrupt)?;
         let row = row.owned_by(&mut self.ownership);
-        self.write(&[Arc::new(row)], &[])
+        self.rows.push(Arc::new(row));
+        match self.rows.len() {
+            ROWS_TOGETHER.. => self.write(&[]),
+            _ => Ok(()),
+        }
     }
 
     fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
-        self.write(&[], &[Arc::new(blob)])
+        self.write(&[Arc::new(blob)])
     }
 
     fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError> {
+        self.write(&[])?;
         let writer = SessionWriter::new(self.tx, self.database.location(), self.current()?);
         Ok(writer.add_blobs_of(source.session())?)
     }
 
     fn take_sealed(&mut self, session: SealedSession) -> Result<(), JournalError> {
+        self.write(&[])?;
         let location = self.database.location();
         let failed = StoreError::sqlite(location, "remember the sealed session");
         let known = sealed::known(self.tx, session.session).map_err(failed)?;
@@ -162,8 +179,10 @@ impl Database {
                 tx,
                 claimed: Vec::new(),
                 ownership,
+                rows: Vec::new(),
             };
             let done = operation(&mut new)?;
+            new.write(&[])?;
             Ok((done, new.claimed))
         })?;
         for (session, lock) in claimed {
