@@ -22,7 +22,7 @@ pub struct HostTurn<'a> {
     pub host: &'a Host,
     /// The loop.
     pub agent: &'a Agent,
-    /// The setup of the loop ([`Agent::setup`]), which is the same for all turns of a run.
+    /// The setup of the loop ([`Agent::setup`]), made once for all turns of a run.
     pub setup: &'a Blob,
     /// The observers of the front, which are told before those of the host.
     pub observers: Vec<Box<dyn Observer + 'a>>,
@@ -39,8 +39,8 @@ pub struct HostTurn<'a> {
 pub struct RanTurn {
     /// Its report.
     pub report: TurnReport,
-    /// Why the approvals of its input are not remembered for the project. That is no reason to end
-    /// the run: such calls are asked about again.
+    /// The error that kept the approvals of its input from being remembered for the project. The
+    /// run continues, and the user is asked about such calls again.
     pub not_remembered: Option<HostError>,
 }
 

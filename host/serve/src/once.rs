@@ -45,8 +45,8 @@ pub(crate) struct Began {
 }
 
 impl Began {
-    /// Reads the events up to the first message and what it started, and those of the history that
-    /// the session was given; `None` if there is no such session.
+    /// Reads the events up to the first message and what it started, including an imported history;
+    /// `None` if the session does not exist.
     pub(crate) async fn read(
         store: &dyn JournalStore,
         session: SessionId,

@@ -22,7 +22,7 @@ const MAX_SESSIONS: usize = 64;
 pub(super) struct FoldedSessions(Mutex<Vec<FoldedSession>>);
 
 impl FoldedSessions {
-    /// Keeps a session for its next run. The oldest ones make room.
+    /// Keeps a session for its next run, and drops the oldest ones beyond the limits.
     pub(super) fn keep(&self, folded: FoldedSession) {
         if folded.memory_bytes() > MAX_BYTES {
             return;

@@ -122,8 +122,16 @@ impl Outcome {
         let is_of_turn = |event: &Event| !event.is_between_turns();
         let before = store.last_record(session, seq, seq, is_of_turn).await?;
         let mut outcome = Self::new(run);
-        match before.map(|before| before.event) {
-            None | Some(Event::SessionForked { .. }) => {}
+        let ended = match before {
+            // A copy adds its tokens to those of the original.
+            Some(before) if matches!(before.event, Event::SessionForked { .. }) => {
+                let is_end = |event: &Event| matches!(event, Event::TurnEnded { .. });
+                store.last_record(session, seq, seq, is_end).await?
+            }
+            before => before,
+        };
+        match ended.map(|ended| ended.event) {
+            None => {}
             Some(Event::TurnEnded { outcome: end, .. }) => {
                 outcome.usage = [end.summary.total_usage; 2];
             }
