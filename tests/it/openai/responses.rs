@@ -118,6 +118,27 @@ fn conversation_continues_behind_its_last_response() {
     );
 }
 
+/// The usage of a response in a copied session leaves out the turns that were copied.
+#[test]
+fn response_in_a_copy_has_its_own_usage() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("One."), Answer::text("Two.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let first = respond(&server, &json!({"model": "agent-host", "input": "one"}));
+    let forked = server.post(&format!("/sessions/{}/fork", session(&first)), &json!({}));
+    let fork = forked.json()["session"].as_str().unwrap().to_owned();
+    let sent = server.post(
+        &format!("/sessions/{fork}/messages"),
+        &json!({"message": "two"}),
+    );
+    let seq = sent.json()["seq"].as_u64().unwrap();
+    server.events(&fork, Some(seq)).until("turn-ended");
+    let id = format!("resp_{}_{seq}", fork.replace('-', ""));
+    let second = read(&server, &json!({"id": id}));
+    assert_eq!(texts(&second), [("final_answer".into(), "Two.".into())]);
+    assert_eq!(second["usage"], first["usage"]);
+}
+
 /// A conversation is the project's: each token whose role allows it, and that sees more than its
 /// own sessions, continues it under its own name.
 #[test]
