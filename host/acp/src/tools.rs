@@ -7,7 +7,6 @@ use agent_host_app::{ComponentSource, Registry};
 use agent_host_engine::{
     policy::{DirGrant, DirMode, Grants},
     text::escape_line,
-    tool::ToolRunner as _,
 };
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
@@ -35,10 +34,7 @@ pub(crate) fn title(registry: &Registry, tool: &str, input: Option<&Map<String, 
 
 /// Returns the kind of a tool before it runs: from its effect and what its component is granted.
 pub(crate) fn kind(registry: &Registry, tool: &str) -> &'static str {
-    let registered = registry
-        .tools()
-        .iter()
-        .find(|known| known.definition.name == tool);
+    let registered = registry.tool(tool);
     match (registered, registry.component_of(tool)) {
         (Some(tool), Some(component)) => kind_of(tool.effect, &component.grants),
         _ => "other",

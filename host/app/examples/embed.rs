@@ -2,25 +2,23 @@
 //! `files`. The model reads a file in the sandbox, and counts its words with the native tool.
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
-use agent_host_app::{Config, Environment, Host, Overrides, Registry};
+use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_engine::{
     BoxFuture,
     model::{DeltaSink, Model},
     observer::Unobserved,
-    schema::InputSchema,
     tool::*,
+    tool_set::*,
     turn::{Actors, Prompts, TurnContext},
 };
 use agent_host_types::{
-    failure::ToolFailure,
     id::CallId,
-    limits::Limits,
     model::{ModelError, ModelReply, ModelRequest, Provenance},
     output::ToolResultOutput,
-    tool::*,
+    tool::{ToolCall, ToolDefinition},
     turn::{AgentInput, TurnEnd},
 };
-use serde_json::{Map, Value, from_value, json};
+use serde_json::{Value, from_value, json};
 use std::{error::Error, future::ready, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
@@ -62,63 +60,23 @@ fn text_of(output: &ToolResultOutput) -> String {
     }
 }
 
-/// The tools of a registry, and one that runs in this process.
-struct WithCountWords {
-    registry: Arc<Registry>,
-    tools: Vec<RegisteredTool>,
-    schema: InputSchema,
-}
+/// Counts the words of a text in this process.
+struct CountWords;
 
-impl ToolRunner for WithCountWords {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.tools
-    }
-
-    fn limits(&self, tool: &str) -> Option<&Limits> {
-        self.registry.limits(tool)
-    }
-
-    fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
-        self.registry.executables(tool, input)
-    }
-
-    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        match tool {
-            "count_words" => self.schema.validate(input),
-            _ => self.registry.validate(tool, input),
-        }
-    }
-
-    fn run<'a>(&'a self, call: Invocation, progress: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
-        if call.tool != "count_words" {
-            return self.registry.run(call, progress);
-        }
+impl ToolHandler for CountWords {
+    fn run<'a>(&'a self, call: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         let text = call.input.get("text").and_then(Value::as_str).unwrap_or("");
         let words = text.split_whitespace().count();
-        Box::pin(ready(CallReport::of(ToolResultOutput::json(words)).into()))
+        Box::pin(ready(ToolResultOutput::json(words).into()))
     }
 }
 
-fn with_count_words(registry: &Arc<Registry>) -> Result<WithCountWords, Box<dyn Error>> {
+fn count_words() -> Result<ToolEntry, Box<dyn Error>> {
     let definition: ToolDefinition = from_value(json!({
         "name": "count_words", "description": "Counts the words of a text.", "effect": "read-only",
         "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}},
     }))?;
-    let schema = InputSchema::compile(&definition.input_schema)?;
-    let mut tools = registry.tools().to_vec();
-    tools.push(RegisteredTool {
-        effect: definition.effect,
-        approval: Approval::default(),
-        decisions: DecisionKind::ALL.into(),
-        runtime: ToolRuntime::Host,
-        component: None,
-        definition: definition.into(),
-    });
-    Ok(WithCountWords {
-        registry: Arc::clone(registry),
-        tools,
-        schema,
-    })
+    Ok(ToolEntry::own(definition, Arc::new(CountWords))?)
 }
 
 async fn embed() -> Result<String, Box<dyn Error>> {
@@ -137,7 +95,7 @@ async fn embed() -> Result<String, Box<dyn Error>> {
     let host = Host::open_with_model(config, Arc::new(Script)).await?;
 
     let mut agent = host.agent(Prompts::Deny);
-    agent.tools = Arc::new(with_count_words(host.registry())?);
+    agent.tools = Arc::new(ToolSet::clone(&agent.tools).behind([count_words()?]));
     let mut session = host.start_session().await?;
     let cx = TurnContext {
         observer: &Unobserved,

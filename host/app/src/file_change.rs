@@ -6,7 +6,7 @@
 //! go.
 
 use crate::{ComponentSource, Registry};
-use agent_host_engine::tool::{Invocation, RunEnd, ToolRunner as _};
+use agent_host_engine::tool::{Invocation, RunEnd};
 use agent_host_types::{
     id::{CallId, SessionId},
     output::ToolResultOutput,
@@ -159,8 +159,9 @@ impl Registry {
             can_ask: false,
             cancel: CancellationToken::new(),
         };
-        self.validate(READ, &invocation.input).ok()?;
-        let RunEnd::Settled(report) = self.run(invocation, &|_, _| {}).await else {
+        let tools = self.tool_set();
+        tools.validate(READ, &invocation.input).ok()?;
+        let RunEnd::Settled(report) = tools.run(invocation, &|_, _| {}).await else {
             return None;
         };
         match report.output {

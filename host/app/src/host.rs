@@ -15,7 +15,7 @@ use crate::{
     recording,
     registry::Registry,
     rules::{CommandRules, check_rules},
-    skill::Skill,
+    skill::{Skill, skill_reader},
     store::{open_store, project},
     tool_choice,
     undo::UndoLogs,
@@ -154,6 +154,7 @@ impl Host {
                 config: Arc::clone(&config),
                 rules,
                 registry: Arc::clone(&registry),
+                skill_reader: skill_reader(registry.skills()),
                 models: agent_models,
                 store: Arc::clone(&store),
                 key: key.clone(),
@@ -252,7 +253,7 @@ impl Host {
         let depth = self.config.agent_depth;
         let loops = &self.loops;
         let agents = loops.agents(&self.config.agents, model, prompts, depth);
-        let tools = self.registry.clone();
+        let tools = self.registry.tool_set().clone();
         let settings = loops.settings(prompts);
         loops.assemble(tools, model, settings, agents, self.config.code)
     }

@@ -29,7 +29,6 @@ mod models_list;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
-mod narrowed;
 mod no_model;
 mod outside;
 mod own_tools;

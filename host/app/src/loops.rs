@@ -9,22 +9,19 @@ mod tests;
 use crate::{
     agents::{AgentModels, StoreJournals},
     config::{AgentConfig, Config},
-    narrowed::NarrowedTools,
     registry::Registry,
     rules::CommandRules,
-    skill::SkillTools,
 };
 use agent_host_engine::{
     agents::{AgentLoop, Agents, Journals, LoopSource, MadeLoop, SubAgent},
-    artifact::with_artifact_reader,
-    ask_user::with_ask_user,
+    artifact::artifact_reader,
+    ask_user::ask_user,
     model::Model,
     policy::{Grants, NameGlob},
-    program::{Program, with_tool_descriptions},
+    program::{Program, direct_tools},
     todo_list::TodoList,
-    tool::ToolRunner,
-    tool_filter::filter_tools,
-    tool_search::SearchedTools,
+    tool_search::searched,
+    tool_set::{ToolEntry, ToolSet},
     turn::{Agent, ContinuationKey, Prompts, Settings, StandardMode},
 };
 use agent_host_journal::JournalStore;
@@ -44,6 +41,8 @@ pub(crate) struct LoopParts {
     pub(crate) models: AgentModels,
     pub(crate) store: Arc<dyn JournalStore>,
     pub(crate) key: ContinuationKey,
+    /// Reads the skills of the registry; absent without any.
+    pub(crate) skill_reader: Option<ToolEntry>,
     /// The strongest effects of the agents, which are computed once.
     pub(crate) effects: OnceLock<AgentEffects>,
 }
@@ -140,7 +139,7 @@ impl LoopParts {
         self.effects.get_or_init(|| {
             AgentEffects::new(
                 &self.config.agent_definitions,
-                self.registry.tools(),
+                &self.registry,
                 self.config.agent_depth,
             )
         })
@@ -207,14 +206,9 @@ impl LoopParts {
                 false => Prompts::Deny,
             },
         };
-        let registry: Arc<dyn ToolRunner> = match &from.grants {
-            Some(grants) => NarrowedTools::wrap(&self.registry, grants),
-            None => self.registry.clone(),
-        };
-        let tools = match &agent.tools {
-            Some(globs) => filter_tools(registry, globs),
-            None => registry,
-        };
+        let tools = self
+            .registry
+            .tools_of(agent.tools.as_deref(), from.grants.as_ref());
         let settings = Settings {
             budgets: agent.budgets.clone(),
             until_tool: agent.until_tool.clone(),
@@ -232,7 +226,7 @@ impl LoopParts {
     /// tools.
     pub(crate) fn assemble(
         &self,
-        tools: Arc<dyn ToolRunner>,
+        tools: ToolSet,
         model: &Arc<dyn Model>,
         settings: Settings,
         agents: Option<Arc<Agents>>,
@@ -240,24 +234,20 @@ impl LoopParts {
     ) -> Agent {
         let programs = self.registry.programs().filter(|_| writes_code);
         let prompts = settings.prompts;
-        let own_tools = |tools| {
-            let tools = SkillTools::wrap(with_artifact_reader(tools), self.registry.skills());
-            match prompts {
-                Prompts::Ask => with_ask_user(tools),
-                Prompts::Deny => tools,
-            }
-        };
         let tools = match programs {
             Some(_) => tools,
-            None => own_tools(SearchedTools::wrap(tools, self.config.search_tools_from)),
+            None => {
+                let tools = searched(tools, self.config.search_tools_from);
+                tools.behind(self.own_tools(prompts))
+            }
         };
         let tools = match &agents {
-            Some(agents) => agents.with_tools(tools),
+            Some(agents) => tools.behind(agents.tools()),
             None => tools,
         };
         let agent = Agent {
             model: model.clone(),
-            tools,
+            tools: Arc::new(tools),
             agents,
             hooks: self.registry.engine_hooks(),
             mode: Arc::new(StandardMode),
@@ -275,7 +265,8 @@ impl LoopParts {
                 // The run ends through them; a program cannot end it.
                 let until = agent.settings.until_tool.iter().flat_map(|it| &it.tools);
                 let until: Vec<NameGlob> = until.filter_map(|it| NameGlob::new(it).ok()).collect();
-                let direct = own_tools(with_tool_descriptions(agent.tools.clone(), &until));
+                let direct = direct_tools(&agent.tools, &until);
+                let direct = direct.behind(self.own_tools(prompts));
                 agent.with_programs(program, direct, self.journals())
             }
             None => agent,
@@ -284,5 +275,13 @@ impl LoopParts {
             true => agent.with_middleware(TodoList),
             false => agent,
         }
+    }
+
+    /// Returns the tools of the program: that which asks the user, where it can be asked, and those
+    /// which read skills and artifacts.
+    fn own_tools(&self, prompts: Prompts) -> impl Iterator<Item = ToolEntry> {
+        let asks = (prompts == Prompts::Ask).then(ask_user).flatten();
+        let reads = self.skill_reader.clone();
+        asks.into_iter().chain(reads).chain(artifact_reader())
     }
 }

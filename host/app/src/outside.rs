@@ -3,7 +3,7 @@
 use crate::{Host, registry::Registry};
 use agent_host_engine::{
     agents::{Agents, SubAgent},
-    outside::run_outside,
+    tool_set::ToolSet,
     turn::Agent,
 };
 use std::sync::Arc;
@@ -31,9 +31,10 @@ fn outside(registry: &Arc<Registry>, agent: Agent) -> Agent {
         });
         Arc::new(Agents::new(agents.collect(), journals))
     });
-    let is_outside = |tool: &str| registry.has(tool);
+    let mut tools = ToolSet::clone(&agent.tools);
+    tools.run_outside(|tool| registry.has(tool));
     Agent {
-        tools: run_outside(agent.tools, is_outside),
+        tools: Arc::new(tools),
         agents,
         ..agent
     }

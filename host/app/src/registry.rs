@@ -11,7 +11,6 @@ use crate::{
     components::{ComponentEntry, check_confirmations, check_exports, enforced_effect},
     config::{ComponentSource, Config, Confirmation, ExternalTool, ToolConfig},
     error::HostError,
-    executables,
     hooks::HookEntry,
     own_tools::is_own_tool,
     programs::SandboxedPrograms,
@@ -20,27 +19,37 @@ use crate::{
     undo::UndoLogs,
 };
 use agent_host_engine::{
-    BoxFuture,
     agents::TOOL_PREFIX,
     policy::{FileOp, Ruling, decide_path},
     schema::InputSchema,
-    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool_set::ToolSet,
 };
 use agent_host_sandbox::{Allocator, Confinement, LoadError, Sandbox, Secrets};
 use agent_host_types::{
-    failure::{ToolErrorCode, ToolFailure},
     id::{Digest, json_digest},
-    limits::Limits,
     tool::{Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
-use serde_json::{Map, Value, json};
-use std::{collections::HashMap, path::Path, sync::Arc};
+use indexmap::{IndexMap, map::Entry};
+use serde_json::json;
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+/// A tool with its source.
+#[derive(Clone, Debug)]
+struct KnownTool {
+    tool: RegisteredTool,
+    source: ToolSource,
+}
 
 /// The source of a tool.
 #[derive(Clone, Debug)]
 enum ToolSource {
     Component(Arc<ComponentEntry>),
     Server(Arc<ServerEntry>),
+    /// The caller of the loop runs it.
+    External(Arc<InputSchema>),
 }
 
 impl ToolSource {
@@ -58,6 +67,7 @@ impl ToolSource {
             Self::Server(_) => {
                 "Change the server's `name` under [[mcp]] in agent.toml, with which the names of its tools begin, or list the tools to use in its `tools`"
             }
+            Self::External(_) => "Change its `name` in agent.toml",
         }
     }
 
@@ -66,6 +76,7 @@ impl ToolSource {
         match self {
             Self::Component(entry) => format!("the component `{}`", entry.name),
             Self::Server(entry) => format!("the MCP server `{}`", entry.config.name),
+            Self::External(_) => "[[external-tool]]".to_owned(),
         }
     }
 }
@@ -79,13 +90,12 @@ pub struct Registry {
     entries: Vec<Arc<ComponentEntry>>,
     hooks: Vec<HookEntry>,
     servers: Connected,
-    tools: Vec<RegisteredTool>,
-    /// From a tool's name to its index in `tools` and its source.
-    index: HashMap<String, (usize, ToolSource)>,
+    /// The tools by their names, in the order for the model.
+    tools: IndexMap<String, KnownTool>,
+    /// The tools as the loop runs them, with all grants of their components.
+    set: OnceLock<ToolSet>,
     /// The skills of the configuration, and those that came in components.
     skills: Vec<Arc<Skill>>,
-    /// The schemas of external tools, which are in `tools` and have no source.
-    external: HashMap<String, Arc<InputSchema>>,
     /// Keeps the files that calls change; absent to keep none.
     undo: Option<UndoLogs>,
     /// Runs programs; absent where no agent's model writes any.
@@ -103,6 +113,7 @@ impl Registry {
     /// Keeps the files that calls change from now on.
     pub(crate) fn keep_changes(&mut self, undo: UndoLogs) {
         self.undo = Some(undo);
+        self.set.take();
     }
 
     /// Returns what runs programs, if the model of some agent writes any.
@@ -120,21 +131,22 @@ impl Registry {
     fn add_external(&mut self, tools: &[ExternalTool]) -> Result<(), HostError> {
         for tool in tools {
             let name = &tool.definition.name;
-            if let Some((_, source)) = self.index.get(name) {
+            if let Some(known) = self.tools.get(name) {
                 return Err(HostError::DuplicateExternalTool {
                     tool: name.clone(),
-                    first: source.described(),
+                    first: known.source.described(),
                 });
             }
-            self.external.insert(name.clone(), Arc::clone(&tool.schema));
-            self.tools.push(RegisteredTool {
+            let source = ToolSource::External(Arc::clone(&tool.schema));
+            let tool = RegisteredTool {
                 definition: Arc::new(tool.definition.clone()),
                 effect: tool.definition.effect,
                 approval: tool.confirmation.approval,
                 decisions: tool.confirmation.decisions.clone(),
                 runtime: ToolRuntime::External,
                 component: None,
-            });
+            };
+            self.tools.insert(name.clone(), KnownTool { tool, source });
         }
         Ok(())
     }
@@ -189,47 +201,37 @@ impl Registry {
 
     /// Takes a tool, whose name has to be unique.
     fn register(&mut self, tool: RegisteredTool, source: &ToolSource) -> Result<(), HostError> {
-        let name = tool.definition.name.clone();
-        let entry = (self.tools.len(), source.clone());
-        if let Some((_, other)) = self.index.insert(name.clone(), entry) {
-            return Err(HostError::DuplicateTool {
-                tool: name,
-                first: other.described(),
+        let (name, source) = (tool.definition.name.clone(), source.clone());
+        match self.tools.entry(name) {
+            Entry::Occupied(other) => Err(HostError::DuplicateTool {
+                tool: other.key().clone(),
+                first: other.get().source.described(),
                 second: source.described(),
-            });
+            }),
+            Entry::Vacant(place) => {
+                place.insert(KnownTool { tool, source });
+                Ok(())
+            }
         }
-        self.tools.push(tool);
-        Ok(())
-    }
-
-    /// Returns what a tool comes from, for messages; none for a name that no tool has.
-    fn owner_of(&self, tool: &str) -> Option<String> {
-        let source = self.source_of(tool).map(ToolSource::described);
-        let external = self
-            .external
-            .get(tool)
-            .map(|_| "[[external-tool]]".to_owned());
-        source.or(external)
     }
 
     /// Checks that no tool has the name of one of the program, or of one that starts a configured
     /// agent. A component or server alone can be inspected, tested and called nevertheless.
     fn check_names(&self, config: &Config) -> Result<(), HostError> {
-        for tool in self.tools.iter().map(|tool| &tool.definition.name) {
-            let source = self.source_of(tool);
+        for (tool, KnownTool { source, .. }) in &self.tools {
             // The components of the program are its own.
-            if is_own_tool(tool) && !source.is_some_and(ToolSource::is_builtin) {
-                let fix = source.map_or("Change its `name` in agent.toml", ToolSource::rename_hint);
+            if is_own_tool(tool) && !source.is_builtin() {
                 return Err(HostError::ReservedTool {
                     tool: tool.clone(),
-                    owner: self.owner_of(tool).unwrap_or_default(),
-                    fix,
+                    owner: source.described(),
+                    fix: source.rename_hint(),
                 });
             }
         }
         for agent in &config.agent_definitions {
             let tool = format!("{TOOL_PREFIX}{}", agent.name);
-            if let Some(first) = self.owner_of(&tool) {
+            if let Some(known) = self.tools.get(&tool) {
+                let first = known.source.described();
                 let second = format!("the agent `{}`", agent.name);
                 return Err(HostError::DuplicateTool {
                     tool,
@@ -269,9 +271,9 @@ impl Registry {
     /// Returns the component of a tool.
     #[must_use]
     pub fn component_of(&self, tool: &str) -> Option<&ComponentEntry> {
-        match self.source_of(tool)? {
+        match &self.tools.get(tool)?.source {
             ToolSource::Component(entry) => Some(entry),
-            ToolSource::Server(_) => None,
+            ToolSource::Server(_) | ToolSource::External(_) => None,
         }
     }
 
@@ -288,9 +290,9 @@ impl Registry {
     /// Returns the MCP server of a tool.
     #[must_use]
     pub fn server_of(&self, tool: &str) -> Option<&ServerEntry> {
-        match self.source_of(tool)? {
+        match &self.tools.get(tool)?.source {
             ToolSource::Server(entry) => Some(entry),
-            ToolSource::Component(_) => None,
+            ToolSource::Component(_) | ToolSource::External(_) => None,
         }
     }
 
@@ -311,62 +313,20 @@ impl Registry {
 
     /// Whether a component or a server has this tool.
     pub(crate) fn has(&self, tool: &str) -> bool {
-        self.source_of(tool).is_some()
+        let known = self.tools.get(tool);
+        known.is_some_and(|known| !matches!(known.source, ToolSource::External(_)))
     }
 
-    fn source_of(&self, tool: &str) -> Option<&ToolSource> {
-        self.index.get(tool).map(|(_, source)| source)
+    /// Returns the tools, in the order for the model.
+    pub fn tools(&self) -> impl ExactSizeIterator<Item = &RegisteredTool> + Clone {
+        self.tools.values().map(|known| &known.tool)
     }
 
-    /// Returns the enforced effect of a tool, and its component.
-    fn in_component(&self, tool: &str) -> Option<(Effect, &ComponentEntry)> {
-        let (index, _) = self.index.get(tool)?;
-        Some((self.tools.get(*index)?.effect, self.component_of(tool)?))
+    /// Returns a tool.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&RegisteredTool> {
+        Some(&self.tools.get(name)?.tool)
     }
-}
-
-impl ToolRunner for Registry {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.tools
-    }
-
-    fn limits(&self, tool: &str) -> Option<&Limits> {
-        self.component_of(tool).map(|entry| &entry.limits)
-    }
-
-    fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
-        match self.in_component(tool) {
-            Some((Effect::Idempotent | Effect::Effectful, entry)) => {
-                executables::named(&entry.grants, input)
-            }
-            Some((Effect::ReadOnly, _)) | None => Vec::new(),
-        }
-    }
-
-    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        if let Some(schema) = self.external.get(tool) {
-            return schema.validate(input);
-        }
-        match self.source_of(tool).ok_or_else(|| unknown(tool))? {
-            ToolSource::Component(entry) => entry.component.validate(tool, input),
-            ToolSource::Server(entry) => entry.server.validate(tool, input),
-        }
-    }
-
-    fn run<'a>(
-        &'a self,
-        invocation: Invocation,
-        progress: ProgressSink<'a>,
-    ) -> BoxFuture<'a, RunEnd> {
-        self.run_with(invocation, None, progress)
-    }
-}
-
-fn unknown(tool: &str) -> ToolFailure {
-    ToolFailure::new(
-        ToolErrorCode::UnknownTool,
-        format!("There is no tool `{}`.", tool.escape_debug()),
-    )
 }
 
 fn registered(

@@ -9,7 +9,6 @@ use agent_host_engine::{
     agents::TOOL_PREFIX,
     policy::{CallRule, RuleDecision},
     text,
-    tool::ToolRunner as _,
 };
 use std::sync::Arc;
 
@@ -73,7 +72,7 @@ struct KnownTools<'a> {
 
 impl<'a> KnownTools<'a> {
     fn new(config: &Config, registry: &'a Registry) -> Self {
-        let tools = registry.tools().iter();
+        let tools = registry.tools();
         let mut names: Vec<String> = tools.map(|tool| tool.definition.name.clone()).collect();
         names.extend(OWN_TOOLS.map(str::to_owned));
         let agents = config.agent_definitions.iter();

@@ -10,7 +10,7 @@ mod runner;
 mod tests;
 
 pub use runner::READ_SKILL;
-pub(crate) use runner::SkillTools;
+pub(crate) use runner::skill_reader;
 
 use agent_host_types::{id::Digest, lock::LockedSkill};
 use files::Files;

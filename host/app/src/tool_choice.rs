@@ -2,7 +2,7 @@
 
 use crate::config::{ConfigError, ModelConfig, ModelsConfig, advice};
 use agent_host_engine::{
-    artifact::READ_ARTIFACT, text, tool::ToolRunner, tool_search::SEARCH_TOOL,
+    artifact::READ_ARTIFACT, text, tool_search::SEARCH_TOOL, tool_set::ToolSet,
 };
 use agent_host_models::ToolChoice;
 use std::collections::BTreeSet;
@@ -15,9 +15,8 @@ const NAMES_BYTES: usize = 1_000;
 /// # Errors
 /// One has to call a tool that is absent, or offered only after a search. The provider would refuse
 /// the first request.
-pub(crate) fn check(models: &ModelsConfig, tools: &dyn ToolRunner) -> Result<(), ConfigError> {
-    let known = tools.tools().iter();
-    let known = known.map(|tool| tool.definition.name.as_str());
+pub(crate) fn check(models: &ModelsConfig, tools: &ToolSet) -> Result<(), ConfigError> {
+    let known = tools.tools().map(|tool| tool.definition.name.as_str());
     // It is not offered before the session has an artifact.
     let known: Vec<&str> = known.filter(|name| *name != READ_ARTIFACT).collect();
     for model in models.first.iter().chain(&models.fallback) {

@@ -10,7 +10,7 @@ pub use drawing::{WorkflowDrawing, workflow_drawings};
 use crate::{error::HostError, host::Host};
 use agent_host_engine::{
     agents::Agents,
-    ask_user::with_ask_user,
+    ask_user::ask_user,
     turn::{Agent, Prompts, Settings, StandardMode},
     workflow::{Graph, Handlers},
 };
@@ -103,9 +103,10 @@ impl Host {
         // A call that waits for the user has a session as agents do.
         let agents =
             agents.unwrap_or_else(|| Arc::new(Agents::new(Vec::new(), self.loops.journals())));
+        let tools = self.registry().tool_set().clone().behind(ask_user());
         Agent {
             model: self.model.clone(),
-            tools: agents.with_tools(with_ask_user(self.registry().clone())),
+            tools: Arc::new(tools.behind(agents.tools())),
             agents: Some(agents),
             hooks: Vec::new(),
             mode: Arc::new(StandardMode),

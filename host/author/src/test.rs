@@ -39,7 +39,7 @@ use agent_host_app::{
     ComponentEntry, Config, Environment, Overrides, Registry,
     config::{GrantsSection, Untrusted},
 };
-use agent_host_engine::{BoxFuture, tool::ToolRunner as _};
+use agent_host_engine::BoxFuture;
 use agent_host_sandbox::{CompileWorker, ToolComponent};
 use agent_host_types::tool::Effect;
 use case::Case;
@@ -91,12 +91,9 @@ pub fn test<'a>(
         let mut coverage = CoverageBuilder::default();
         let mut observed: HashMap<&str, Observed> = HashMap::new();
         for case in &cases {
-            let effect = registry
-                .tools()
-                .iter()
-                .find(|tool| tool.definition.name == case.tool)
-                // The call itself fails with `unknown-tool`.
-                .map_or(Effect::ReadOnly, |tool| tool.effect);
+            // The call itself fails with `unknown-tool`.
+            let tool = registry.tool(&case.tool);
+            let effect = tool.map_or(Effect::ReadOnly, |tool| tool.effect);
             let (report, runs) = run_case(plan, &entry.component, effect, case).await?;
             coverage.add(case, &runs);
             for run in &runs {

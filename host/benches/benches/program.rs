@@ -12,7 +12,7 @@ use agent_host_engine::{
     program::{Program, ProgramRun, ProgramRunner, RUN_PROGRAM},
     session::{Session, SessionStart},
     tool::CallReport,
-    tool_filter::filter_tools,
+    tool_set::ToolSet,
     turn::{Actors, Agent, ContinuationKey, Settings, StandardMode, TurnContext},
 };
 use agent_host_sandbox::{
@@ -110,13 +110,13 @@ async fn median(component: &ToolComponent, code: &str) -> Duration {
     for _ in 0..PROGRAMS {
         let agent = Agent {
             model: Arc::new(Writes(Mutex::new(code.to_owned()))),
-            tools: Arc::new(doubles::InstantTool::new(
+            tools: Arc::new(ToolSet::from_iter([doubles::instant_tool(
                 "look",
                 "Looks.",
                 Effect::ReadOnly,
                 json!({"type": "object", "properties": {"n": {"type": "integer"}}}),
                 "seen",
-            )),
+            )])),
             agents: None,
             hooks: Vec::new(),
             mode: Arc::new(StandardMode),
@@ -129,8 +129,7 @@ async fn median(component: &ToolComponent, code: &str) -> Duration {
             runner: Arc::new(Programs(component.clone())),
             max_calls: 10_000,
         };
-        let none = filter_tools(agent.tools.clone(), &[]);
-        let agent = agent.with_programs(program, none, Arc::new(doubles::InMemory));
+        let agent = agent.with_programs(program, ToolSet::default(), Arc::new(doubles::InMemory));
         let journal = Arc::new(MemoryJournal::new(SessionId::new()));
         let mut session = Session::start(journal, SessionStart::default());
         let cx = TurnContext {

@@ -92,13 +92,13 @@ impl Loop {
     fn new(context: Option<ContextLimits>) -> Self {
         let mut agent = Agent {
             model: Arc::new(Prompt),
-            tools: Arc::new(doubles::InstantTool::new(
+            tools: Arc::new(ToolSet::from_iter([doubles::instant_tool(
                 "read",
                 WORDS,
                 Effect::Effectful,
                 json!({"type": "object", "properties": {"path": {"type": "string"}}}),
                 &WORDS.repeat(4),
-            )),
+            )])),
             agents: None,
             hooks: Vec::new(),
             mode: Arc::new(StandardMode),
@@ -126,7 +126,7 @@ impl Loop {
             definition: Digest::of(b"helper"),
         };
         let agents = Agents::new(vec![helper], Arc::new(doubles::InMemory));
-        agent.tools = agents.with_tools(agent.tools);
+        agent.tools = Arc::new(ToolSet::clone(&agent.tools).behind(agents.tools()));
         agent.agents = Some(Arc::new(agents));
         let journal = Arc::new(MemoryJournal::new(SessionId::new()));
         Self {

@@ -9,22 +9,20 @@ use agent_host_engine::{
     model::{DeltaSink, Model},
     observer::Unobserved,
     session::{Session, SessionStart},
-    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
     turn::{Actors, Agent, ContinuationKey, Settings, StandardMode, TurnContext},
     workflow::{Graph, Handler, HandlerInput, Handlers},
 };
 use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_types::{
     budget::Budgets,
-    failure::ToolFailure,
     id::SessionId,
     model::{ModelError, ModelReply, ModelRequest, Provenance},
-    tool::{Effect, RegisteredTool},
+    tool::Effect,
     turn::{AgentInput, TurnEnd, TurnReport},
     workflow::{Artifact, NodeOutput},
 };
 use agent_host_workflow::definition::WorkflowDefinition;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::{
     fs,
     future::{pending, ready},
@@ -51,22 +49,6 @@ impl Model for NoModel {
         _: &'a ModelRequest,
         _: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
-        Box::pin(pending())
-    }
-}
-
-struct NoTools;
-
-impl ToolRunner for NoTools {
-    fn tools(&self) -> &[RegisteredTool] {
-        &[]
-    }
-
-    fn validate(&self, _: &str, _: &Map<String, Value>) -> Result<(), ToolFailure> {
-        Ok(())
-    }
-
-    fn run<'a>(&'a self, _: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         Box::pin(pending())
     }
 }
@@ -110,7 +92,7 @@ fn agent(nodes: &Value, items: usize) -> Agent {
     handlers.insert("list".into(), Arc::new(List(items)));
     let mut agent = Agent {
         model: Arc::new(NoModel),
-        tools: Arc::new(NoTools),
+        tools: Arc::default(),
         agents: None,
         workflow: None,
         program: None,

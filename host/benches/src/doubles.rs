@@ -4,65 +4,53 @@ use agent_host_engine::{
     BoxFuture,
     agents::Journals,
     journal::{Journal, JournalError, MemoryJournal},
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool_set::ToolEntry,
 };
 use agent_host_types::{
-    failure::ToolFailure,
     id::SessionId,
     output::ToolResultOutput,
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::{future::ready, sync::Arc};
 
-/// One tool that returns a text at once, without a check of its arguments and without approval.
-pub struct InstantTool {
-    tools: Vec<RegisteredTool>,
-    text: String,
+/// Returns a tool that returns a text at once, without approval.
+///
+/// # Panics
+/// The schema cannot be used.
+#[must_use]
+pub fn instant_tool(
+    name: &str,
+    description: &str,
+    effect: Effect,
+    input_schema: Value,
+    text: &str,
+) -> ToolEntry {
+    let definition = ToolDefinition {
+        name: name.to_owned(),
+        title: None,
+        description: description.to_owned(),
+        input_schema,
+        output_schema: None,
+        effect,
+    };
+    let tool = RegisteredTool {
+        effect,
+        approval: Approval::Never,
+        decisions: DecisionKind::ALL.into(),
+        runtime: ToolRuntime::Host,
+        component: None,
+        definition: definition.into(),
+    };
+    ToolEntry::new(tool, Some(Arc::new(Instant(text.to_owned())))).expect("the schema is valid")
 }
 
-impl InstantTool {
-    pub fn new(
-        name: &str,
-        description: &str,
-        effect: Effect,
-        input_schema: Value,
-        text: &str,
-    ) -> Self {
-        let definition = ToolDefinition {
-            name: name.to_owned(),
-            title: None,
-            description: description.to_owned(),
-            input_schema,
-            output_schema: None,
-            effect,
-        };
-        Self {
-            tools: vec![RegisteredTool {
-                effect,
-                approval: Approval::Never,
-                decisions: DecisionKind::ALL.into(),
-                runtime: ToolRuntime::Host,
-                component: None,
-                definition: definition.into(),
-            }],
-            text: text.to_owned(),
-        }
-    }
-}
+struct Instant(String);
 
-impl ToolRunner for InstantTool {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.tools
-    }
-
-    fn validate(&self, _: &str, _: &Map<String, Value>) -> Result<(), ToolFailure> {
-        Ok(())
-    }
-
+impl ToolHandler for Instant {
     fn run<'a>(&'a self, _: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
-        let report = CallReport::of(ToolResultOutput::Text(self.text.clone()));
-        Box::pin(ready(report.into()))
+        Box::pin(ready(ToolResultOutput::Text(self.0.clone()).into()))
     }
 }
 

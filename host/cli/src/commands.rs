@@ -52,7 +52,6 @@ pub(crate) use explain::shell_quoted;
 use agent_host_app::{
     Config, Environment, Host, OnUntrusted, Overrides, Registry, config::Untrusted, open_store,
 };
-use agent_host_engine::tool::ToolRunner as _;
 use agent_host_journal::{JournalStore, Retention};
 use agent_host_types::id::SessionId;
 use std::sync::Arc;
@@ -168,7 +167,7 @@ async fn flush_telemetry(host: &Host, terminal: &Terminal) {
 
 /// Lists the names of all tools, separated by commas.
 fn tool_names(registry: &Registry) -> String {
-    let tools = registry.tools().iter();
+    let tools = registry.tools();
     let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
     names.join(", ")
 }

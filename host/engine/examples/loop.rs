@@ -3,10 +3,10 @@
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use agent_host_engine::{
-    BoxFuture, journal::*, model::*, observer::*, schema::*, session::*, tool::*, turn::*,
+    BoxFuture, journal::*, model::*, observer::*, session::*, tool::*, tool_set::*, turn::*,
 };
-use agent_host_types::{failure::ToolFailure, id::*, model::*, output::*, tool::*, turn::*};
-use serde_json::{Map, Value, from_value, json};
+use agent_host_types::{id::*, model::*, output::*, tool::*, turn::*};
+use serde_json::{Value, from_value, json};
 use std::{future::ready, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
@@ -33,17 +33,9 @@ impl Model for Script {
 type Reply = Result<ModelReply, ModelError>;
 
 /// A tool that runs in this process.
-struct CountWords([RegisteredTool; 1], InputSchema);
+struct CountWords;
 
-impl ToolRunner for CountWords {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.0
-    }
-
-    fn validate(&self, _tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        self.1.validate(input)
-    }
-
+impl ToolHandler for CountWords {
     fn run<'a>(&'a self, call: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         let text = call.input.get("text").and_then(Value::as_str).unwrap_or("");
         let words = text.split_whitespace().count();
@@ -58,18 +50,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         "name": "count_words", "description": "Counts the words of a text.", "effect": "read-only",
         "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
     }))?;
-    let schema = InputSchema::compile(&definition.input_schema)?;
-    let tool = RegisteredTool {
-        effect: definition.effect,
-        approval: Approval::default(),
-        decisions: DecisionKind::ALL.into(),
-        runtime: ToolRuntime::Host,
-        component: None,
-        definition: definition.into(),
-    };
+    let count_words = ToolEntry::own(definition, Arc::new(CountWords))?;
     let agent = Agent {
         model: Arc::new(Script),
-        tools: Arc::new(CountWords([tool], schema)),
+        tools: Arc::new(ToolSet::from_iter([count_words])),
         agents: None,
         hooks: Vec::new(),
         mode: Arc::new(StandardMode),

@@ -6,13 +6,13 @@
 )]
 
 use agent_host_engine::{
-    BoxFuture, journal::*, model::*, observer::*, session::*, tool::*, turn::*,
+    BoxFuture, journal::*, model::*, observer::*, session::*, tool::*, tool_set::*, turn::*,
 };
 use agent_host_types::{
-    accounting::*, approval::*, continuation::*, failure::*, id::*, message::*, model::*,
-    output::*, question::*, tool::*, turn::*,
+    accounting::*, approval::*, continuation::*, id::*, message::*, model::*, output::*,
+    question::*, tool::*, turn::*,
 };
-use serde_json::{Map, Value, from_value, json};
+use serde_json::{Value, from_value, json};
 use std::{collections::VecDeque, error::Error, future::ready, sync::Arc, sync::Mutex};
 use tokio_util::sync::CancellationToken;
 
@@ -50,18 +50,10 @@ fn calls(tool: &str) -> ModelReply {
     }
 }
 
-/// The tools of this process; the registry says which needs approval and which runs externally.
-struct Tools(Vec<RegisteredTool>);
+/// Runs the tools of this process.
+struct Tools;
 
-impl ToolRunner for Tools {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.0
-    }
-
-    fn validate(&self, _tool: &str, _input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        Ok(())
-    }
-
+impl ToolHandler for Tools {
     fn run<'a>(&'a self, call: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         let end = match call.tool.as_str() {
             "book" => RunEnd::Asked(PendingQuestion {
@@ -86,22 +78,19 @@ impl ToolRunner for Tools {
     }
 }
 
-fn tool(
-    name: &str,
-    approval: Approval,
-    runtime: ToolRuntime,
-) -> Result<RegisteredTool, serde_json::Error> {
+fn tool(name: &str, approval: Approval, runtime: ToolRuntime) -> Result<ToolEntry, Box<dyn Error>> {
     let definition: ToolDefinition = from_value(json!({
         "name": name, "description": name, "effect": "read-only", "input_schema": {"type": "object"},
     }))?;
-    Ok(RegisteredTool {
+    let registered = RegisteredTool {
         effect: definition.effect,
         approval,
         decisions: DecisionKind::ALL.into(),
         runtime,
         component: None,
         definition: definition.into(),
-    })
+    };
+    Ok(ToolEntry::new(registered, Some(Arc::new(Tools)))?)
 }
 
 /// Returns the input of the next turn; `None` after the final answer.
@@ -180,7 +169,7 @@ async fn run() -> Result<Vec<TurnReport>, Box<dyn Error>> {
         says("I will not upgrade you.", StopReason::Refusal),
         says("You fly tomorrow.", StopReason::EndTurn),
     ];
-    let tools = Tools(vec![
+    let tools = ToolSet::from_iter([
         tool("search", Approval::Never, ToolRuntime::Host)?,
         tool("reserve", Approval::Always, ToolRuntime::Host)?,
         tool("book", Approval::Never, ToolRuntime::Host)?,

@@ -2,7 +2,6 @@
 //! session with the agent's own model, tools and journal.
 
 mod deferred;
-mod tools;
 
 pub use deferred::{AgentLoop, LoopSource, MadeLoop};
 
@@ -10,7 +9,8 @@ use crate::{
     BoxFuture,
     journal::{Journal, JournalError},
     program::{MAX_CODE_CHARACTERS, RUN_PROGRAM},
-    tool::ToolRunner,
+    schema::InputSchema,
+    tool_set::{Offer, ToolEntry},
     turn::Agent,
 };
 use agent_host_types::{
@@ -19,7 +19,11 @@ use agent_host_types::{
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, LazyLock},
+};
 
 /// The beginning of the names of the tools.
 pub const TOOL_PREFIX: &str = "agent_";
@@ -87,48 +91,18 @@ impl SubAgent {
         }
     }
 
-    fn input_schema(&self) -> Value {
-        if self.program_loop().is_some() {
-            return json!({
-                "type": "object",
-                "properties": {
-                    "code": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": MAX_CODE_CHARACTERS,
-                        "description": "The program.",
-                    },
-                },
-                "required": ["code"],
-                "additionalProperties": false,
-            });
-        }
-        json!({
-            "type": "object",
-            "properties": {
-                "instructions": {
-                    "type": "string",
-                    "minLength": 1,
-                    "description": "What the agent is to do, and what it is to return. It knows nothing of this conversation.",
-                },
-                "context": {
-                    "type": "object",
-                    "description": "Values that it needs.",
-                },
-            },
-            "required": ["instructions"],
-            "additionalProperties": false,
-        })
-    }
-
-    fn tool(&self) -> RegisteredTool {
+    fn tool(&self) -> Option<ToolEntry> {
         let effect = self.effect();
-        RegisteredTool {
+        let (source, schema) = match self.program_loop() {
+            Some(_) => PROGRAM_SCHEMA.as_ref()?,
+            None => AGENT_SCHEMA.as_ref()?,
+        };
+        let tool = RegisteredTool {
             definition: Arc::new(ToolDefinition {
                 name: self.tool_name(),
                 title: Some(self.title()),
                 description: self.description.as_ref().to_owned(),
-                input_schema: self.input_schema(),
+                input_schema: source.clone(),
                 output_schema: None,
                 effect,
             }),
@@ -137,9 +111,60 @@ impl SubAgent {
             decisions: self.decisions.clone(),
             runtime: ToolRuntime::Agent,
             component: Some(self.definition),
-        }
+        };
+        Some(ToolEntry {
+            tool,
+            schema: Arc::clone(schema),
+            handler: None,
+            offer: Offer::Always,
+        })
     }
 }
+
+/// A schema as it is written, and compiled.
+type CompiledSchema = (Value, Arc<InputSchema>);
+
+fn compiled(schema: Value) -> Option<CompiledSchema> {
+    let compiled = InputSchema::compile(&schema).ok()?;
+    Some((schema, Arc::new(compiled)))
+}
+
+/// The schema of the tools that start agents, compiled once.
+static AGENT_SCHEMA: LazyLock<Option<CompiledSchema>> = LazyLock::new(|| {
+    compiled(json!({
+        "type": "object",
+        "properties": {
+            "instructions": {
+                "type": "string",
+                "minLength": 1,
+                "description": "What the agent is to do, and what it is to return. It knows nothing of this conversation.",
+            },
+            "context": {
+                "type": "object",
+                "description": "Values that it needs.",
+            },
+        },
+        "required": ["instructions"],
+        "additionalProperties": false,
+    }))
+});
+
+/// The schema of the tool that runs programs, compiled once.
+static PROGRAM_SCHEMA: LazyLock<Option<CompiledSchema>> = LazyLock::new(|| {
+    compiled(json!({
+        "type": "object",
+        "properties": {
+            "code": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MAX_CODE_CHARACTERS,
+                "description": "The program.",
+            },
+        },
+        "required": ["code"],
+        "additionalProperties": false,
+    }))
+});
 
 /// The agents that an agent can start.
 pub struct Agents {
@@ -180,11 +205,9 @@ impl Agents {
         (agents, self.journals.clone())
     }
 
-    /// Puts the tools that start these agents before those of a runner, none of which has the name
-    /// of one.
-    #[must_use]
-    pub fn with_tools(&self, others: Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner> {
-        tools::with_agents(self.by_tool.values(), others)
+    /// Returns the tools that start these agents.
+    pub fn tools(&self) -> impl Iterator<Item = ToolEntry> {
+        self.by_tool.values().filter_map(SubAgent::tool)
     }
 
     /// Returns the agent that a tool starts.

@@ -13,7 +13,7 @@ mod tests;
 
 pub use new::{NewArtifact, NewArtifactError};
 pub use reader::{
-    READ_ARTIFACT, SessionArtifacts, file_result, offset, text_page, with_artifact_reader,
+    READ_ARTIFACT, SessionArtifacts, artifact_reader, file_result, offset, text_page,
 };
 
 pub use agent_host_types::artifact::{ArtifactName, ArtifactNameError};

@@ -5,8 +5,8 @@ mod tests;
 
 use crate::{
     BoxFuture,
-    host_tool::{HostTool, with_host_tool},
-    tool::{Invocation, RunEnd, ToolRunner},
+    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool_set::ToolEntry,
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -17,7 +17,10 @@ use agent_host_types::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{future::ready, sync::Arc};
+use std::{
+    future::ready,
+    sync::{Arc, LazyLock},
+};
 
 /// The name of the tool.
 pub const ASK_USER: &str = "ask_user";
@@ -27,15 +30,17 @@ const MAX_QUESTIONS: usize = 4;
 
 struct AskUser;
 
-/// Puts the tool before the tools of a runner.
+/// The tool that asks the user.
 #[must_use]
-pub fn with_ask_user(others: Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner> {
-    with_host_tool(others, definition(), AskUser)
+pub fn ask_user() -> Option<ToolEntry> {
+    static TOOL: LazyLock<Option<ToolEntry>> =
+        LazyLock::new(|| ToolEntry::own(definition(), Arc::new(AskUser)).ok());
+    TOOL.clone()
 }
 
-impl HostTool for AskUser {
-    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
-        Box::pin(ready(ask(invocation)))
+impl ToolHandler for AskUser {
+    fn run<'a>(&'a self, invocation: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
+        Box::pin(ready(ask(&invocation)))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
 use agent_host_types::tool::{Effect, ToolDefinition, is_tool_name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// The most tools of one source. Every request to a model lists all of them.
 pub const MAX_TOOLS: usize = 128;
@@ -118,7 +118,7 @@ pub struct Definitions {
 #[derive(Debug)]
 pub struct Schemas {
     /// The schema of the input.
-    pub input: InputSchema,
+    pub input: Arc<InputSchema>,
     /// The schema of a JSON result, if the tool declares one.
     pub output: Option<OutputSchema>,
 }

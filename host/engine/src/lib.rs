@@ -2,15 +2,15 @@
 //! file, socket or WebAssembly module; other crates implement its traits.
 //!
 //! - [`turn::Agent`] runs turns of a [`session::Session`]: budgets, the model, approvals, tools.
-//! - [`model::Model`], [`tool::ToolRunner`], [`journal::Journal`] and [`observer::Observer`] are
+//! - [`model::Model`], [`tool::ToolHandler`], [`journal::Journal`] and [`observer::Observer`] are
 //!   implemented outside; [`turn::Mode`], [`hook::Hook`] and [`middleware::Middleware`] by embedders.
 //! - [`policy`] decides about calls, files, HTTP requests and secrets; [`schema`] and
 //!   [`definitions`] validate values and definitions from untrusted sources; [`secrets`] redacts.
 //! - [`spill`] stores large results as blobs; [`artifact`] names the files that calls returned;
-//!   [`context`] keeps a conversation within the model's window; [`tool_search`] finds tools among
-//!   many, [`tool_filter`] leaves some of them, and [`outside`] hands out their calls; with
-//!   [`ask_user`] the model asks the user, with [`todo_list`] it keeps its tasks; [`host_tool`] adds a tool of the program; [`agents`] are
-//!   started by another agent, and a [`workflow`] runs them and tools as a graph.
+//!   [`context`] keeps a conversation within the model's window; [`tool_set`] has the
+//!   tools of an agent as data, and [`tool_search`] finds tools among many; with [`ask_user`] the
+//!   model asks the user, with [`todo_list`] it keeps its tasks; [`agents`] are started by another
+//!   agent, and a [`workflow`] runs them and tools as a graph.
 //! - [`setup`] is what the journal has of an agent; [`replay`] runs the loop over a recorded session.
 //! - [`stream`] writes a run as lines of JSON; [`documents`] has the schemas of what programs read.
 
@@ -21,12 +21,10 @@ pub mod context;
 pub mod definitions;
 pub mod documents;
 pub mod hook;
-pub mod host_tool;
 pub mod journal;
 pub mod middleware;
 pub mod model;
 pub mod observer;
-pub mod outside;
 pub mod policy;
 pub mod program;
 pub mod replay;
@@ -39,8 +37,8 @@ pub mod stream;
 pub mod text;
 pub mod todo_list;
 pub mod tool;
-pub mod tool_filter;
 pub mod tool_search;
+pub mod tool_set;
 pub mod turn;
 pub mod workflow;
 

@@ -2,10 +2,9 @@
 
 use crate::{
     hook::Hook,
-    host_tool::{HostTool, with_host_tool},
+    tool_set::{ToolEntry, ToolSet},
     turn::Agent,
 };
-use agent_host_types::tool::ToolDefinition;
 use std::sync::Arc;
 
 /// A hook that brings tools of its own.
@@ -15,9 +14,9 @@ use std::sync::Arc;
 /// by [`crate::tool::SessionChange`], and ask the user by [`crate::tool::RunEnd::Asked`]; so what
 /// it keeps is in the journal, and a resumed session continues with it.
 pub trait Middleware: Hook {
-    /// Returns its tools. They are read-only towards everything outside of the session, and
-    /// need no approval.
-    fn tools(self: Arc<Self>) -> Vec<(ToolDefinition, Arc<dyn HostTool>)>;
+    /// Returns its tools ([`ToolEntry::own`]), which are read-only towards everything outside of
+    /// the session, and need no approval.
+    fn tools(self: Arc<Self>) -> Vec<ToolEntry>;
 }
 
 impl Agent {
@@ -26,11 +25,9 @@ impl Agent {
     #[must_use]
     pub fn with_middleware<M: Middleware + 'static>(mut self, middleware: M) -> Self {
         let middleware = Arc::new(middleware);
-        for (definition, tool) in Arc::clone(&middleware).tools() {
-            if self.tool(&definition.name).is_none() {
-                self.tools = with_host_tool(self.tools, definition, tool);
-            }
-        }
+        let mut own = Arc::clone(&middleware).tools();
+        own.retain(|entry| self.tools.get(&entry.tool.definition.name).is_none());
+        self.tools = Arc::new(ToolSet::clone(&self.tools).behind(own));
         self.hooks.push(middleware);
         self
     }

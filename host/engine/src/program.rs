@@ -12,7 +12,8 @@ mod handle;
 use crate::{
     BoxFuture,
     agents::{Agents, Journals, SubAgent},
-    tool::{CallReport, ToolRunner},
+    tool::CallReport,
+    tool_set::ToolSet,
     turn::{Agent, StandardMode, of_calls},
 };
 use agent_host_types::{
@@ -23,7 +24,7 @@ use agent_host_types::{
     tool::{Approval, DecisionKind, ToolCall, ToolDefinition},
 };
 pub use declarations::{MAX_DECLARATIONS_BYTES, declarations};
-pub use describe::{DESCRIBE_TOOLS, with_tool_descriptions};
+pub use describe::{DESCRIBE_TOOLS, direct_tools};
 use futures_util::FutureExt as _;
 use handle::{KnownFiles, handles_to_files, with_handles};
 use serde_json::json;
@@ -313,7 +314,7 @@ impl Agent {
     pub fn with_programs(
         self,
         program: Program,
-        direct: Arc<dyn ToolRunner>,
+        direct: ToolSet,
         journals: Arc<dyn Journals>,
     ) -> Self {
         let text = description(&self);
@@ -334,7 +335,7 @@ impl Agent {
         let agents = Arc::new(Agents::new(vec![child], journals));
         Self {
             model,
-            tools: agents.with_tools(direct),
+            tools: Arc::new(direct.behind(agents.tools())),
             agents: Some(agents),
             workflow: None,
             program: None,
@@ -352,7 +353,6 @@ fn description(agent: &Agent) -> String {
     let tools: Vec<&ToolDefinition> = agent
         .tools
         .tools()
-        .iter()
         .map(|tool| tool.definition.as_ref())
         .collect();
     format!(

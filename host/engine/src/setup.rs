@@ -16,7 +16,7 @@ use crate::{
     hook::Hook,
     model::Model,
     program::{Program, ProgramRunner},
-    tool::ToolRunner,
+    tool_set::{Offer, ToolSet},
     turn::{Agent, ContinuationKey, StandardMode},
     workflow::{Graph, Handlers},
 };
@@ -132,7 +132,7 @@ pub enum SetupError {
 /// The parts from which the agents of a setup are made.
 pub(crate) struct Parts<'a> {
     pub(crate) model: &'a dyn Fn(&Provenance) -> Arc<dyn Model>,
-    pub(crate) tools: &'a dyn Fn(Vec<ToolSetup>) -> Arc<dyn ToolRunner>,
+    pub(crate) tools: &'a dyn Fn(Vec<ToolSetup>) -> Arc<ToolSet>,
     /// Makes the loop of an agent, by its strongest effect, from the setup that its session
     /// recorded; the given one is that of a loop without tools, for a session without any.
     pub(crate) deferred: &'a dyn Fn(Effect, LoopSetup) -> Arc<dyn LoopSource>,
@@ -211,13 +211,11 @@ struct Tables {
 
 impl Tables {
     fn add_agent(&mut self, agent: &Agent) -> Digest {
-        let none_found = BTreeSet::new();
-        let tools = agent.tools.tools().iter().map(|tool| {
-            let name = &tool.definition.name;
+        let tools = agent.tools.entries().map(|entry| {
             let tool = ToolSetup {
-                tool: tool.clone(),
-                limits: agent.tools.limits(name).cloned(),
-                is_searched: !agent.tools.is_offered(name, &none_found),
+                tool: entry.tool.clone(),
+                limits: entry.limits().cloned(),
+                is_searched: entry.offer == Offer::Found,
             };
             let digest = json_digest(&json!(tool));
             self.tools.insert(digest, tool);

@@ -7,10 +7,10 @@ mod tests;
 use crate::{
     BoxFuture,
     hook::Hook,
-    host_tool::HostTool,
     middleware::Middleware,
     session::{Session, SessionState},
-    tool::{CallReport, Invocation, RunEnd, SessionChange},
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, SessionChange, ToolHandler},
+    tool_set::ToolEntry,
 };
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
@@ -20,7 +20,11 @@ use agent_host_types::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::{fmt::Write as _, future::ready, sync::Arc};
+use std::{
+    fmt::Write as _,
+    future::ready,
+    sync::{Arc, LazyLock},
+};
 
 /// The name of the tool.
 pub const WRITE_TODOS: &str = "write_todos";
@@ -63,8 +67,10 @@ pub enum TaskStatus {
 pub struct TodoList;
 
 impl Middleware for TodoList {
-    fn tools(self: Arc<Self>) -> Vec<(ToolDefinition, Arc<dyn HostTool>)> {
-        vec![(definition(), self)]
+    fn tools(self: Arc<Self>) -> Vec<ToolEntry> {
+        static TOOL: LazyLock<Option<ToolEntry>> =
+            LazyLock::new(|| ToolEntry::own(definition(), Arc::new(TodoList)).ok());
+        TOOL.clone().into_iter().collect()
     }
 }
 
@@ -80,9 +86,9 @@ impl Hook for TodoList {
     }
 }
 
-impl HostTool for TodoList {
-    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
-        Box::pin(ready(write(invocation)))
+impl ToolHandler for TodoList {
+    fn run<'a>(&'a self, invocation: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
+        Box::pin(ready(write(&invocation)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The trait that runs tools, with the input and the report of one run.
+//! The trait that runs the calls of a tool, with the input and the report of one run.
 
 use crate::{
     BoxFuture,
@@ -14,10 +14,9 @@ use agent_host_types::{
     limits::Limits,
     output::{Blob, ToolResultOutput},
     question::{AnsweredQuestion, PendingQuestion},
-    tool::RegisteredTool,
 };
 use serde_json::{Map, Value};
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// The input of one run of a call.
@@ -157,38 +156,30 @@ impl SessionChange {
 /// Receives the progress of a running call: a message, and the fraction if known.
 pub type ProgressSink<'a> = &'a (dyn Fn(&str, Option<f64>) + Send + Sync);
 
-/// Runs tools. agent-host-app implements it over the sandbox, tests and embedders over plain
-/// closures.
-pub trait ToolRunner: Send + Sync {
-    /// Returns all tools, in the order for the model.
-    fn tools(&self) -> &[RegisteredTool];
-
-    /// Returns whether the model is offered a tool, if the session has found these by a search (see
-    /// [`crate::tool_search`]).
-    fn is_offered(&self, _tool: &str, _found: &BTreeSet<String>) -> bool {
-        true
-    }
-
-    /// Returns the limits of each call of a tool; `None` for a tool outside the sandbox.
-    fn limits(&self, _tool: &str) -> Option<&Limits> {
+/// Runs the calls of a tool, or of several, which [`Invocation::tool`] tells apart.
+pub trait ToolHandler: Send + Sync {
+    /// Returns the limits of each call; `None` for a tool outside the sandbox.
+    fn limits(&self) -> Option<&Limits> {
         None
     }
 
     /// Returns the files that run, now or later, which the arguments name and the call may rewrite,
     /// by the tool's paths, for display before the approval.
-    fn executables(&self, _tool: &str, _input: &Map<String, Value>) -> Vec<String> {
+    fn executables(&self, _input: &Map<String, Value>) -> Vec<String> {
         Vec::new()
     }
 
-    /// Checks arguments against the tool's schema.
+    /// Checks what the schema cannot say of arguments that fit it.
     ///
     /// # Errors
-    /// `unknown-tool` or `invalid-input`, with the path of the first argument that does not fit.
-    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure>;
+    /// `invalid-input`, with what does not fit.
+    fn check(&self, _input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        Ok(())
+    }
 
-    /// Runs one call to its end. When [`Invocation::cancel`] is cancelled, stops the call and
-    /// reports at once: after 500 ms the future is dropped, which stops the call and loses its
-    /// audit and accounting.
+    /// Runs one call, whose arguments fit, to its end. When [`Invocation::cancel`] is
+    /// cancelled, stops the call and reports at once: after 500 ms the future is dropped, which
+    /// stops the call and loses its audit and accounting.
     fn run<'a>(
         &'a self,
         invocation: Invocation,

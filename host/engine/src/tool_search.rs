@@ -10,10 +10,9 @@ mod index;
 mod tests;
 
 use crate::{
-    BoxFuture,
-    host_tool::{HostTool, with_host_tool},
-    text,
-    tool::{Invocation, RunEnd, ToolRunner},
+    BoxFuture, text,
+    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool_set::{ToolEntry, ToolSet},
 };
 use agent_host_types::{
     output::ToolResultOutput,
@@ -35,36 +34,34 @@ const SUMMARY_BYTES: usize = 300;
 /// The length of all names in the description of the search, in bytes: about 1,500 tokens.
 const NAMES_BYTES: usize = 6 * 1024;
 
-/// Tools that are found by a search.
-pub struct SearchedTools {
+/// The tools that a search finds.
+struct SearchedTools {
     definitions: Vec<Arc<ToolDefinition>>,
     index: Index,
 }
 
-impl SearchedTools {
-    /// Puts a search before the tools of a runner. Returns the runner if it has fewer than `from`
-    /// tools, or `from` is 0.
-    #[must_use]
-    pub fn wrap(inner: Arc<dyn ToolRunner>, from: usize) -> Arc<dyn ToolRunner> {
-        let tools = inner.tools();
-        if from == 0 || tools.len() < from {
-            return inner;
-        }
-        let shared = tools.iter().map(|tool| Arc::clone(&tool.definition));
-        let definitions: Vec<Arc<ToolDefinition>> = shared.collect();
-        let definition = search_tool(&definitions);
-        let index = Index::new(definitions.iter().map(AsRef::as_ref));
-        with_host_tool(inner, definition, Self { definitions, index })
+/// Puts a search before tools, which the model is offered once it has found them. Returns the tools
+/// as they are if they are fewer than `from`, or `from` is 0.
+#[must_use]
+pub fn searched(mut tools: ToolSet, from: usize) -> ToolSet {
+    if from == 0 || tools.len() < from {
+        return tools;
     }
+    let shared = tools.tools().map(|tool| Arc::clone(&tool.definition));
+    let definitions: Vec<Arc<ToolDefinition>> = shared.collect();
+    let definition = search_tool(&definitions);
+    let index = Index::new(definitions.iter().map(AsRef::as_ref));
+    let search = SearchedTools { definitions, index };
+    let Ok(search) = ToolEntry::own(definition, Arc::new(search)) else {
+        return tools;
+    };
+    tools.offer_found();
+    tools.behind([search])
 }
 
-impl HostTool for SearchedTools {
-    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
+impl ToolHandler for SearchedTools {
+    fn run<'a>(&'a self, invocation: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         Box::pin(ready(self.search(&invocation.input).into()))
-    }
-
-    fn offers(&self, _others: &dyn ToolRunner, tool: &str, found: &BTreeSet<String>) -> bool {
-        found.contains(tool)
     }
 }
 

@@ -53,7 +53,7 @@ pub use until::{UntilEnd, UntilTool};
 use crate::{
     BoxFuture, agents::Agents, artifact::DEFAULT_QUOTA_BYTES, hook::Hook, journal::JournalError,
     model::Model, observer::Observer, policy::CallRule, program::Program, schema::AnswerSchema,
-    session::Session, tool::ToolRunner, workflow::Graph,
+    session::Session, tool_set::ToolSet, workflow::Graph,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -91,27 +91,11 @@ use tokio_util::sync::CancellationToken;
 ///     }
 /// }
 ///
-/// struct NoTools;
-///
-/// impl ToolRunner for NoTools {
-///     fn tools(&self) -> &[RegisteredTool] {
-///         &[]
-///     }
-///
-///     fn validate(&self, tool: &str, _: &Map<String, Value>) -> Result<(), ToolFailure> {
-///         Err(ToolFailure::new(ToolErrorCode::UnknownTool, tool))
-///     }
-///
-///     fn run<'a>(&'a self, _: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
-///         Box::pin(std::future::pending())
-///     }
-/// }
-///
 /// #[tokio::main(flavor = "current_thread")]
 /// async fn main() {
 ///     let agent = Agent {
 ///         model: Arc::new(Greeter),
-///         tools: Arc::new(NoTools),
+///         tools: Arc::default(),
 ///         agents: None,
 ///         workflow: None,
 ///         program: None,
@@ -132,8 +116,8 @@ pub struct Agent {
     /// The model to call.
     pub model: Arc<dyn Model>,
     /// The tools of the model.
-    pub tools: Arc<dyn ToolRunner>,
-    /// The agents that it can start, whose tools are among `tools` ([`Agents::with_tools`]).
+    pub tools: Arc<ToolSet>,
+    /// The agents that it can start, whose tools are among `tools` ([`Agents::tools`]).
     pub agents: Option<Arc<Agents>>,
     /// The workflow that runs in place of the model, if there is one.
     pub workflow: Option<Arc<Graph>>,

@@ -17,6 +17,7 @@ use crate::{
 };
 use agent_host_engine::{
     definitions::{Definitions, ToolNote},
+    schema::InputSchema,
     tool::{CallReport, ProgressSink},
 };
 use agent_host_types::{
@@ -170,15 +171,10 @@ impl McpServer {
         self.state.lock().await.open()?.version()
     }
 
-    /// Validates arguments against a tool's schema.
-    ///
-    /// # Errors
-    /// `unknown-tool` or `invalid-input`.
-    pub fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        match self.definitions.schemas(tool) {
-            Some(schemas) => schemas.input.validate(input),
-            None => Err(unknown(tool)),
-        }
+    /// Returns the schema of a tool's arguments.
+    #[must_use]
+    pub fn input_schema(&self, tool: &str) -> Option<&Arc<InputSchema>> {
+        Some(&self.definitions.schemas(tool)?.input)
     }
 
     /// Runs a call until it ends, reaches its deadline, or `cancel` is cancelled; then it cancels

@@ -4,7 +4,6 @@ use crate::{elicitation::Elicitation, listing::Listing};
 use agent_host_app::{Host, HostError, Registry};
 use agent_host_engine::{
     agents::Agents,
-    tool::ToolRunner,
     turn::{Agent, Prompts},
 };
 use agent_host_types::tool::ToolRuntime;
@@ -90,12 +89,10 @@ impl ToolCatalog {
         // A tool of no component is one of another server, or an agent.
         let is_open = |name: &str| has_network.get(name).copied().unwrap_or(true);
         let agent = |prompts, agents: &Option<Arc<Agents>>| {
-            let tools: Arc<dyn ToolRunner> = registry.clone();
+            let tools = registry.tool_set().clone();
+            let own = agents.iter().flat_map(|agents| agents.tools());
             Agent {
-                tools: match agents {
-                    Some(agents) => agents.with_tools(tools),
-                    None => tools,
-                },
+                tools: Arc::new(tools.behind(own)),
                 agents: agents.clone(),
                 hooks: registry.engine_hooks(),
                 ..host.agent(prompts)
@@ -120,8 +117,7 @@ impl ToolCatalog {
 
     /// Whether calls of this tool start an agent.
     pub(crate) fn is_agent(&self, tool: &str) -> bool {
-        let mut tools = self.asking.tools.tools().iter();
-        let found = tools.find(|known| known.definition.name == tool);
-        found.is_some_and(|known| known.runtime == ToolRuntime::Agent)
+        let found = self.asking.tools.get(tool);
+        found.is_some_and(|known| known.tool.runtime == ToolRuntime::Agent)
     }
 }

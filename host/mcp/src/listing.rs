@@ -25,8 +25,11 @@ pub(crate) struct Listing {
 impl Listing {
     /// Makes the list, without external tools, which only the program of the host's own loop runs.
     /// `is_open` returns whether calls of the named tool may reach the network.
-    pub(crate) fn new(tools: &[RegisteredTool], is_open: impl Fn(&str) -> bool) -> Self {
-        let served = tools.iter().filter(|tool| match tool.runtime {
+    pub(crate) fn new<'t>(
+        tools: impl Iterator<Item = &'t RegisteredTool>,
+        is_open: impl Fn(&str) -> bool,
+    ) -> Self {
+        let served = tools.filter(|tool| match tool.runtime {
             ToolRuntime::Host | ToolRuntime::Agent => true,
             ToolRuntime::External => false,
         });

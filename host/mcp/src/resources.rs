@@ -11,7 +11,6 @@ mod tests;
 
 use crate::{call::CallRunner, connection::Connection};
 use agent_host_app::{ComponentSource, Registry};
-use agent_host_engine::tool::ToolRunner as _;
 use agent_host_types::{
     failure::FailureFields,
     output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput},
@@ -61,7 +60,7 @@ pub(crate) fn directories(registry: &Registry) -> Vec<String> {
 
 /// Returns whether there can be resources: files, or artifacts of calls.
 pub(crate) fn has_resources(registry: &Registry) -> bool {
-    !registry.tools().is_empty()
+    registry.tools().len() > 0
 }
 
 /// Returns the templates of URIs.

@@ -51,7 +51,7 @@ pub(crate) struct WorkflowRow {
 /// Lists the tools.
 pub(crate) async fn tools(State(service): State<Service>) -> Json<Tools> {
     let agent = service.host.agent(Prompts::Ask);
-    let tools = agent.tools.tools().iter();
+    let tools = agent.tools.tools();
     Json(Tools {
         tools: tools.map(|tool| tool.definition.as_ref().clone()).collect(),
     })

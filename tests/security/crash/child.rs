@@ -4,7 +4,7 @@
 
 use super::{
     play,
-    points::{Fault, Points, WatchedJournal, WatchedJournals, WatchedModel, WatchedTools},
+    points::{Fault, Points, WatchedJournal, WatchedJournals, WatchedModel, watched_tools},
 };
 use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_engine::{
@@ -135,7 +135,7 @@ async fn work(order: Order) -> Report {
     });
     // Many of these processes die before they make progress.
     agent.settings.resumes_without_progress = u64::MAX;
-    agent.tools = Arc::new(WatchedTools::new(agent.tools, points.clone()));
+    agent.tools = watched_tools(&agent.tools, &points);
     agent.agents = agent.agents.map(|agents| watched_agents(&agents, &points));
     if let Ok(schema) = fs::read("schema.json") {
         let schema = serde_json::from_slice(&schema).unwrap();
@@ -159,7 +159,7 @@ fn watched_agents(agents: &Agents, points: &Arc<Points>) -> Arc<Agents> {
                 inner: agent.model,
                 points: points.clone(),
             });
-            agent.tools = Arc::new(WatchedTools::new(agent.tools, points.clone()));
+            agent.tools = watched_tools(&agent.tools, &points);
             agent.settings.resumes_without_progress = u64::MAX;
             agent
         });

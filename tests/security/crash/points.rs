@@ -6,7 +6,8 @@ use agent_host_engine::{
     agents::Journals,
     journal::{Journal, JournalError},
     model::{DeltaSink, Model},
-    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool_set::{ToolEntry, ToolSet},
 };
 use agent_host_types::{
     event::EventRecord,
@@ -196,56 +197,50 @@ impl Model for WatchedModel {
     }
 }
 
-/// Tools with a point before and after each run, and one more tool that runs outside.
-pub(crate) struct WatchedTools {
-    inner: Arc<dyn ToolRunner>,
+/// A tool with a point before and after each run.
+struct WatchedTool {
+    inner: Arc<dyn ToolHandler>,
     points: Arc<Points>,
-    tools: Vec<RegisteredTool>,
 }
 
 /// The tool that runs outside.
 pub(crate) const OUTSIDE: &str = "outside";
 
-impl WatchedTools {
-    pub(crate) fn new(inner: Arc<dyn ToolRunner>, points: Arc<Points>) -> Self {
-        let mut tools = inner.tools().to_vec();
-        tools.push(RegisteredTool {
-            definition: Arc::new(ToolDefinition {
-                name: OUTSIDE.to_owned(),
-                title: None,
-                description: "Runs elsewhere.".to_owned(),
-                input_schema: json!({"type": "object"}),
-                output_schema: None,
-                effect: Effect::Effectful,
-            }),
+/// Returns the tools with these points, and one more that runs outside.
+pub(crate) fn watched_tools(tools: &ToolSet, points: &Arc<Points>) -> Arc<ToolSet> {
+    let outside = RegisteredTool {
+        definition: Arc::new(ToolDefinition {
+            name: OUTSIDE.to_owned(),
+            title: None,
+            description: "Runs elsewhere.".to_owned(),
+            input_schema: json!({"type": "object"}),
+            output_schema: None,
             effect: Effect::Effectful,
-            approval: Approval::Never,
-            decisions: DecisionKind::ALL.into(),
-            runtime: ToolRuntime::External,
-            component: None,
-        });
-        Self {
-            inner,
-            points,
-            tools,
-        }
-    }
+        }),
+        effect: Effect::Effectful,
+        approval: Approval::Never,
+        decisions: DecisionKind::ALL.into(),
+        runtime: ToolRuntime::External,
+        component: None,
+    };
+    let watched = tools.entries().map(|entry| ToolEntry {
+        handler: entry.handler.clone().map(|inner| {
+            let points = Arc::clone(points);
+            Arc::new(WatchedTool { inner, points }) as Arc<dyn ToolHandler>
+        }),
+        ..entry.clone()
+    });
+    let outside = ToolEntry::new(outside, None).unwrap();
+    Arc::new(watched.chain([outside]).collect())
 }
 
-impl ToolRunner for WatchedTools {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.tools
+impl ToolHandler for WatchedTool {
+    fn limits(&self) -> Option<&Limits> {
+        self.inner.limits()
     }
 
-    fn limits(&self, tool: &str) -> Option<&Limits> {
-        self.inner.limits(tool)
-    }
-
-    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        if tool == OUTSIDE {
-            return Ok(());
-        }
-        self.inner.validate(tool, input)
+    fn check(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        self.inner.check(input)
     }
 
     fn run<'a>(

@@ -4,9 +4,12 @@
 //! ([`main_argument`]), and `TOOL(/POINTER=GLOB)` about another one.
 
 use super::{ConfigError, problem::config_error};
-use agent_host_engine::policy::{
-    ArgumentGlob, ArgumentPointer, ArgumentTest, CallRequest, CallRule, MAX_RULES, NameGlob,
-    RuleDecision, RuleError, deciding_rule, main_argument,
+use agent_host_engine::{
+    policy::{
+        ArgumentGlob, ArgumentPointer, ArgumentTest, CallRequest, CallRule, MAX_RULES, NameGlob,
+        RuleDecision, RuleError, deciding_rule, main_argument,
+    },
+    tool_set::ToolSet,
 };
 use agent_host_types::{id::object_digest, tool::RegisteredTool};
 use serde_json::{Map, Value};
@@ -81,7 +84,10 @@ impl RuleFlag {
     ///
     /// # Errors
     /// A tool that is named exactly has no main argument; for a denial, any of them.
-    pub(crate) fn rules(&self, tools: &[RegisteredTool]) -> Result<Vec<CallRule>, ConfigError> {
+    pub(crate) fn rules<'t>(
+        &self,
+        tools: impl Iterator<Item = &'t RegisteredTool>,
+    ) -> Result<Vec<CallRule>, ConfigError> {
         let rule = |tool: NameGlob, arguments| CallRule {
             name: self.name.clone(),
             decision: self.decision,
@@ -101,7 +107,7 @@ impl RuleFlag {
         };
         let mut rules = Vec::new();
         let names = |tool: &&RegisteredTool| self.tool.matches(&tool.definition.name);
-        for RegisteredTool { definition, .. } in tools.iter().filter(names) {
+        for RegisteredTool { definition, .. } in tools.filter(names) {
             let name = &definition.name;
             let argument = main_argument(definition);
             let pointer = argument.map(|argument| {
@@ -132,16 +138,16 @@ impl RuleFlag {
 /// Returns the value of `--allow` that allows this call and the fewest others: those with the same
 /// main argument where a glob can say so, or every call of the tool.
 #[must_use]
-pub fn allowing_flag(tools: &[RegisteredTool], tool: &str, input: &Map<String, Value>) -> String {
+pub fn allowing_flag(tools: &ToolSet, tool: &str, input: &Map<String, Value>) -> String {
     let by_argument = || {
-        let tool = tools.iter().find(|known| known.definition.name == tool)?;
+        let tool = &tools.get(tool)?.tool;
         let name = &tool.definition.name;
         let value = input.get(main_argument(&tool.definition)?)?.as_str()?;
         let text = format!("{name}({value})");
         let is_plain = |c: char| !c.is_control() && !"*?[]{}\\!".contains(c);
         let is_plain = value.chars().all(is_plain) && !value.starts_with('/');
         let flag = is_plain.then(|| parse(&text, RuleDecision::Allow))?.ok()?;
-        let rules = flag.rules(std::slice::from_ref(tool)).ok()?;
+        let rules = flag.rules(std::iter::once(tool)).ok()?;
         let call = CallRequest {
             tool,
             input,

@@ -1,7 +1,7 @@
 //! The strongest effect of each agent, with those of the agents that it can start: what the call
 //! that starts it may do, known without making its loop.
 
-use crate::config::AgentConfig;
+use crate::{config::AgentConfig, registry::Registry};
 use agent_host_types::tool::{Effect, RegisteredTool};
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,11 +17,11 @@ pub(crate) struct AgentEffects {
 
 impl AgentEffects {
     /// Computes the effects for agents with these tools to choose from, to this depth.
-    pub(super) fn new(agents: &[Arc<AgentConfig>], tools: &[RegisteredTool], depth: u8) -> Self {
+    pub(super) fn new(agents: &[Arc<AgentConfig>], registry: &Registry, depth: u8) -> Self {
         let names = agents.iter().zip(0..);
         let index: HashMap<String, usize> =
             names.map(|(agent, at)| (agent.name.clone(), at)).collect();
-        let own: Vec<Effect> = agents.iter().map(|agent| own(agent, tools)).collect();
+        let own: Vec<Effect> = agents.iter().map(|agent| own(agent, registry)).collect();
         let starts = |agent: &Arc<AgentConfig>| -> Vec<usize> {
             let names = agent.agents.iter();
             names.filter_map(|name| index.get(name).copied()).collect()
@@ -59,7 +59,7 @@ impl AgentEffects {
 
 /// Returns the strongest effect among the tools of an agent itself. Those of the program are
 /// read-only.
-fn own(agent: &AgentConfig, tools: &[RegisteredTool]) -> Effect {
+fn own(agent: &AgentConfig, registry: &Registry) -> Effect {
     let has = |tool: &&RegisteredTool| match &agent.tools {
         Some(globs) => {
             let name = &tool.definition.name;
@@ -67,6 +67,6 @@ fn own(agent: &AgentConfig, tools: &[RegisteredTool]) -> Effect {
         }
         None => true,
     };
-    let effects = tools.iter().filter(has).map(|tool| tool.effect);
+    let effects = registry.tools().filter(has).map(|tool| tool.effect);
     effects.max().unwrap_or(Effect::ReadOnly)
 }

@@ -31,14 +31,14 @@ async fn host(directory: &Path, toml: &str) -> Host {
     Host::open_tools(config).await.unwrap()
 }
 
-/// The loops that a session holds when it starts, by those that hold the registry, and the bytes of
-/// its recorded setup, without the digits of the depth.
+/// The loops that a session holds when it starts, by those that open the journals of agents in the
+/// store, and the bytes of its recorded setup, without the digits of the depth.
 async fn cost(agents: usize, depth: u8) -> (usize, usize) {
     let directory = tempfile::tempdir().unwrap();
     let host = host(directory.path(), &mutual(agents, depth)).await;
-    let before = Arc::strong_count(host.registry());
+    let before = Arc::strong_count(host.store());
     let agent = host.agent(Prompts::Deny);
-    let holders = Arc::strong_count(host.registry()) - before;
+    let holders = Arc::strong_count(host.store()) - before;
     let setup = agent.setup().bytes.len() - depth.to_string().len();
     (holders, setup)
 }

@@ -16,7 +16,8 @@ use agent_host_engine::BoxFuture;
 use agent_host_sandbox::{Sandbox, SandboxConfig};
 use agent_host_types::lock::LockEntry;
 use futures_util::future::try_join_all;
-use std::{collections::HashMap, sync::Arc};
+use indexmap::IndexMap;
+use std::sync::{Arc, OnceLock};
 
 impl Registry {
     /// Loads every configured component, connects to every MCP server, and checks them against
@@ -240,10 +241,9 @@ impl Registry {
             entries: Vec::new(),
             hooks: Vec::new(),
             servers: Connected::default(),
-            tools: Vec::new(),
-            index: HashMap::new(),
+            tools: IndexMap::new(),
+            set: OnceLock::new(),
             skills: Vec::new(),
-            external: HashMap::new(),
             undo: None,
             programs: None,
         };

@@ -5,8 +5,8 @@ use super::{SKILL_FILE, Skill};
 use agent_host_engine::{
     BoxFuture,
     artifact::{file_result, offset, text_page},
-    host_tool::{HostTool, with_host_tool},
-    tool::{Invocation, RunEnd, ToolRunner},
+    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool_set::ToolEntry,
 };
 use agent_host_types::{
     output::ToolResultOutput,
@@ -21,33 +21,29 @@ pub const READ_SKILL: &str = "read_skill";
 /// The length of the list of skills in the tool's description, in bytes: about 4,000 tokens.
 const LIST_BYTES: usize = 16 * 1024;
 
-/// The tool that reads skills.
-pub(crate) struct SkillTools {
+struct SkillReader {
     skills: Vec<Arc<Skill>>,
 }
 
-impl SkillTools {
-    /// Puts a reader of these skills before the tools of a runner, none of which has its name.
-    /// Returns the runner if there are none.
-    #[must_use]
-    pub(crate) fn wrap(inner: Arc<dyn ToolRunner>, skills: &[Arc<Skill>]) -> Arc<dyn ToolRunner> {
-        if skills.is_empty() {
-            return inner;
-        }
-        let own = Self {
-            skills: skills.to_vec(),
-        };
-        with_host_tool(inner, reader(skills), own)
+/// The tool that reads these skills; none if there are none.
+#[must_use]
+pub(crate) fn skill_reader(skills: &[Arc<Skill>]) -> Option<ToolEntry> {
+    if skills.is_empty() {
+        return None;
     }
+    let own = SkillReader {
+        skills: skills.to_vec(),
+    };
+    ToolEntry::own(reader(skills), Arc::new(own)).ok()
 }
 
-impl HostTool for SkillTools {
-    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
+impl ToolHandler for SkillReader {
+    fn run<'a>(&'a self, invocation: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         Box::pin(ready(self.read(&invocation.input).into()))
     }
 }
 
-impl SkillTools {
+impl SkillReader {
     fn read(&self, input: &Map<String, Value>) -> ToolResultOutput {
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         let name = text("skill").unwrap_or_default();

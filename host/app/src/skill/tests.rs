@@ -1,13 +1,14 @@
 use super::*;
-use agent_host_engine::tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner};
+use agent_host_engine::{
+    tool::Invocation,
+    tool_set::{Offer, ToolSet},
+};
 use agent_host_types::{
-    failure::ToolFailure,
     id::{CallId, SessionId},
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    tool::RegisteredTool,
 };
 use pretty_assertions::assert_eq;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::fs;
 use std::{os::unix::fs::symlink, sync::Arc};
 use tempfile::TempDir;
@@ -242,33 +243,11 @@ fn files_that_are_not_plain_are_refused() {
     );
 }
 
-/// A runner of no tools, or of one.
-struct Others(Vec<RegisteredTool>);
-
-impl ToolRunner for Others {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.0
-    }
-
-    fn validate(&self, tool: &str, _: &Map<String, Value>) -> Result<(), ToolFailure> {
-        Err(ToolFailure::invalid_output(tool.to_owned()))
-    }
-
-    fn run<'a>(
-        &'a self,
-        _: Invocation,
-        _: ProgressSink<'a>,
-    ) -> agent_host_engine::BoxFuture<'a, RunEnd> {
-        let output = ToolResultOutput::Text("another tool".to_owned());
-        Box::pin(std::future::ready(CallReport::of(output).into()))
-    }
-}
-
-fn read(runner: &dyn ToolRunner, input: Value) -> ToolResultOutput {
+fn read(tools: &ToolSet, input: Value) -> ToolResultOutput {
     let Value::Object(input) = input else {
         panic!("no object");
     };
-    assert_eq!(runner.validate(READ_SKILL, &input), Ok(()));
+    assert_eq!(tools.validate(READ_SKILL, &input), Ok(()));
     let invocation = Invocation {
         session: SessionId::new(),
         call_id: CallId("c".to_owned()),
@@ -284,7 +263,7 @@ fn read(runner: &dyn ToolRunner, input: Value) -> ToolResultOutput {
         can_ask: false,
         cancel: tokio_util::sync::CancellationToken::new(),
     };
-    let mut end = runner.run(invocation, &|_, _| {});
+    let mut end = tools.run(invocation, &|_, _| {});
     let waker = std::task::Waker::noop();
     let polled = end
         .as_mut()
@@ -307,12 +286,13 @@ fn reader_returns_instructions_and_files() {
         write(&directory, path, bytes);
     }
     let skill = Arc::new(Skill::read(&directory).unwrap());
-    let runner = SkillTools::wrap(Arc::new(Others(Vec::new())), &[skill]);
-    let definition = &runner.tools()[0].definition;
+    let reader = skill_reader(&[skill]).unwrap();
+    let definition = &reader.tool.definition;
     assert_eq!(definition.name, READ_SKILL);
     let list = "The skills:\n- pdf: Fills forms. Use it for PDF files.";
     assert!(definition.description.ends_with(list), "{definition:?}");
-    assert!(runner.is_offered(READ_SKILL, &std::collections::BTreeSet::new()));
+    assert_eq!(reader.offer, Offer::Always);
+    let tools = ToolSet::from_iter([reader.clone()]);
     let files = "a/long.txt (60000 bytes), data.bin (2 bytes), form.png (16 bytes)";
     let text = |text: &str| ToolResultOutput::Text(text.to_owned());
     let error = |text: String| ToolResultOutput::ErrorText(text);
@@ -361,7 +341,7 @@ fn reader_returns_instructions_and_files() {
         ),
     ];
     for (input, expected) in cases {
-        assert_eq!(read(runner.as_ref(), input.clone()), expected, "{input}");
+        assert_eq!(read(&tools, input.clone()), expected, "{input}");
     }
 }
 
@@ -376,17 +356,12 @@ fn list_of_skills_is_bounded() {
             })
         })
         .collect();
-    let runner = SkillTools::wrap(Arc::new(Others(Vec::new())), &skills);
-    let description = &runner.tools()[0].definition.description;
+    let reader = skill_reader(&skills).unwrap();
+    let description = &reader.tool.definition.description;
     assert!(description.len() < 20_000, "{}", description.len());
     assert!(description.ends_with("skill-62, skill-63"), "{description}");
     // Without skills there is no reader.
-    assert_eq!(
-        SkillTools::wrap(Arc::new(Others(Vec::new())), &[])
-            .tools()
-            .len(),
-        0
-    );
+    assert!(skill_reader(&[]).is_none());
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! The runner of these tests: the host's own, with closures as native tools, and a count of every
+//! The tools of these tests: those of the host, with closures as native tools, and a count of every
 //! run.
 
 use super::components::SCHEMA;
 use agent_host_engine::{
     BoxFuture,
-    schema::InputSchema,
-    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool_set::{ToolEntry, ToolSet},
 };
 use agent_host_types::{
     failure::ToolFailure,
@@ -13,10 +13,7 @@ use agent_host_types::{
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use serde_json::{Map, Value};
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex};
 
 /// A native tool.
 #[derive(Clone)]
@@ -51,50 +48,46 @@ impl Native {
 /// The ids of the calls that ran, in order of their start, over all restarts.
 pub(super) type Runs = Arc<Mutex<Vec<String>>>;
 
-/// The host's runner with closures beside it.
-pub(super) struct Tools {
-    host: Arc<dyn ToolRunner>,
-    natives: Vec<Native>,
-    schema: InputSchema,
-    registered: Vec<RegisteredTool>,
+/// Runs a tool of the host, or a closure, and counts the run.
+struct Counted {
+    tool: Ran,
     runs: Runs,
 }
 
-impl Tools {
-    pub(super) fn new(host: Arc<dyn ToolRunner>, natives: Vec<Native>, runs: Runs) -> Self {
-        let own = natives.iter().map(|native| native.registered.clone());
-        Self {
-            registered: host.tools().iter().cloned().chain(own).collect(),
-            schema: InputSchema::compile(&serde_json::from_str(SCHEMA).unwrap()).unwrap(),
-            host,
-            natives,
-            runs,
+enum Ran {
+    Host(Arc<dyn ToolHandler>),
+    Native(fn(&Invocation) -> RunEnd),
+}
+
+/// Returns the tools of the host with closures beside them.
+pub(super) fn counted(host: &ToolSet, natives: &[Native], runs: &Runs) -> ToolSet {
+    let counted = |tool| -> Arc<dyn ToolHandler> {
+        let runs = runs.clone();
+        Arc::new(Counted { tool, runs })
+    };
+    let of_host = host.entries().map(|entry| ToolEntry {
+        handler: entry.handler.clone().map(|it| counted(Ran::Host(it))),
+        ..entry.clone()
+    });
+    let natives = natives.iter().map(|native| {
+        let handler = counted(Ran::Native(native.body));
+        ToolEntry::new(native.registered.clone(), Some(handler)).unwrap()
+    });
+    of_host.chain(natives).collect()
+}
+
+impl ToolHandler for Counted {
+    fn limits(&self) -> Option<&Limits> {
+        match &self.tool {
+            Ran::Host(handler) => handler.limits(),
+            Ran::Native(_) => None,
         }
     }
 
-    fn native(&self, tool: &str) -> Option<&Native> {
-        let mut natives = self.natives.iter();
-        natives.find(|native| native.registered.definition.name == tool)
-    }
-}
-
-impl ToolRunner for Tools {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.registered
-    }
-
-    fn is_offered(&self, tool: &str, found: &BTreeSet<String>) -> bool {
-        self.native(tool).is_some() || self.host.is_offered(tool, found)
-    }
-
-    fn limits(&self, tool: &str) -> Option<&Limits> {
-        self.host.limits(tool)
-    }
-
-    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        match self.native(tool) {
-            Some(_) => self.schema.validate(input),
-            None => self.host.validate(tool, input),
+    fn check(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        match &self.tool {
+            Ran::Host(handler) => handler.check(input),
+            Ran::Native(_) => Ok(()),
         }
     }
 
@@ -104,9 +97,9 @@ impl ToolRunner for Tools {
         progress: ProgressSink<'a>,
     ) -> BoxFuture<'a, RunEnd> {
         self.runs.lock().unwrap().push(invocation.call_id.0.clone());
-        match self.native(&invocation.tool) {
-            Some(native) => Box::pin(std::future::ready((native.body)(&invocation))),
-            None => self.host.run(invocation, progress),
+        match &self.tool {
+            Ran::Host(handler) => handler.run(invocation, progress),
+            Ran::Native(body) => Box::pin(std::future::ready(body(&invocation))),
         }
     }
 }

@@ -5,7 +5,7 @@ pub(super) use super::values::*;
 use super::{
     components::Component,
     script::{Script, USAGE, provenance},
-    tools::{Native, Runs, Tools},
+    tools::{Native, Runs, counted},
     watcher::Watcher,
 };
 use agent_host_app::{Config, Environment, Host, Overrides};
@@ -26,7 +26,7 @@ use agent_host_types::{
     model::{ModelReply, StopReason},
     output::ToolResultOutput,
     question::Answer,
-    tool::{RegisteredTool, ToolRuntime},
+    tool::ToolRuntime,
     turn::{AgentInput, Durability, SubmittedResult, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use serde_json::{Value, json};
@@ -140,8 +140,7 @@ impl World {
         if !self.wired {
             self.agent.model = self.script.clone();
         }
-        let host = self.agent.tools.clone();
-        let tools = Tools::new(host, self.natives.clone(), self.runs.clone());
+        let tools = counted(&self.agent.tools, &self.natives, &self.runs);
         self.agent.tools = Arc::new(tools);
     }
 
@@ -339,9 +338,7 @@ impl World {
     /// The ids of the calls that ran, in order of their start.
     /// The identity of a tool.
     pub(super) fn identity(&self, tool: &str) -> Option<Digest> {
-        let mut tools = self.agent.tools.tools().iter();
-        let tool = tools.find(|known| known.definition.name == tool);
-        tool.map(RegisteredTool::identity)
+        Some(self.agent.tools.get(tool)?.tool.identity())
     }
 
     pub(super) fn ran(&self) -> Vec<String> {

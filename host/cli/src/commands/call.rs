@@ -21,7 +21,7 @@ use crate::{
 use agent_host_app::{CommandRules, Config, Overrides, Registry, nearest, suggestions};
 use agent_host_engine::{
     policy::{CallRequest, CallRule, Ruling, decide_call, denied_call},
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _},
+    tool::{CallReport, Invocation, ProgressSink, RunEnd},
 };
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
@@ -64,12 +64,12 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
     let tool = registry
         .name_of_own(&tool)
         .map_or(tool.clone(), str::to_owned);
-    let mut known = registry.tools().iter();
-    let Some(known) = known.find(|known| known.definition.name == tool) else {
+    let Some(known) = registry.tool(&tool) else {
         return Err(unknown(&component, &tool, &registry));
     };
     let input = arguments::read(&arguments, &known.definition.input_schema)?;
     registry
+        .tool_set()
         .validate(&tool, &input)
         .map_err(|failure| Failure::usage(failure.message()))?;
     let rules = CommandRules::resolve(&config, &registry)?.rules;
@@ -127,7 +127,7 @@ async fn list(
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let registry = Registry::open_one_unlocked(config, component).await?;
-    let tools = registry.tools().iter();
+    let tools = registry.tools();
     let tools = tools.map(|tool| (tool.definition.as_ref(), tool.effect));
     terminal.println_as(
         json,
@@ -150,7 +150,7 @@ async fn list(
 
 /// Returns the failure of a tool that the component does not have.
 fn unknown(component: &str, tool: &str, registry: &Registry) -> Failure {
-    let tools = registry.tools().iter();
+    let tools = registry.tools();
     let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
     let fix = match nearest(tool, &names) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -166,9 +166,8 @@ fn denial(
     tool: &str,
     input: &Map<String, Value>,
 ) -> Option<ToolResultOutput> {
-    let mut tools = registry.tools().iter();
     let call = CallRequest {
-        tool: tools.find(|known| known.definition.name == tool)?,
+        tool: registry.tool(tool)?,
         input,
         input_digest: object_digest(input),
         agent: None,
@@ -201,7 +200,7 @@ async fn run_to_result(
     terminal: &Terminal,
 ) -> Result<CallReport, Failure> {
     loop {
-        let asked = match registry.run(invocation.clone(), progress).await {
+        let asked = match registry.tool_set().run(invocation.clone(), progress).await {
             RunEnd::Settled(report) => return Ok(report),
             RunEnd::Asked(asked) => asked,
         };

@@ -12,7 +12,7 @@ use crate::{
 };
 use agent_host_app::{ComponentEntry, Config, Overrides, Registry, grant_lines};
 use agent_host_author::{Description, LanguageSource, WrittenIn};
-use agent_host_engine::{policy::CallRule, tool::ToolRunner as _};
+use agent_host_engine::policy::CallRule;
 use agent_host_sandbox::{
     Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
 };
@@ -119,7 +119,7 @@ fn as_json(
     config: &Config,
 ) -> Value {
     let (sandbox, rules) = (&config.sandbox, &config.rules);
-    let tools = registry.tools().iter();
+    let tools = registry.tools();
     let tools = tools.map(|tool| tool_list::as_json(&tool.definition, tool.effect, rules));
     let component = &entry.component;
     let Description {
@@ -209,7 +209,7 @@ fn as_text(
     let granted = grant_lines(&entry.grants).into_iter();
     let granted = granted.map(|line| format!("  {}", escape_line(&line)));
     section(&mut lines, "Is granted", granted);
-    let tools = registry.tools().iter();
+    let tools = registry.tools();
     let tools = tools.map(|tool| (tool.definition.as_ref(), tool.effect));
     if parts.schemas {
         for (tool, effect) in tools {

@@ -27,7 +27,7 @@ pub(super) async fn show_prompt(args: RunArgs, terminal: &Terminal) -> Result<Ex
             (agent, system)
         }
     };
-    let tools = agent.tools.tools().iter().map(|tool| &tool.definition);
+    let tools = agent.tools.tools().map(|tool| &tool.definition);
     let tools: Vec<Value> = tools
         .map(|tool| {
             json!({

@@ -12,7 +12,7 @@ use super::{BOLD, Terminal, answer, one_line, packed};
 use agent_host_app::FileChange;
 use agent_host_engine::{
     policy::{main_argument, pattern_fits},
-    tool::ToolRunner,
+    tool_set::ToolSet,
     turn::call_heading,
 };
 use agent_host_types::{
@@ -30,7 +30,7 @@ const MAX_LINE_CHARACTERS: usize = 1_000;
 pub(crate) struct Review<'a> {
     pub(crate) terminal: &'a Terminal,
     pub(crate) call: &'a PendingCall,
-    pub(crate) tools: &'a dyn ToolRunner,
+    pub(crate) tools: &'a ToolSet,
     /// Where the tool's calls run and what they may reach there.
     pub(crate) reach: &'a str,
     /// The path shown for "this project".
@@ -159,8 +159,7 @@ impl Review<'_> {
     }
 
     fn tool(&self) -> Option<&RegisteredTool> {
-        let mut tools = self.tools.tools().iter();
-        tools.find(|tool| tool.definition.name == self.call.tool)
+        Some(&self.tools.get(&self.call.tool)?.tool)
     }
 
     /// Reads the scope of a rule, shows the rule, and asks for confirmation.

@@ -71,7 +71,7 @@ impl AgentLoop {
     pub(super) fn effect(&self) -> Effect {
         match self {
             Self::Built(agent) => {
-                let tools = agent.tools.tools().iter();
+                let tools = agent.tools.tools();
                 let strongest = tools.map(|tool| tool.effect).max();
                 strongest.unwrap_or(Effect::ReadOnly)
             }

@@ -3,9 +3,9 @@
 use super::{Artifact, ArtifactName, Artifacts, DEFAULT_QUOTA_BYTES, Stored};
 use crate::{
     BoxFuture,
-    host_tool::{HostTool, with_host_tool},
     journal::{Journal, JournalError},
-    tool::{Invocation, RunEnd, ToolRunner},
+    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool_set::{Offer, ToolEntry},
 };
 use agent_host_types::{
     media,
@@ -14,9 +14,9 @@ use agent_host_types::{
 };
 use serde_json::{Value, json};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt::{self, Write as _},
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 /// The name of the tool.
@@ -98,21 +98,22 @@ impl SessionArtifacts {
     }
 }
 
-/// The tool that reads artifacts. The model is offered it from the session's first artifact on.
 struct Reader;
 
-/// Puts a reader of artifacts before the tools of a runner, none of which has its name.
+/// The tool that reads artifacts. The model is offered it from the session's first artifact on.
 #[must_use]
-pub fn with_artifact_reader(others: Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner> {
-    with_host_tool(others, definition(), Reader)
+pub fn artifact_reader() -> Option<ToolEntry> {
+    static TOOL: LazyLock<Option<ToolEntry>> = LazyLock::new(|| {
+        Some(ToolEntry {
+            offer: Offer::Found,
+            ..ToolEntry::own(definition(), Arc::new(Reader)).ok()?
+        })
+    });
+    TOOL.clone()
 }
 
-impl HostTool for Reader {
-    fn is_offered(&self, found: &BTreeSet<String>) -> bool {
-        found.contains(READ_ARTIFACT)
-    }
-
-    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
+impl ToolHandler for Reader {
+    fn run<'a>(&'a self, invocation: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         Box::pin(async move {
             let input = &invocation.input;
             let name = input.get("name").and_then(Value::as_str);

@@ -175,7 +175,13 @@ impl Selection {
             output_schema,
             effect: raw.effect,
         };
-        Ok((definition, Schemas { input, output }))
+        Ok((
+            definition,
+            Schemas {
+                input: input.into(),
+                output,
+            },
+        ))
     }
 
     /// Returns a schema with its patterns that are left out.

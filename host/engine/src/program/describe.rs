@@ -4,11 +4,10 @@
 use super::{MAX_DECLARATIONS_BYTES, declarations};
 use crate::{
     BoxFuture,
-    host_tool::{HostTool, with_host_tool},
     policy::NameGlob,
-    tool::{Invocation, RunEnd, ToolRunner},
-    tool_filter::filter_tools,
+    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
     tool_search::Index,
+    tool_set::{ToolEntry, ToolSet},
 };
 use agent_host_types::{
     output::ToolResultOutput,
@@ -28,18 +27,14 @@ struct Described {
     index: Index,
 }
 
-/// Returns a runner for the model of an agent whose programs call `tools`: those that the model
+/// Returns the tools of the model of an agent whose programs call `tools`: those that the model
 /// calls itself, by their names, and before them the tool that declares the others, if not all of
 /// them are declared with the tool that runs programs.
 #[must_use]
-pub fn with_tool_descriptions(
-    tools: Arc<dyn ToolRunner>,
-    direct: &[NameGlob],
-) -> Arc<dyn ToolRunner> {
-    let definitions = tools.tools().iter();
-    let definitions = definitions.map(|tool| Arc::clone(&tool.definition));
+pub fn direct_tools(tools: &ToolSet, direct: &[NameGlob]) -> ToolSet {
+    let definitions = tools.tools().map(|tool| Arc::clone(&tool.definition));
     let described: Vec<Arc<ToolDefinition>> = definitions.collect();
-    let direct = filter_tools(tools, direct);
+    let direct = tools.filtered(direct);
     let all: Vec<&ToolDefinition> = described.iter().map(AsRef::as_ref).collect();
     if declarations(&all, usize::MAX).len() <= MAX_DECLARATIONS_BYTES {
         return direct;
@@ -49,11 +44,11 @@ pub fn with_tool_descriptions(
         tools: described,
         index,
     };
-    with_host_tool(direct, definition(), own)
+    direct.behind(ToolEntry::own(definition(), Arc::new(own)))
 }
 
-impl HostTool for Described {
-    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
+impl ToolHandler for Described {
+    fn run<'a>(&'a self, invocation: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         Box::pin(ready(self.describe(&invocation.input).into()))
     }
 }

@@ -6,7 +6,7 @@ use super::{
     program::ReplayPrograms,
     recording::{Recording, Unreplayable},
     tape::Tape,
-    tools::{Executables, ReplayTools, executables},
+    tools::{Executables, executables, recorded_tools},
 };
 use crate::{
     agents::{LoopSource, MadeLoop},
@@ -48,7 +48,7 @@ impl Common {
                     provenance: provenance.clone(),
                 })
             },
-            tools: &|tools| Arc::new(ReplayTools::new(tape, &self.executables, tools)),
+            tools: &|tools| Arc::new(recorded_tools(tape, &self.executables, tools)),
             deferred: &|effect, bare| {
                 Arc::new(RecordedLoop {
                     common: self.clone(),

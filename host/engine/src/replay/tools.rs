@@ -5,67 +5,59 @@ use crate::{
     BoxFuture,
     schema::InputSchema,
     setup::ToolSetup,
-    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool_set::{Offer, ToolEntry, ToolSet},
 };
 use agent_host_types::{
     continuation::PendingCall,
     event::Event,
-    failure::{ToolErrorCode, ToolFailure},
     id::{Digest, object_digest},
     limits::Limits,
-    tool::RegisteredTool,
 };
 use serde_json::{Map, Value};
-use std::{
-    collections::{BTreeSet, HashMap},
-    future::pending,
-    sync::Arc,
-};
+use std::{collections::HashMap, future::pending, sync::Arc};
 
 /// The executable files that recorded requests for approval showed, by tool and arguments.
 pub(super) type Executables = HashMap<(String, Digest), Vec<String>>;
 
-pub(super) struct ReplayTools {
+struct RecordedTool {
     tape: Arc<Tape>,
     executables: Arc<Executables>,
-    tools: Vec<RegisteredTool>,
-    /// The other parts of each tool, by its name.
-    by_name: HashMap<String, Known>,
-}
-
-struct Known {
+    name: String,
     limits: Option<Limits>,
-    is_searched: bool,
-    /// Absent for a schema that this program cannot use; such a tool is not registered.
-    schema: Option<InputSchema>,
 }
 
-impl ReplayTools {
-    pub(super) fn new(
-        tape: &Arc<Tape>,
-        executables: &Arc<Executables>,
-        setups: Vec<ToolSetup>,
-    ) -> Self {
-        let mut tools = Vec::with_capacity(setups.len());
-        let mut by_name = HashMap::new();
-        for setup in setups {
-            let schema = &setup.tool.definition.input_schema;
-            let relaxed = || InputSchema::compile_relaxed(schema, usize::MAX).map(|(it, _)| it);
-            let known = Known {
-                limits: setup.limits,
-                is_searched: setup.is_searched,
-                schema: InputSchema::compile(schema).or_else(|_| relaxed()).ok(),
-            };
-            by_name.insert(setup.tool.definition.name.clone(), known);
-            tools.push(setup.tool);
-        }
-        Self {
-            tape: Arc::clone(tape),
-            executables: Arc::clone(executables),
-            tools,
-            by_name,
-        }
-    }
+/// Returns recorded tools. One whose schema this program cannot use is left out.
+pub(super) fn recorded_tools(
+    tape: &Arc<Tape>,
+    executables: &Arc<Executables>,
+    setups: Vec<ToolSetup>,
+) -> ToolSet {
+    let entries = setups.into_iter().filter_map(|setup| {
+        let ToolSetup {
+            tool,
+            limits,
+            is_searched,
+        } = setup;
+        let schema = &tool.definition.input_schema;
+        let relaxed = || InputSchema::compile_relaxed(schema, usize::MAX).map(|(it, _)| it);
+        let schema = InputSchema::compile(schema).or_else(|_| relaxed()).ok()?;
+        Some(ToolEntry {
+            schema: Arc::new(schema),
+            handler: Some(Arc::new(RecordedTool {
+                tape: Arc::clone(tape),
+                executables: Arc::clone(executables),
+                name: tool.definition.name.clone(),
+                limits,
+            })),
+            offer: match is_searched {
+                true => Offer::Found,
+                false => Offer::Always,
+            },
+            tool,
+        })
+    });
+    entries.collect()
 }
 
 /// Returns the executable files that recorded requests showed.
@@ -83,39 +75,16 @@ pub(super) fn executables<'e>(events: impl Iterator<Item = &'e Event>) -> Execut
     shown.map(named).collect()
 }
 
-impl ToolRunner for ReplayTools {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.tools
+impl ToolHandler for RecordedTool {
+    fn limits(&self) -> Option<&Limits> {
+        self.limits.as_ref()
     }
 
-    fn is_offered(&self, tool: &str, found: &BTreeSet<String>) -> bool {
-        let known = self.by_name.get(tool);
-        known.is_none_or(|known| !known.is_searched) || found.contains(tool)
-    }
-
-    fn limits(&self, tool: &str) -> Option<&Limits> {
-        self.by_name.get(tool)?.limits.as_ref()
-    }
-
-    fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
+    fn executables(&self, input: &Map<String, Value>) -> Vec<String> {
         let shown = self
             .executables
-            .get(&(tool.to_owned(), object_digest(input)));
+            .get(&(self.name.clone(), object_digest(input)));
         shown.cloned().unwrap_or_default()
-    }
-
-    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        match self
-            .by_name
-            .get(tool)
-            .and_then(|known| known.schema.as_ref())
-        {
-            Some(schema) => schema.validate(input),
-            None => Err(ToolFailure::new(
-                ToolErrorCode::UnknownTool,
-                format!("There is no tool `{}`.", tool.escape_debug()),
-            )),
-        }
     }
 
     fn run<'a>(

@@ -176,10 +176,7 @@ impl Agent {
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&RegisteredTool> {
-        self.tools
-            .tools()
-            .iter()
-            .find(|tool| tool.definition.name == name)
+        Some(&self.tools.get(name)?.tool)
     }
 
     /// Returns the input of a tool with its integers as its schema has them.

@@ -129,11 +129,7 @@ impl Agent {
     ) -> impl Iterator<Item = &'a ToolDefinition> {
         let found = session.state().found_tools();
         let ends = self.settings.until_tool.iter().flat_map(|it| &it.tools);
-        let tools = self
-            .tools
-            .tools()
-            .iter()
-            .map(|tool| tool.definition.as_ref());
+        let tools = self.tools.tools().map(|tool| tool.definition.as_ref());
         tools.filter(move |tool| {
             self.tools.is_offered(&tool.name, found) || ends.clone().any(|name| *name == tool.name)
         })

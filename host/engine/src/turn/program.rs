@@ -81,7 +81,7 @@ impl Agent {
     }
 
     fn start_program(&self, program: &Program, session: &Session) -> RunningProgram {
-        let tools = self.tools.tools().iter();
+        let tools = self.tools.tools();
         let names = tools.map(|tool| tool.definition.name.clone()).collect();
         let code = session
             .state()

@@ -122,7 +122,10 @@ async fn unusable_tools_are_left_out_with_notes() {
     assert_eq!(cut.len(), 8_192);
     assert!(cut.ends_with("xxx...\n[The rest of this description is cut.]"));
     let nested = serde_json::json!({"next": {"next": {"last": 1}}});
-    let failure = server.validate("s_tree", nested.as_object().unwrap());
+    let failure = server
+        .input_schema("s_tree")
+        .unwrap()
+        .validate(nested.as_object().unwrap());
     assert_eq!(
         failure.unwrap_err().message(),
         "The arguments do not fit the tool's schema; the tool did not run. `/next/next`: Additional properties are not allowed ('last' was unexpected)"

@@ -13,7 +13,10 @@ use crate::{
     },
     text,
 };
-use agent_host_engine::{definitions::Definitions, schema::OutputSchema};
+use agent_host_engine::{
+    definitions::Definitions,
+    schema::{InputSchema, OutputSchema},
+};
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::Digest,
@@ -225,12 +228,17 @@ impl ToolComponent {
         self.loaded.linked.allocator.clone()
     }
 
-    /// Checks the arguments of one of the component's tools.
+    /// Returns the schema of the arguments of one of the component's tools.
+    #[must_use]
+    pub fn input_schema(&self, tool: &str) -> Option<&Arc<InputSchema>> {
+        Some(&self.loaded.definitions.schemas(tool)?.input)
+    }
+
+    /// Checks what the schema cannot say: that arguments become those of a plain function.
     ///
     /// # Errors
-    /// `unknown-tool`, or `invalid-input` with the mismatch.
-    pub fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        self.check_input(tool, input)?;
+    /// `invalid-input` with the mismatch.
+    pub fn check(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
         match &self.loaded.linked.entry_point {
             EntryPoint::Contract(_) | EntryPoint::Hooks => Ok(()),
             EntryPoint::Plain(plain) => plain.bind(tool, input).map(drop),
@@ -243,8 +251,8 @@ impl ToolComponent {
         tool: &str,
         input: &Map<String, Value>,
     ) -> Result<(), ToolFailure> {
-        match self.loaded.definitions.schemas(tool) {
-            Some(schemas) => schemas.input.validate(input),
+        match self.input_schema(tool) {
+            Some(schema) => schema.validate(input),
             None => Err(ToolFailure::new(
                 ToolErrorCode::UnknownTool,
                 format!(

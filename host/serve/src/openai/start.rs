@@ -258,7 +258,7 @@ impl Request {
 
     /// Gives an agent the functions and the schema of the request.
     fn equip(&self, mut agent: Agent) -> Result<Agent, ApiError> {
-        agent.tools = with_functions(agent.tools, &self.functions)?;
+        agent.tools = with_functions(&agent.tools, &self.functions)?;
         agent.settings.output_schema.clone_from(&self.schema);
         Ok(agent)
     }

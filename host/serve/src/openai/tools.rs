@@ -6,25 +6,15 @@ use super::{
     fields::{field, text},
 };
 use agent_host_engine::{
-    BoxFuture,
     schema::{AnswerSchema, InputSchema},
-    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool_set::{Offer, ToolEntry, ToolSet},
 };
-use agent_host_types::{
-    failure::{ToolErrorCode, ToolFailure},
-    limits::Limits,
-    output::ToolResultOutput,
-    tool::{
-        Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime, is_tool_name,
-    },
+use agent_host_types::tool::{
+    Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime, is_tool_name,
 };
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    future::ready,
-    sync::Arc,
-};
+use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The most functions of a request.
 const MAX_FUNCTIONS: usize = 128;
@@ -109,26 +99,18 @@ pub(super) fn answer_schema(
     Ok(Some(Arc::new(compiled)))
 }
 
-/// The tools of an agent, and behind them those of a client.
-struct ClientTools {
-    others: Arc<dyn ToolRunner>,
-    tools: Vec<RegisteredTool>,
-    schemas: BTreeMap<String, InputSchema>,
-}
-
 /// Puts the functions of a client behind the tools of an agent.
 ///
 /// # Errors
 /// A function has the name of another one, or of a tool, or a schema that cannot be used.
 pub(super) fn with_functions(
-    others: Arc<dyn ToolRunner>,
+    tools: &Arc<ToolSet>,
     functions: &[Function],
-) -> Result<Arc<dyn ToolRunner>, ApiError> {
+) -> Result<Arc<ToolSet>, ApiError> {
     if functions.is_empty() {
-        return Ok(others);
+        return Ok(Arc::clone(tools));
     }
-    let mut tools = others.tools().to_vec();
-    let mut schemas = BTreeMap::new();
+    let mut tools = ToolSet::clone(tools);
     for function in functions {
         let name = function.name.clone();
         let refuse = |why: &str| {
@@ -140,7 +122,7 @@ pub(super) fn with_functions(
                 "has a name that is not of 1 to 64 letters, digits, `_` and `-`",
             ));
         }
-        if tools.iter().any(|tool| tool.definition.name == name) {
+        if tools.get(&name).is_some() {
             return Err(refuse(
                 "has the name of another tool of the agent; give it another one",
             ));
@@ -149,7 +131,7 @@ pub(super) fn with_functions(
         let input_schema = function.parameters.clone().unwrap_or_else(empty);
         let (schema, _) = InputSchema::compile_relaxed(&input_schema, MAX_PATTERNS)
             .map_err(|error| refuse(&format!("has a schema that cannot be used: {error}")))?;
-        tools.push(RegisteredTool {
+        let tool = RegisteredTool {
             definition: Arc::new(ToolDefinition {
                 name: name.clone(),
                 title: None,
@@ -164,51 +146,13 @@ pub(super) fn with_functions(
             decisions: DecisionKind::ALL.to_vec(),
             runtime: ToolRuntime::External,
             component: None,
+        };
+        tools.push(ToolEntry {
+            tool,
+            schema: Arc::new(schema),
+            handler: None,
+            offer: Offer::Always,
         });
-        schemas.insert(name, schema);
     }
-    Ok(Arc::new(ClientTools {
-        others,
-        tools,
-        schemas,
-    }))
-}
-
-impl ToolRunner for ClientTools {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.tools
-    }
-
-    fn is_offered(&self, tool: &str, found: &BTreeSet<String>) -> bool {
-        self.schemas.contains_key(tool) || self.others.is_offered(tool, found)
-    }
-
-    fn limits(&self, tool: &str) -> Option<&Limits> {
-        self.others.limits(tool)
-    }
-
-    fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
-        self.others.executables(tool, input)
-    }
-
-    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        match self.schemas.get(tool) {
-            Some(schema) => schema.validate(input),
-            None => self.others.validate(tool, input),
-        }
-    }
-
-    fn run<'a>(
-        &'a self,
-        invocation: Invocation,
-        progress: ProgressSink<'a>,
-    ) -> BoxFuture<'a, RunEnd> {
-        if !self.schemas.contains_key(&invocation.tool) {
-            return self.others.run(invocation, progress);
-        }
-        // The loop hands external calls to the client.
-        let message = "This function runs at the client.";
-        let failure = ToolFailure::new(ToolErrorCode::ToolUnavailable, message);
-        Box::pin(ready(ToolResultOutput::from(failure).into()))
-    }
+    Ok(Arc::new(tools))
 }

@@ -6,7 +6,7 @@ use crate::{
     terminal::{bytes, micros},
 };
 use agent_host_app::{ComponentEntry, Config, LockFile, Registry};
-use agent_host_engine::{policy::DirMode, tool::ToolRunner as _};
+use agent_host_engine::policy::DirMode;
 use agent_host_types::{
     lock::{LockEntry, LockStatus},
     tool::Effect,
@@ -82,8 +82,8 @@ pub(super) fn at_worst(entry: &ComponentEntry, registry: &Registry) -> Vec<Strin
         micros(limits.deadline_ms.saturating_mul(1_000)),
         bytes(limits.memory_bytes)
     ));
-    let unasked = registry.tools().iter();
-    let unasked = unasked
+    let unasked = registry
+        .tools()
         .filter(|tool| tool.effect == Effect::ReadOnly)
         .count();
     let all = registry.tools().len();

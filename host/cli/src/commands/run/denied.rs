@@ -149,7 +149,7 @@ impl Run<'_> {
             if !self.may_be_approved(tool) {
                 continue;
             }
-            let rule = allowing_flag(self.agent.tools.tools(), tool, input);
+            let rule = allowing_flag(&self.agent.tools, tool, input);
             let flag = format!("--allow {}", shell_quoted(&rule));
             if !flags.contains(&flag) {
                 flags.push(flag);
@@ -171,7 +171,7 @@ impl Run<'_> {
     /// Whether calls of a tool may be approved; true for one of an agent, which has tools of its
     /// own.
     fn may_be_approved(&self, tool: &str) -> bool {
-        let mut tools = self.agent.tools.tools().iter();
+        let mut tools = self.agent.tools.tools();
         let tool = tools.find(|known| known.definition.name == tool);
         tool.is_none_or(|tool| tool.decisions.contains(&DecisionKind::Approve))
     }

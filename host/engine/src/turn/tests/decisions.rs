@@ -251,7 +251,7 @@ async fn remembered_approval_is_revoked() {
 #[tokio::test]
 async fn project_approval_is_remembered() {
     let mut bench = Bench::new(vec![calls(&[("a", "send", "")])]);
-    let tool = bench.agent.tools.tools()[4].clone();
+    let tool = bench.agent.tools.get("send").unwrap().tool.clone();
     let digest = object_digest(&Map::new());
     let rule = ApprovalRule::new(&tool, RememberWhat::Arguments, digest);
     bench.approvals = vec![rule];

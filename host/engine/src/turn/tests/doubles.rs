@@ -6,23 +6,22 @@ use crate::{
     journal::{Journal, JournalError, MemoryJournal},
     model::{DeltaSink, Model, ModelDelta},
     observer::{Live, Observer},
-    schema::InputSchema,
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool_set::{ToolEntry, ToolSet},
     turn::{Step, StepResult},
 };
 use agent_host_types::{
     approval::ApprovalRule,
     event::{Event, EventRecord},
-    failure::ToolFailure,
     id::{CallId, Digest, SessionId},
     limits::Limits,
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
     output::{Blob, ToolResultOutput},
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolCall, ToolDefinition, ToolRuntime},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -123,7 +122,6 @@ type Body = Box<dyn Fn(Invocation) -> BoxFuture<'static, RunEnd> + Send + Sync>;
 /// A tool that is a closure.
 pub(super) struct Tool {
     registered: RegisteredTool,
-    schema: InputSchema,
     limits: Option<Limits>,
     body: Body,
 }
@@ -132,7 +130,6 @@ pub(super) struct Tool {
 pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
     let input_schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     Tool {
-        schema: InputSchema::compile(&input_schema).unwrap(),
         limits: None,
         registered: RegisteredTool {
             definition: Arc::new(ToolDefinition {
@@ -230,39 +227,33 @@ pub(super) struct Ran {
     pub(super) premature: Mutex<Vec<CallId>>,
 }
 
-/// Runs the closures.
-pub(super) struct Tools {
-    registered: Vec<RegisteredTool>,
-    tools: HashMap<String, Tool>,
+/// Runs the closure of a tool.
+struct TestHandler {
+    tool: Tool,
     ran: Arc<Ran>,
     journal: Arc<TestJournal>,
 }
 
-impl Tools {
-    pub(super) fn new(tools: Vec<Tool>, ran: Arc<Ran>, journal: Arc<TestJournal>) -> Arc<Self> {
-        Arc::new(Self {
-            registered: tools.iter().map(|tool| tool.registered.clone()).collect(),
-            tools: tools
-                .into_iter()
-                .map(|tool| (tool.registered.definition.name.clone(), tool))
-                .collect(),
-            ran,
-            journal,
-        })
-    }
+pub(super) fn tool_set(
+    tools: Vec<Tool>,
+    ran: &Arc<Ran>,
+    journal: &Arc<TestJournal>,
+) -> Arc<ToolSet> {
+    let entries = tools.into_iter().map(|tool| {
+        let registered = tool.registered.clone();
+        let handler = TestHandler {
+            tool,
+            ran: Arc::clone(ran),
+            journal: Arc::clone(journal),
+        };
+        ToolEntry::new(registered, Some(Arc::new(handler))).unwrap()
+    });
+    Arc::new(entries.collect())
 }
 
-impl ToolRunner for Tools {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.registered
-    }
-
-    fn limits(&self, tool: &str) -> Option<&Limits> {
-        self.tools.get(tool)?.limits.as_ref()
-    }
-
-    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        self.tools[tool].schema.validate(input)
+impl ToolHandler for TestHandler {
+    fn limits(&self) -> Option<&Limits> {
+        self.tool.limits.as_ref()
     }
 
     fn run<'a>(
@@ -270,8 +261,7 @@ impl ToolRunner for Tools {
         invocation: Invocation,
         progress: ProgressSink<'a>,
     ) -> BoxFuture<'a, RunEnd> {
-        let ran = &self.ran;
-        let tool = &self.tools[&invocation.tool];
+        let (ran, tool) = (&self.ran, &self.tool);
         let id = invocation.call_id.clone();
         if !self.journal.is_durably_intended(&id) && tool.registered.effect != Effect::ReadOnly {
             ran.premature.lock().unwrap().push(id.clone());

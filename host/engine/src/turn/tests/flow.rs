@@ -50,7 +50,7 @@ async fn text_alone_is_the_answer() {
         },
     };
     assert_eq!(outcome, expected);
-    let tools = bench.agent.tools.tools().iter();
+    let tools = bench.agent.tools.tools();
     let request = ModelRequest {
         system: Some("Be brief.".into()),
         messages: vec![Message::text(Role::User, "hi")],

@@ -77,7 +77,7 @@ impl Bench {
         let model = QueueModel::new(replies);
         let ran = Arc::new(Ran::default());
         let observer = Recorder::new(journal.clone());
-        let tools = Tools::new(tools, ran.clone(), journal.clone());
+        let tools = tool_set(tools, &ran, &journal);
         let agent = Agent {
             model: model.clone(),
             tools,

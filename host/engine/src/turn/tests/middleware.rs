@@ -4,11 +4,11 @@ use super::harness::*;
 use crate::{
     BoxFuture,
     hook::Hook,
-    host_tool::HostTool,
     middleware::Middleware,
     session::Session,
     todo_list::{TodoList, tasks_of},
-    tool::{CallReport, RunEnd, SessionChange},
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, SessionChange, ToolHandler},
+    tool_set::ToolEntry,
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -26,7 +26,7 @@ use std::{future::ready, sync::Arc};
 struct Visits;
 
 impl Middleware for Visits {
-    fn tools(self: Arc<Self>) -> Vec<(ToolDefinition, Arc<dyn HostTool>)> {
+    fn tools(self: Arc<Self>) -> Vec<ToolEntry> {
         let definition = ToolDefinition {
             name: "visit".into(),
             title: None,
@@ -35,7 +35,7 @@ impl Middleware for Visits {
             output_schema: None,
             effect: Effect::ReadOnly,
         };
-        vec![(definition, self)]
+        vec![ToolEntry::own(definition, self).unwrap()]
     }
 }
 
@@ -62,8 +62,8 @@ impl Hook for Visits {
     }
 }
 
-impl HostTool for Visits {
-    fn call<'a>(&'a self, invocation: &'a crate::tool::Invocation) -> BoxFuture<'a, RunEnd> {
+impl ToolHandler for Visits {
+    fn run<'a>(&'a self, invocation: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         let count = visits(&invocation.shared) + 1;
         if count == 3 && invocation.answers.is_empty() {
             return Box::pin(ready(RunEnd::Asked(PendingQuestion {

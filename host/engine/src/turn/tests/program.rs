@@ -9,6 +9,7 @@ use crate::{
     BoxFuture,
     program::{NestedCall, Program, ProgramRun, ProgramRunner, RUN_PROGRAM, ToolCaller},
     tool::{CallReport, SessionChange},
+    tool_set::ToolSet,
     turn::{Step, StepOutput, StepReader},
 };
 use agent_host_types::{
@@ -93,10 +94,11 @@ impl Coder {
         program: Closure,
         max_calls: usize,
     ) -> Self {
-        let none = Tools::new(Vec::new(), Arc::default(), bench.journal.clone());
         let runner = Arc::new(program.clone());
         let writer = Program { runner, max_calls };
-        bench.agent = bench.agent.with_programs(writer, none, journals.clone());
+        bench.agent = bench
+            .agent
+            .with_programs(writer, ToolSet::default(), journals.clone());
         Self {
             bench,
             journals,
@@ -451,12 +453,12 @@ async fn steps_of_a_program_are_read_from_its_events() {
 #[test]
 fn tool_of_programs_declares_the_others() {
     let coder = Coder::new(|_| Box::pin(std::future::pending()));
-    let tools = coder.bench.agent.tools.tools();
-    let description = &tools[0].definition.description;
+    let tool = coder.bench.agent.tools.tools().next().unwrap();
+    let description = &tool.definition.description;
     let expected = "  /** Does look. */\n  look(input: { n?: number }): Promise<any>;\n";
     assert!(description.contains(expected), "{description}");
-    assert_eq!(tools[0].effect, Effect::Effectful);
-    assert_eq!(tools[0].approval, Approval::Never);
+    assert_eq!(tool.effect, Effect::Effectful);
+    assert_eq!(tool.approval, Approval::Never);
 }
 
 fn done(report: &TurnReport) -> bool {

@@ -1,17 +1,18 @@
 //! Searched tools: what the model is offered, and what a search changes.
 
 use super::harness::*;
-use crate::tool_search::{SEARCH_TOOL, SearchedTools};
+use crate::tool_search::{SEARCH_TOOL, searched};
 use agent_host_types::{
     output::ToolResultOutput,
     tool::{Approval, Effect},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
+use std::sync::Arc;
 
 /// Puts the search before the tools of a bench.
 fn search(bench: &mut Bench, from: usize) {
-    bench.agent.tools = SearchedTools::wrap(bench.agent.tools.clone(), from);
+    bench.agent.tools = Arc::new(searched(bench.agent.tools.as_ref().clone(), from));
 }
 
 /// Returns the names of the tools in each request.

@@ -163,7 +163,8 @@ impl Bench {
             definition: Digest::of(name.as_bytes()),
         });
         let agents = Arc::new(Agents::new(agents.collect(), journals));
-        self.agent.tools = agents.with_tools(self.agent.tools.clone());
+        let tools = self.agent.tools.as_ref().clone();
+        self.agent.tools = Arc::new(tools.behind(agents.tools()));
         self.agent.agents = Some(agents);
     }
 }

@@ -358,7 +358,8 @@ proptest! {
         runtime.block_on(async {
             let tool = echoing(sandbox, &ty).await;
             let arguments = json!({ "v": input });
-            let fits = tool.validate("echo", arguments.as_object().unwrap());
+            let object = arguments.as_object().unwrap();
+            let fits = tool.check_input("echo", object).and_then(|()| tool.check("echo", object));
             match (fits, call(&tool, "echo", &arguments).await) {
                 (Ok(()), ToolResultOutput::Json(output)) => {
                     let again = call(&tool, "echo", &json!({ "v": output })).await;

@@ -382,9 +382,9 @@ async fn mistyped_argument_never_reaches_the_function() {
         let input = json!({ "v": [value] });
         let output = call(&tool, "take", &input).await;
         assert_eq!(failure(&output).0, "invalid-input", "{ty} {value}");
-        let refused = tool
-            .validate("take", input.as_object().unwrap())
-            .unwrap_err();
+        let object = input.as_object().unwrap();
+        let fits = tool.check_input("take", object);
+        let refused = fits.and_then(|()| tool.check("take", object)).unwrap_err();
         assert_eq!(failure(&refused.into()), failure(&output), "{ty} {value}");
     }
     // Cases that the tables above do not reach.
