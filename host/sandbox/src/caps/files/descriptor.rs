@@ -8,7 +8,7 @@ use super::{
     git_config::{is_config_name, is_emptied},
     node::{Listing, Node, OpenDir, OpenFile},
     open::OpenRequest,
-    resolve::{Follow, read_link},
+    resolve::{Follow, lstat, read_link},
     stream::{self, FileReader, FileWriter, WritePosition},
 };
 use agent_host_engine::policy::FileOp;
@@ -74,8 +74,10 @@ impl FilesView<'_> {
 
     async fn fstat(&mut self, fd: &Handle) -> FsResult<Stat> {
         let fstat = |_: &FilesCtx, node: &Node| {
+            // A truncation that ends after this has emptied the file before it is read.
+            let is_emptied = node.is_emptied();
             let mut stat = rustix::fs::fstat(node.fd()?).map_err(error_code)?;
-            if node.is_emptied() {
+            if is_emptied {
                 stat.st_size = 0;
             }
             Ok(stat)
@@ -281,8 +283,14 @@ impl HostDescriptor for FilesView<'_> {
         self.on_dir(&fd, move |ctx, dir| {
             let resolved = ctx.resolve_checked(dir, &path, follow, FileOp::Stat)?;
             let mut stat = resolved.stat.ok_or(ErrorCode::NoEntry)?;
-            if is_config_name(&resolved.path) && is_emptied(&stat) {
-                stat.st_size = 0;
+            if let Some(name) = resolved.name.filter(|_| is_config_name(&resolved.path)) {
+                let is_emptied = is_emptied(&stat);
+                // A truncation may have ended since the path was resolved.
+                let again = lstat(&resolved.parent, &name).map_err(error_code)?;
+                stat = again.ok_or(ErrorCode::NoEntry)?;
+                if is_emptied {
+                    stat.st_size = 0;
+                }
             }
             Ok(convert::descriptor_stat(&stat))
         })
