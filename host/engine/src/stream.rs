@@ -189,7 +189,11 @@ impl StreamLine {
 
     /// Returns the JSON text, which is made for the first reader and kept for the others.
     pub fn json(&self) -> &Arc<str> {
-        self.json.get_or_init(|| json!(self).to_string().into())
+        self.json.get_or_init(|| {
+            // Only a map with other keys than text cannot be written, and there is none.
+            let text = serde_json::to_string(self).unwrap_or_default();
+            text.into()
+        })
     }
 }
 

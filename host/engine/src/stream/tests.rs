@@ -14,8 +14,9 @@ use std::time::Duration;
 fn lines(tell: impl FnOnce(&StreamObserver<'_>)) -> Vec<Value> {
     let lines = Mutex::new(Vec::new());
     let write = |line: Arc<StreamLine>| {
-        assert_eq!(**line.json(), json!(line).to_string());
-        lines.lock().unwrap().push(json!(line));
+        let text: Value = serde_json::from_str(line.json()).unwrap();
+        assert_eq!(text, json!(line));
+        lines.lock().unwrap().push(text);
     };
     tell(&StreamObserver::new(&write));
     lines.into_inner().unwrap()
