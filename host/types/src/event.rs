@@ -28,7 +28,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
-pub const EVENT_VERSION: u32 = 7;
+pub const EVENT_VERSION: u32 = 8;
 
 /// An event with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
