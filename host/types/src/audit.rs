@@ -283,6 +283,7 @@ pub(crate) mod form {
         /// The request as text, such as `read /workspace/notes.txt` or `GET https://example.com/`.
         request: String,
         /// The request by kind; absent in events before version 8.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         operation: Option<Cow<'a, AuditRequest>>,
     }
 
