@@ -35,8 +35,14 @@ fn run(env: &TestEnv, grants: &str, calls: &[(&str, Value)]) {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
-fn entry(request: &str, verdict: &str, rule: &str, grant: Option<&str>) -> Value {
-    let mut entry = json!({ "request": request, "verdict": verdict, "rule": rule, "count": 1 });
+fn entry(url: &str, verdict: &str, rule: &str, grant: Option<&str>) -> Value {
+    let mut entry = json!({
+        "request": format!("GET {url}"),
+        "operation": { "kind": "http", "method": "GET", "url": url },
+        "verdict": verdict,
+        "rule": rule,
+        "count": 1,
+    });
     if let Some(grant) = grant {
         entry["grant"] = json!(grant);
     }
@@ -79,12 +85,7 @@ fn suggested_grant_allows_the_denied_request() {
         (
             &json!("fetch"),
             &json!("execution-denied"),
-            &json!([entry(
-                &format!("GET {url}"),
-                "denied",
-                "default-deny",
-                Some(&web)
-            )])
+            &json!([entry(&url, "denied", "default-deny", Some(&web))])
         )
     );
 
@@ -122,12 +123,7 @@ fn suggested_grant_allows_the_denied_request() {
     assert_eq!(explained["suggestions"], json!([]));
     assert_eq!(
         explained["calls"][0]["asked"],
-        json!([entry(
-            &format!("GET {url}"),
-            "allowed",
-            "grants.http[0]",
-            None
-        )])
+        json!([entry(&url, "allowed", "grants.http[0]", None)])
     );
     assert_eq!(
         std::fs::read_to_string(env.work().join("note.txt")).unwrap(),

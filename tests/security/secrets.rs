@@ -139,17 +139,20 @@ fn run_with_secret_leaves_no_trace_of_its_value() {
     let shown = run(&["sessions", "show", "latest", "--json"]);
     let events = shown.json_lines();
     let settled = of_kind(&events, "call-settled");
+    let url = format!("{origin}/me?a=secret");
     assert_eq!(
         settled[0]["audit"],
         json!([
             {
-                "request": format!("GET {origin}/me?a=secret"),
+                "request": format!("GET {url}"),
+                "operation": { "kind": "http", "method": "GET", "url": url },
                 "verdict": "allowed",
                 "rule": "grants.http[0]",
                 "count": 1,
             },
             {
-                "request": format!("secret://github in GET {origin}/me?a=secret"),
+                "request": format!("secret://github in GET {url}"),
+                "operation": { "kind": "secret", "name": "github", "method": "GET", "url": url },
                 "verdict": "allowed",
                 "rule": "grants.secrets[0]",
                 "count": 1,

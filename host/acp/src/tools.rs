@@ -10,6 +10,7 @@ use agent_host_engine::{
 };
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
+    audit::{AuditRequest, FileAction},
     tool::Effect,
 };
 use serde_json::{Map, Value, json};
@@ -53,18 +54,26 @@ fn kind_of(effect: Effect, grants: &Grants) -> &'static str {
 
 /// Returns the kind of a call that ran, from what the gate allowed it; none if that was nothing.
 pub(crate) fn kind_of_run(audit: &[AuditEntry]) -> Option<&'static str> {
-    let has = |verbs: &[&str]| allowed(audit).any(|(verb, _)| verbs.contains(&verb));
-    let is_http = |verb: &str| verb.bytes().all(|byte| byte.is_ascii_uppercase());
-    if has(&["write", "write-executable"]) {
-        Some("edit")
-    } else if has(&["move"]) {
-        Some("move")
-    } else if allowed(audit).any(|(verb, _)| is_http(verb)) {
-        Some("fetch")
-    } else if has(&["read", "list"]) {
-        Some("read")
-    } else {
-        None
+    let kinds: Vec<&str> = allowed(audit).filter_map(kind_of_request).collect();
+    // The first of these is what the user should know.
+    let mut by_weight = ["edit", "move", "fetch", "read"].into_iter();
+    by_weight.find(|kind| kinds.contains(kind))
+}
+
+fn kind_of_request(request: &AuditRequest) -> Option<&'static str> {
+    match request {
+        AuditRequest::File { action, .. } => match action {
+            FileAction::Write | FileAction::WriteExecutable | FileAction::Link => Some("edit"),
+            FileAction::Move => Some("move"),
+            FileAction::Read | FileAction::List => Some("read"),
+            FileAction::Stat | FileAction::ReadLink => None,
+        },
+        AuditRequest::Http { .. } => Some("fetch"),
+        AuditRequest::Artifact { .. }
+        | AuditRequest::Secret { .. }
+        | AuditRequest::McpCall { .. }
+        | AuditRequest::Others
+        | AuditRequest::Unrecognized { .. } => None,
     }
 }
 
@@ -90,10 +99,14 @@ pub(crate) fn locations_of_run(
     let Some(component) = registry.component_of(tool) else {
         return Vec::new();
     };
-    let files = allowed(audit)
-        .filter(|(verb, _)| matches!(*verb, "read" | "write" | "write-executable" | "move"));
+    let files = allowed(audit).filter_map(|request| match request {
+        AuditRequest::File { action, path, .. } => {
+            (*action == FileAction::Read || action.changes()).then_some(path)
+        }
+        _ => None,
+    });
     let mut places: Vec<PathBuf> = Vec::new();
-    for (_, path) in files {
+    for path in files {
         let place = host_path(&component.grants, path);
         places.extend(place.filter(|place| !places.contains(place)));
     }
@@ -101,12 +114,12 @@ pub(crate) fn locations_of_run(
     places.iter().map(|path| location(path)).collect()
 }
 
-/// Returns the verb and the object of each request that the gate allowed.
-fn allowed(audit: &[AuditEntry]) -> impl Iterator<Item = (&str, &str)> {
+/// Returns the requests that the gate allowed.
+fn allowed(audit: &[AuditEntry]) -> impl Iterator<Item = &AuditRequest> {
     let allowed = audit
         .iter()
         .filter(|entry| entry.verdict == AuditVerdict::Allowed);
-    allowed.filter_map(|entry| entry.request.split_once(' '))
+    allowed.map(|entry| &entry.request)
 }
 
 fn location(path: &Path) -> Value {

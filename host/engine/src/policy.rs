@@ -23,7 +23,7 @@ mod toml_text;
 mod url_path;
 
 pub use address::{AddressClass, classify, embedded_v4};
-pub use artifact::{ArtifactOp, decide_artifact};
+pub use artifact::decide_artifact;
 pub use call::{decide_call, denied_call};
 pub use ceiling::decide_path;
 pub use files::{FileOp, decide_file, decide_run_later};

@@ -2,10 +2,12 @@
 
 mod advice;
 mod damage;
+mod postgres;
 
 pub use damage::{Damage, EncodeError};
+pub use postgres::PostgresError;
 
-use advice::{io_advice, is_corrupt, postgres_advice, said, sqlite_advice};
+use advice::{io_advice, is_corrupt, sqlite_advice};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
     event::EventError,
@@ -15,7 +17,6 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 /// Names where a store keeps its data, for messages: a database file, or memory.
@@ -35,120 +36,9 @@ pub enum StoreError {
         /// SQLite's error.
         source: rusqlite::Error,
     },
-    /// An operation of PostgreSQL failed.
-    #[error("cannot {action}: {}", postgres_advice(location, source))]
-    Postgres {
-        /// Completes "cannot ...", such as "write the journal".
-        action: &'static str,
-        /// The server and the database.
-        location: Arc<str>,
-        /// The error of the server or of the connection.
-        source: tokio_postgres::Error,
-    },
-    /// Every connection of this process is in use.
-    #[error(
-        "cannot use the journal: all {connections} connections to the database were in use for {waited:?}; raise `connections` \
-         of [store], and the server's `max_connections` with it"
-    )]
-    PoolExhausted {
-        /// The most connections.
-        connections: usize,
-        /// How long one was waited for.
-        waited: Duration,
-    },
-    /// A server did not answer in time.
-    #[error(
-        "cannot use the journal: {location} did not answer within {waited:?}; check the server, the address and the network, \
-         then try again"
-    )]
-    NoAnswer {
-        /// The server and the database.
-        location: Arc<str>,
-        /// How long it was waited for.
-        waited: Duration,
-    },
-    /// The connections could not be made ready.
-    #[error("cannot use the journal: its connections cannot be set up ({0}); check [store]")]
-    Pool(String),
-    /// The server is a standby, or takes no writes for another reason.
-    #[error(
-        "{0} takes no writes: the server is a standby, or `default_transaction_read_only` is set; give the address of the primary"
-    )]
-    ReadOnly(Arc<str>),
-    /// The address of a database is none.
-    #[error(
-        "the address of the database cannot be read: {0}; it has the form `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
-    )]
-    Url(#[source] tokio_postgres::Error),
-    /// The address asks for plain connections to another machine.
-    #[error(
-        "the {0} is on another machine, and `sslmode=disable` would send sessions and the password there in the clear; leave it \
-         out, and name the authority of the server's certificate as `ca` of [store] if it is a private one"
-    )]
-    Unencrypted(Arc<str>),
-    /// No key seals the secrets in a database on another machine.
-    #[error(
-        "the {0} is on another machine, and no key is set that seals its secrets, so that every copy of it could answer for this \
-         host; make one with `openssl rand -hex 32`, keep it elsewhere, and give it as `key` of [store] (`env:NAME`, \
-         `file:PATH` or `cmd:COMMAND`) to every host"
-    )]
-    SealRequired(Arc<str>),
-    /// The secrets are sealed, and no key is set.
-    #[error(
-        "the secrets in the {0} are sealed, and no key is set; give the one of the other hosts as `key` of [store]"
-    )]
-    SealMissing(Arc<str>),
-    /// The secrets are sealed with another key.
-    #[error(
-        "the key of [store] does not open the secrets in the {0}: they were sealed with another one, or were changed; give the \
-         key of the other hosts, or seal them anew with `agent-host store rekey --from KEY`. Nothing was changed"
-    )]
-    SealWrong(Arc<str>),
-    /// The secrets are not sealed, and a key is set.
-    #[error(
-        "the secrets in the {0} are not sealed yet, and `key` of [store] is set; seal them once with `agent-host store rekey`, \
-         then start every host with the key"
-    )]
-    NotSealed(Arc<str>),
-    /// An operation needs the secrets of a database that were not read yet.
-    #[error("the secrets in the {0} are still sealed; open the store first")]
-    StillSealed(Arc<str>),
-    /// A secret of the database is not what this program writes.
-    #[error("a key in the {0} is no key; restore the database from a backup")]
-    SecretForm(Arc<str>),
-    /// A secret cannot be sealed.
-    #[error("cannot seal the secrets in the {location}: {source}")]
-    Seal {
-        /// The server and the database.
-        location: Arc<str>,
-        /// Why.
-        source: crate::sealed::SealError,
-    },
-    /// The user may not make the tables.
-    #[error(
-        "the {location} has no tables of a journal, or older ones, and this user may not make them ({}); run `agent-host store \
-         migrate` as their owner, then `agent-host store grants ROLE` shows what a host needs",
-        said(source)
-    )]
-    SchemaRights {
-        /// The server and the database.
-        location: Arc<str>,
-        /// The error of the server.
-        source: tokio_postgres::Error,
-    },
-    /// The tables have an older version.
-    #[error(
-        "the journal {location} has format {found} and this program needs format {known}: end the hosts of the older version, \
-         back the database up, and run `agent-host store migrate`"
-    )]
-    SchemaOlder {
-        /// The server and the database.
-        location: Arc<str>,
-        /// The version of its tables.
-        found: i64,
-        /// The version of this program.
-        known: i64,
-    },
+    /// PostgreSQL failed, or cannot be used as it is set up.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
     /// The claim on a session has ended, or another host has it.
     #[error(
         "session {session} was given up: this host did not renew its claim in time, and another may continue it; resume it \
@@ -300,7 +190,6 @@ pub enum StoreError {
         /// The error of the file.
         source: io::Error,
     },
-
     /// The database belongs to another program.
     #[error(
         "{0} is a database of another program; move it away, or set `state-dir` to another directory"
@@ -474,7 +363,6 @@ pub enum StoreError {
         /// The parser's error.
         source: serde_json::Error,
     },
-
     /// There is no such session.
     #[error("there is no session {0}; `agent-host sessions list` shows those that there are")]
     NoSession(SessionId),
@@ -578,7 +466,7 @@ impl From<StoreError> for JournalError {
             E::Sqlite { ref source, .. } if is_corrupt(source) => Self::corrupt(error),
             E::ForeignDatabase(_)
             | E::SchemaVersion { .. }
-            | E::SecretForm(_)
+            | E::Postgres(PostgresError::SecretForm(_))
             | E::KeyFile { .. }
             | E::Unsigned { .. }
             | E::Damaged { .. }

@@ -22,6 +22,7 @@ use agent_host_engine::{
 };
 use agent_host_types::{
     accounting::{Accounting, AuditEntry, AuditVerdict},
+    audit::AuditRequest,
     failure::{ToolErrorCode, ToolFailure},
     lock::LockedServer,
     output::ToolResultOutput,
@@ -190,9 +191,9 @@ impl McpServer {
             }
             Err(failure) => (failure.into(), 0),
         };
-        let (hosts, at) = match &self.config.reach {
-            Reach::Command(_) => (Vec::new(), "child process".to_owned()),
-            Reach::Http(Endpoint { url, .. }) => (host(url).into_iter().collect(), url.clone()),
+        let url = match &self.config.reach {
+            Reach::Command(_) => None,
+            Reach::Http(Endpoint { url, .. }) => Some(url.clone()),
         };
         CallReport {
             output,
@@ -200,15 +201,15 @@ impl McpServer {
                 wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
                 bytes_in,
                 bytes_out,
-                hosts,
+                hosts: url.iter().filter_map(|url| host(url)).collect(),
                 ..Accounting::default()
             },
             audit: vec![AuditEntry {
-                request: format!(
-                    "call `{}` of the MCP server `{}` ({at})",
-                    self.own_name(tool).unwrap_or(tool),
-                    self.config.name
-                ),
+                request: AuditRequest::McpCall {
+                    tool: self.own_name(tool).unwrap_or(tool).to_owned(),
+                    server: self.config.name.clone(),
+                    url,
+                },
                 verdict: AuditVerdict::Allowed,
                 rule: format!("mcp.{}", self.config.name),
                 count: 1,

@@ -12,13 +12,17 @@ mod tests;
 use crate::mutex::lock;
 use agent_host_engine::{
     policy::{
-        ArtifactOp, DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, RunLater,
-        SecretPlace, decide_address, decide_artifact, decide_file, decide_http, decide_run_later,
-        decide_secret,
+        DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, RunLater, SecretPlace,
+        decide_address, decide_artifact, decide_file, decide_http, decide_run_later, decide_secret,
     },
     secrets::Secrets,
 };
-use agent_host_types::{accounting::AuditEntry, limits::Limits, tool::Effect};
+use agent_host_types::{
+    accounting::AuditEntry,
+    audit::{ArtifactOp, AuditRequest, FileAction},
+    limits::Limits,
+    tool::Effect,
+};
 pub(crate) use audit_log::Denial;
 pub(crate) use meter::Meter;
 pub(crate) use quota::Growth;
@@ -127,11 +131,20 @@ impl Gate {
         }
     }
 
+    /// Returns the request of an operation on a path that is relative to a grant.
+    pub(crate) fn file_request(
+        &self,
+        grant: usize,
+        action: FileAction,
+        path: &str,
+    ) -> AuditRequest {
+        AuditRequest::file(action, self.guest_path(grant, path))
+    }
+
     /// Checks an operation on a resolved path (see [`decide_file`]).
     pub(crate) fn check_file(&self, grant: usize, op: FileOp, path: &str) -> Result<(), Refused> {
-        let request = format!("{} {}", op.as_str(), self.guest_path(grant, path));
         let ruling = decide_file(&self.grants, self.effect, grant, op, path);
-        self.enforce(&request, ruling)?;
+        self.enforce(self.file_request(grant, op.action(), path), ruling)?;
         if op.changes() {
             self.dirty.store(true, Ordering::Relaxed);
         }
@@ -150,8 +163,7 @@ impl Gate {
             // The change itself was recorded.
             Ruling::Allow { .. } => Ok(()),
             refusal @ (Ruling::Deny { .. } | Ruling::Ask { .. }) => {
-                let (write, path) = (FileOp::Write.as_str(), self.guest_path(grant, path));
-                self.enforce(&format!("{write} {path}"), refusal)
+                self.enforce(self.file_request(grant, FileAction::Write, path), refusal)
             }
         }
     }
@@ -165,9 +177,9 @@ impl Gate {
     /// Checks an operation on the artifacts of the session (see [`decide_artifact`]). A change is
     /// applied after the call has succeeded, so that it does not make the call dirty.
     pub(crate) fn check_artifact(&self, op: ArtifactOp, name: &str) -> Result<(), Refused> {
-        let request = format!("{} {name}", op.as_str());
+        let (action, name) = (op, name.to_owned());
         let ruling = decide_artifact(&self.grants, self.effect, op);
-        self.enforce(request.trim_end(), ruling)
+        self.enforce(AuditRequest::Artifact { action, name }, ruling)
     }
 
     /// Runs an operation that adds to a directory, if its growth is within the quotas of the call
@@ -185,34 +197,33 @@ impl Gate {
         act: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {
         if let Err(exceeded) = self.quotas.take(grant, growth) {
-            let (write, path) = (FileOp::Write.as_str(), self.guest_path(grant, path));
-            self.refuse(&format!("{write} {path}"), &exceeded.rule, &exceeded.reason);
+            let request = self.file_request(grant, FileAction::Write, path);
+            self.refuse(request, &exceeded.rule, &exceeded.reason);
             return Err(Errno::DQUOT.into());
         }
         act().inspect_err(|_| self.quotas.give_back(grant, growth))
     }
 
-    /// Refuses a path that leaves its granted directory. `request` is such as `read
-    /// /workspace/../x`.
-    pub(crate) fn refuse_escape(&self, request: &str) -> Refused {
+    /// Refuses a path that leaves its granted directory.
+    pub(crate) fn refuse_escape(&self, request: AuditRequest) -> Refused {
         self.refuse(request, DEFAULT_DENY, "it leaves the granted directory")
     }
 
     /// Refuses by a fixed rule of this host, not of the operator's policy.
-    pub(crate) fn refuse(&self, request: &str, rule: &str, reason: &str) -> Refused {
+    pub(crate) fn refuse(&self, request: AuditRequest, rule: &str, reason: &str) -> Refused {
         lock(&self.log).deny(request, rule, reason, None);
         Refused
     }
 
     /// Checks a request that is to be sent. `url` is its URL for the audit log.
     pub(crate) fn check_http(&self, request: &HttpRequest<'_>, url: &str) -> Result<(), Refused> {
-        let text = format!("{} {url}", request.method);
+        let asked = AuditRequest::http(request.method, url);
         if !self.http_requests.take(1) {
             let limit = self.http_requests.limit;
             let reason = format!("a call may send at most {limit} requests");
-            return Err(self.refuse(&text, "limits.http-requests", &reason));
+            return Err(self.refuse(asked, "limits.http-requests", &reason));
         }
-        self.enforce(&text, decide_http(&self.grants, self.effect, request))?;
+        self.enforce(asked, decide_http(&self.grants, self.effect, request))?;
         if !matches!(request.method, "GET" | "HEAD") {
             self.dirty.store(true, Ordering::Relaxed);
         }
@@ -228,8 +239,12 @@ impl Gate {
         request: &HttpRequest<'_>,
         url: &str,
     ) -> Result<(), Refused> {
-        let text = format!("secret://{name} in {} {url}", request.method);
-        self.enforce(&text, decide_secret(&self.grants, name, place, request))
+        let asked = AuditRequest::Secret {
+            name: name.to_owned(),
+            method: request.method.to_owned(),
+            url: url.to_owned(),
+        };
+        self.enforce(asked, decide_secret(&self.grants, name, place, request))
     }
 
     /// Returns those addresses that a request may connect to; each comes with whether it is one of
@@ -253,7 +268,7 @@ impl Gate {
         }
         match refusal {
             Some(ruling) if allowed.is_empty() => {
-                self.enforce(&format!("{} {url}", request.method), ruling)?;
+                self.enforce(AuditRequest::http(request.method, url), ruling)?;
             }
             Some(_) | None => {}
         }
@@ -285,7 +300,7 @@ impl Gate {
         }
     }
 
-    fn enforce(&self, request: &str, ruling: Ruling) -> Result<(), Refused> {
+    fn enforce(&self, request: AuditRequest, ruling: Ruling) -> Result<(), Refused> {
         match ruling {
             Ruling::Allow { rule } => {
                 lock(&self.log).allow(request, &rule);

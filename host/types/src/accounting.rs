@@ -1,6 +1,9 @@
 //! The resources that a call used and its requests to the gate, journaled with the result.
 
-use crate::limits::Limits;
+use crate::{
+    audit::{self, AuditRequest},
+    limits::Limits,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,8 +43,10 @@ pub enum AuditVerdict {
 /// A request of a call to the gate. Equal requests share one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditEntry {
-    /// The request, such as `read /workspace/notes.txt` or `GET https://example.com/`.
-    pub request: String,
+    /// The request: its text as `request`, and its fields as `operation`.
+    #[serde(flatten, with = "audit::form")]
+    #[schemars(with = "audit::form::RequestForm<'static>")]
+    pub request: AuditRequest,
     /// The gate's decision.
     pub verdict: AuditVerdict,
     /// The deciding rule, such as `grants.dir[0]` or `default-deny`.

@@ -9,7 +9,7 @@
 //! - [`artifact`]: names of artifacts; [`custom_context`]: what the operator's program says of a session's request.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
-//! - [`hook`]: the verdicts of hooks. [`workflow`]: the outputs of the nodes of workflows.
+//! - [`audit`]: the requests of calls to the gate. [`hook`]: the verdicts of hooks. [`workflow`]: the outputs of the nodes of workflows.
 //! - [`failure`]: abnormal ends of calls; [`id`]: identifiers and digests; [`lock`]: `agent.lock`.
 
 #[cfg(not(all(
@@ -24,6 +24,7 @@ compile_error!(
 pub mod accounting;
 pub mod approval;
 pub mod artifact;
+pub mod audit;
 pub mod budget;
 pub mod context;
 pub mod continuation;

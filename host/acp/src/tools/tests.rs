@@ -4,6 +4,7 @@ use super::{host_path, kind_of, kind_of_run};
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
+    audit::AuditRequest,
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
@@ -68,7 +69,7 @@ fn kind_of_a_tool_follows_effect_and_grants() {
 #[test]
 fn kind_of_a_run_is_what_the_gate_allowed() {
     let entry = |request: &str, verdict| AuditEntry {
-        request: request.to_owned(),
+        request: AuditRequest::from_text(request),
         verdict,
         rule: "grants.dir[0]".to_owned(),
         count: 1,
@@ -80,6 +81,8 @@ fn kind_of_a_run_is_what_the_gate_allowed() {
         (&["read /a", "write /b"], Some("edit")),
         (&["move /a"], Some("move")),
         (&["GET https://example.com/", "read /a"], Some("fetch")),
+        // A method that is called like an operation on files.
+        (&["read https://example.com/"], Some("fetch")),
         (&["secret key"], None),
         (&["", "write"], None),
         (&[], None),

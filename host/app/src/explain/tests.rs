@@ -1,6 +1,7 @@
 use super::{ExplainedCall, Explanation, Suggestion};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry, AuditVerdict},
+    audit::AuditRequest,
     event::{EVENT_VERSION, Event, EventRecord},
     hook::{CallReview, HookPoint, HookVerdict, VerdictKind},
     id::{CallId, Digest, SessionId},
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 
 fn entry(request: &str, grant: Option<&str>) -> AuditEntry {
     AuditEntry {
-        request: request.to_owned(),
+        request: AuditRequest::from_text(request),
         verdict: AuditVerdict::Denied,
         rule: "default-deny".to_owned(),
         count: 2,

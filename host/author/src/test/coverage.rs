@@ -1,10 +1,14 @@
 //! Coverage: grants that no call used and tools without a case. Variables are excluded, since
 //! reading them is not observable.
 
+#[cfg(test)]
+mod tests;
+
 use super::{case::Case, run::Run};
 use agent_host_engine::policy::Grants;
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
+    audit::AuditRequest,
     tool::ToolDefinition,
 };
 use serde::Serialize;
@@ -67,14 +71,18 @@ impl CoverageBuilder {
 
 /// Returns whether a call was allowed to change anything outside its session.
 pub(super) fn changed(audit: &[AuditEntry]) -> bool {
-    let harmless = ["stat", "list", "read", "GET", "HEAD"];
-    audit.iter().any(|entry| {
-        let what = entry.request.split(' ').next().unwrap_or_default();
-        entry.verdict == AuditVerdict::Allowed
-            && !harmless.contains(&what)
-            // A secret is judged by the request that contains it.
-            && !what.starts_with("secret://")
-    })
+    let changes = |request: &AuditRequest| match request {
+        AuditRequest::File { action, .. } => action.changes(),
+        AuditRequest::Http { method, .. } => !matches!(&**method, "GET" | "HEAD"),
+        // Artifacts are the session's, and a secret is judged by the request that contains it.
+        AuditRequest::Artifact { .. } | AuditRequest::Secret { .. } => false,
+        AuditRequest::McpCall { .. } | AuditRequest::Others | AuditRequest::Unrecognized { .. } => {
+            true
+        }
+    };
+    audit
+        .iter()
+        .any(|entry| entry.verdict == AuditVerdict::Allowed && changes(&entry.request))
 }
 
 /// Returns the grants as pairs of the rule in the audit and a description.

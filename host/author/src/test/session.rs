@@ -17,6 +17,7 @@ use agent_host_app::{Environment, config::parse};
 use agent_host_engine::session::SessionState;
 use agent_host_types::{
     accounting::AuditEntry,
+    audit::AuditRequest,
     event::Event,
     hook::VerdictKind,
     id::CallId,
@@ -93,7 +94,7 @@ struct Recorded {
     merges: Vec<Map<String, Value>>,
     halt: Option<String>,
     /// The first request to the gate.
-    request: Option<String>,
+    request: Option<AuditRequest>,
     /// Whether a hook did not let its result pass.
     is_hooked: bool,
     is_external: bool,

@@ -9,7 +9,7 @@ use crate::{
 use agent_host_app::config_schema;
 use agent_host_engine::documents::{DOCUMENTS, Document};
 use clap::{Arg, Args as _, Command, CommandFactory as _};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The head of the page.
 const HEAD: &str = "\
@@ -27,9 +27,14 @@ pub(super) fn reference(terminal: &Terminal) -> Exit {
     commands(&program, /*depth*/ 0, &mut page);
     page.push_str("\n## Keys of agent.toml\n");
     Keys::of(&config_schema()).write(&mut page);
-    page.push_str("\n## Events\n\n| `kind` | event |\n|---|---|\n");
-    for (kind, about) in events() {
-        row(&mut page, &[&code(&kind), &about]);
+    for (heading, what, definition) in [
+        ("## Events", "event", "Event"),
+        ("### Requests in `audit`", "`operation`", "AuditRequest"),
+    ] {
+        page.push_str(&format!("\n{heading}\n\n| `kind` | {what} |\n|---|---|\n"));
+        for (kind, about) in kinds(definition) {
+            row(&mut page, &[&code(&kind), &about]);
+        }
     }
     terminal.println(page.trim_end());
     Exit::Done
@@ -270,23 +275,17 @@ fn words(schema: &Value) -> Option<Vec<String>> {
     cases.collect()
 }
 
-/// Returns the kind and the description of each event.
-fn events() -> Vec<(String, String)> {
+/// Returns the kind and the description of each variant of a definition in the schema of events.
+fn kinds(definition: &str) -> Vec<(String, String)> {
     let document = DOCUMENTS.iter().find(|document| document.name == "event");
     let schema = document.map(Document::schema).unwrap_or_default();
-    let mut found = Vec::new();
-    let definitions = schema.get("$defs").and_then(Value::as_object);
-    let event = definitions.into_iter().flat_map(Map::values);
-    let cases = event.filter_map(|one| one.get("oneOf").and_then(Value::as_array));
-    for case in cases.flatten() {
-        if let Some(kind) = case
-            .pointer("/properties/kind/const")
-            .and_then(Value::as_str)
-        {
-            found.push((kind.to_owned(), text(case, "description")));
-        }
-    }
-    found
+    let cases = schema.pointer(&format!("/$defs/{definition}/oneOf"));
+    let cases = cases.and_then(Value::as_array).into_iter().flatten();
+    let kinds = cases.filter_map(|case| {
+        let kind = case.pointer("/properties/kind/const")?.as_str()?;
+        Some((kind.to_owned(), text(case, "description")))
+    });
+    kinds.collect()
 }
 
 fn text(schema: &Value, key: &str) -> String {

@@ -191,7 +191,7 @@ pub(crate) fn audit_line(entry: &AuditEntry) -> String {
     };
     format!(
         "{style}{word}{style:#} {}{times} {DIM}by {}{DIM:#}",
-        escape_line(&entry.request),
+        escape_line(&entry.request.to_string()),
         escape_line(&entry.rule)
     )
 }

@@ -1,35 +1,7 @@
 //! The decision about an operation on the artifacts of a session.
 
 use super::{ArtifactAccess, DEFAULT_DENY, Grants, Ruling};
-use agent_host_types::tool::Effect;
-
-/// An operation of a tool on the artifacts of its session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "kebab-case")]
-pub enum ArtifactOp {
-    /// List them.
-    ListArtifacts,
-    /// Read one.
-    ReadArtifact,
-    /// Store one.
-    StoreArtifact,
-    /// Delete one.
-    DeleteArtifact,
-}
-
-impl ArtifactOp {
-    /// Returns the name for messages and the audit.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Whether the operation changes anything.
-    #[must_use]
-    pub fn changes(self) -> bool {
-        matches!(self, Self::StoreArtifact | Self::DeleteArtifact)
-    }
-}
+use agent_host_types::{audit::ArtifactOp, tool::Effect};
 
 /// Decides an operation of a tool with this effect.
 #[must_use]

@@ -6,14 +6,13 @@ use super::{
     run_later::{self, RunLater},
     toml_text,
 };
-use agent_host_types::tool::Effect;
+use agent_host_types::{audit::FileAction, tool::Effect};
 
 /// The head of the lines that would allow an operation, before the guest's path of the grant.
 const CHANGED_LINES: &str = "# changed lines of the [[grants.dir]] with guest =";
 
 /// An operation of a tool on a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileOp {
     /// Read the metadata.
     Stat,
@@ -26,23 +25,29 @@ pub enum FileOp {
     /// Write to, replace or rename a file with an executable bit.
     WriteExecutable,
     /// Create a directory, or set its times.
-    #[strum(serialize = "write")]
     WriteDir,
     /// Rename a directory, or give a directory this name.
     Move,
 }
 
 impl FileOp {
-    /// Returns the name for messages and the audit.
+    /// Returns the operation as the audit names it.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
+    pub fn action(self) -> FileAction {
+        match self {
+            Self::Stat => FileAction::Stat,
+            Self::List => FileAction::List,
+            Self::Read => FileAction::Read,
+            Self::Write | Self::WriteDir => FileAction::Write,
+            Self::WriteExecutable => FileAction::WriteExecutable,
+            Self::Move => FileAction::Move,
+        }
     }
 
     /// Whether the operation changes anything.
     #[must_use]
     pub fn changes(self) -> bool {
-        !matches!(self, Self::Stat | Self::List | Self::Read)
+        self.action().changes()
     }
 }
 

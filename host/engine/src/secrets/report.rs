@@ -3,6 +3,7 @@
 use super::Secrets;
 use agent_host_types::{
     accounting::AuditEntry,
+    audit::AuditRequest,
     failure::ToolFailure,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
     question::Question,
@@ -17,7 +18,11 @@ impl Secrets {
             return;
         }
         for entry in audit {
-            self.string(&mut entry.request);
+            entry.request.change_texts(|text| self.string(text));
+            // A value that is no part of one field.
+            if let Cow::Owned(text) = self.text(&entry.request.to_string()) {
+                entry.request = AuditRequest::Unrecognized { text };
+            }
             self.string(&mut entry.rule);
             entry.grant.iter_mut().for_each(|grant| self.string(grant));
         }

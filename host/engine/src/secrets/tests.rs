@@ -5,6 +5,7 @@ mod values;
 use super::{Redaction, SecretError, Secrets};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
+    audit::{AuditRequest, FileAction},
     failure::ToolFailure,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };
@@ -241,7 +242,7 @@ fn report_parts_are_redacted() {
     let failure = |value: &str| ToolFailure::invalid_output(text(value));
     assert_eq!(secrets.failure(failure("abcdefgh")), failure("[secret:s]"));
     let audit = |value: &str| AuditEntry {
-        request: text(value),
+        request: AuditRequest::file(FileAction::Read, text(value)),
         verdict: AuditVerdict::Denied,
         rule: text(value),
         count: 1,
@@ -250,4 +251,20 @@ fn report_parts_are_redacted() {
     let mut told = [audit("abcdefgh")];
     secrets.audit(&mut told);
     assert_eq!(told, [audit("[secret:s]")]);
+}
+
+/// A value that is in two fields is in the text only, which is redacted as before.
+#[test]
+fn value_across_fields_of_an_audit_is_redacted() {
+    let secrets = secrets(&[("s", "GET https://e/")]);
+    let mut audit = [AuditEntry {
+        request: AuditRequest::http("GET", "https://e/a"),
+        verdict: AuditVerdict::Allowed,
+        rule: "grants.http[0]".to_owned(),
+        count: 1,
+        grant: None,
+    }];
+    secrets.audit(&mut audit);
+    let text = "[secret:s]a".to_owned();
+    assert_eq!(audit[0].request, AuditRequest::Unrecognized { text });
 }

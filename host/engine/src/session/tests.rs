@@ -35,7 +35,7 @@ async fn incomplete_or_newer_session_is_refused() {
         (
             vec![record(id, 0), newer],
             format!(
-                "record 1 of session {id} has version 8, and this program reads version 7; open the session with the program that wrote it"
+                "record 1 of session {id} has version 9, and this program reads version 8; open the session with the program that wrote it"
             ),
         ),
         (

@@ -2,7 +2,7 @@
 
 use super::{PostgresOptions, lease::Leases, messages, schema, tls};
 use crate::{
-    error::{Location, StoreError},
+    error::{Location, PostgresError, StoreError},
     sealed::SealKey,
     shared_runs::{HostId, HostMessage},
     signature::RowKey,
@@ -75,7 +75,7 @@ impl Database {
         let location = location(&config);
         let tls = tls::connector(&options.authorities, &config)?;
         if options.seal.is_none() && !tls::is_on_this_machine(&config) {
-            return Err(StoreError::SealRequired(location));
+            return Err(PostgresError::SealRequired(location).into());
         }
         let manager = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
@@ -98,7 +98,7 @@ impl Database {
             .runtime(Runtime::Tokio1)
             .post_create(settings)
             .build()
-            .map_err(|error| StoreError::Pool(error.to_string()))?;
+            .map_err(|error| PostgresError::Pool(error.to_string()))?;
         Ok(Arc::new(Self {
             pool,
             config,
@@ -133,7 +133,7 @@ impl Database {
         let query = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'";
         let rows = self.read(query, &[]).await?;
         match rows.first().is_some_and(|row| row.get(0)) {
-            true => Err(StoreError::ReadOnly(Arc::clone(&self.location))),
+            true => Err(PostgresError::ReadOnly(Arc::clone(&self.location)).into()),
             false => Ok(()),
         }
     }
@@ -147,10 +147,8 @@ impl Database {
     }
 
     fn no_answer(&self) -> StoreError {
-        StoreError::NoAnswer {
-            location: Arc::clone(&self.location),
-            waited: self.connect_timeout,
-        }
+        let (location, waited) = (Arc::clone(&self.location), self.connect_timeout);
+        PostgresError::NoAnswer { location, waited }.into()
     }
 
     /// Returns a connection; it goes back when it is dropped.
@@ -159,12 +157,13 @@ impl Database {
             PoolError::Backend(source) | PoolError::PostCreateHook(HookError::Backend(source)) => {
                 self.failed("connect to the journal")(source)
             }
-            PoolError::Timeout(TimeoutType::Wait) => StoreError::PoolExhausted {
+            PoolError::Timeout(TimeoutType::Wait) => PostgresError::PoolExhausted {
                 connections: self.pool.status().max_size,
                 waited: self.connect_timeout,
-            },
+            }
+            .into(),
             PoolError::Timeout(_) => self.no_answer(),
-            error => StoreError::Pool(error.to_string()),
+            error => PostgresError::Pool(error.to_string()).into(),
         })
     }
 
@@ -173,10 +172,14 @@ impl Database {
         &self,
         action: &'static str,
     ) -> impl Fn(tokio_postgres::Error) -> StoreError + Copy + '_ {
-        move |source| StoreError::Postgres {
-            action,
-            location: Arc::clone(&self.location),
-            source,
+        move |source| {
+            let location = Arc::clone(&self.location);
+            PostgresError::Operation {
+                action,
+                location,
+                source,
+            }
+            .into()
         }
     }
 

@@ -6,7 +6,7 @@ use super::{
     secrets::NewRowsKey,
     signatures::sign_all,
 };
-use crate::error::StoreError;
+use crate::error::{PostgresError, StoreError};
 use deadpool_postgres::Transaction;
 use std::sync::Arc;
 use tokio_postgres::error::SqlState;
@@ -49,11 +49,12 @@ pub(super) async fn ensure(database: &Database) -> Result<(), StoreError> {
     match found {
         0 => migrate(database).await.map(drop),
         found if found == known => Ok(()),
-        found if found < known => Err(StoreError::SchemaOlder {
+        found if found < known => Err(PostgresError::SchemaOlder {
             location: location(),
             found,
             known,
-        }),
+        }
+        .into()),
         found => Err(StoreError::SchemaVersion {
             location: location(),
             found,
@@ -85,10 +86,11 @@ async fn apply(
 ) -> Result<Migration, StoreError> {
     let failed = database.failed("make the tables of the journal");
     let refused = |error: tokio_postgres::Error| match error.code() {
-        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => StoreError::SchemaRights {
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => PostgresError::SchemaRights {
             location: Arc::clone(&database.location),
             source: error,
-        },
+        }
+        .into(),
         _ => failed(error),
     };
     let mut client = database.client().await?;

@@ -3,7 +3,7 @@
 
 use super::database::Database;
 use crate::{
-    error::StoreError,
+    error::{PostgresError, StoreError},
     sealed::SealKey,
     signature::{BYTES, RowKey},
 };
@@ -62,7 +62,11 @@ impl Database {
     /// Returns the key that signs rows.
     pub(super) fn rows_key(&self) -> Result<&RowKey, StoreError> {
         let key = self.rows_key.get();
-        key.ok_or_else(|| StoreError::StillSealed(Arc::clone(&self.location)))
+        key.ok_or_else(|| self.still_sealed())
+    }
+
+    fn still_sealed(&self) -> StoreError {
+        PostgresError::StillSealed(Arc::clone(&self.location)).into()
     }
 
     async fn read_or_make(&self, name: &str) -> Result<[u8; BYTES], StoreError> {
@@ -82,14 +86,14 @@ impl Database {
     pub(super) fn continuation_key(&self) -> Result<[u8; 32], JournalError> {
         let known = self.continuation_key.lock();
         let key = *known.unwrap_or_else(PoisonError::into_inner);
-        key.ok_or_else(|| StoreError::StillSealed(Arc::clone(&self.location)).into())
+        key.ok_or_else(|| self.still_sealed().into())
     }
 
     fn key(&self, secret: &[u8]) -> Result<[u8; 32], StoreError> {
         let location = || Arc::clone(&self.location);
         secret
             .try_into()
-            .map_err(|_| StoreError::SecretForm(location()))
+            .map_err(|_| PostgresError::SecretForm(location()).into())
     }
 
     /// Reads a secret.
@@ -112,7 +116,7 @@ impl Database {
         let statement = "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
         self.change(statement, &[&name, &value]).await?;
         let stored = self.secret(name).await?;
-        stored.ok_or_else(|| StoreError::SecretForm(Arc::clone(&self.location)))
+        stored.ok_or_else(|| PostgresError::SecretForm(Arc::clone(&self.location)).into())
     }
 
     /// Seals every secret anew: what another key has sealed, or none, by that of this store.
@@ -154,12 +158,10 @@ impl Database {
         let Some(key) = &self.seal else {
             return Ok(secret.to_vec());
         };
-        let location = || Arc::clone(&self.location);
-        key.seal_secret(name, secret)
-            .map_err(|source| StoreError::Seal {
-                location: location(),
-                source,
-            })
+        key.seal_secret(name, secret).map_err(|source| {
+            let location = Arc::clone(&self.location);
+            PostgresError::Seal { location, source }.into()
+        })
     }
 
     /// Opens what is stored. A value that is not sealed is refused where one is expected: a store
@@ -173,11 +175,11 @@ impl Database {
         let location = Arc::clone(&self.location);
         match (SealKey::is_sealed_secret(value), key) {
             (false, None) => Ok(value.to_vec()),
-            (false, Some(_)) => Err(StoreError::NotSealed(location)),
-            (true, None) => Err(StoreError::SealMissing(location)),
+            (false, Some(_)) => Err(PostgresError::NotSealed(location).into()),
+            (true, None) => Err(PostgresError::SealMissing(location).into()),
             (true, Some(key)) => key
                 .open_secret(name, value)
-                .map_err(|_| StoreError::SealWrong(location)),
+                .map_err(|_| PostgresError::SealWrong(location).into()),
         }
     }
 }

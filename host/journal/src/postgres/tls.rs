@@ -1,7 +1,7 @@
 //! The encryption of connections: to another machine always, with the chain and the name of the
 //! server's certificate verified, and never a fall back to plain ones.
 
-use crate::error::StoreError;
+use crate::error::{PostgresError, StoreError};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use std::{net::IpAddr, sync::Arc};
 use tokio_postgres::{
@@ -18,13 +18,16 @@ const PROTOCOL: &[u8] = b"postgresql";
 pub(super) fn config(url: &str) -> Result<Config, StoreError> {
     let url = url.replace("sslmode=verify-full", "sslmode=require");
     // The parser's error does not show the password.
-    let mut config: Config = url.parse().map_err(StoreError::Url)?;
+    let mut config: Config = url.parse().map_err(PostgresError::Url)?;
     let mode = match (is_on_this_machine(&config), config.get_ssl_mode()) {
         (_, SslMode::Require) | (false, SslMode::Prefer) => SslMode::Require,
         // No one between two processes of a machine reads along, and the certificates that
         // distributions make for a server are of no authority.
         (true, _) => SslMode::Disable,
-        (false, _) => return Err(StoreError::Unencrypted(super::database::location(&config))),
+        (false, _) => {
+            let location = super::database::location(&config);
+            return Err(PostgresError::Unencrypted(location).into());
+        }
     };
     config.ssl_mode(mode);
     Ok(config)
@@ -37,7 +40,7 @@ pub(super) fn connector(
 ) -> Result<MakeRustlsConnect, StoreError> {
     let mut tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| StoreError::Pool(error.to_string()))?
+        .map_err(|error| PostgresError::Pool(error.to_string()))?
         .with_root_certificates(Arc::clone(authorities))
         .with_no_client_auth();
     if config.get_ssl_negotiation() == SslNegotiation::Direct {

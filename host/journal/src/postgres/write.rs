@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     chain::Link,
-    error::StoreError,
+    error::{PostgresError, StoreError},
     ownership::Ownership,
     row::{Listing, Row, phase_after},
     signature::{RowKey, SessionEnd},
@@ -258,7 +258,7 @@ impl Database {
 
 /// Whether the connection ended before the answer, so that what became of the write is not known.
 fn is_cut_off(error: &StoreError) -> bool {
-    let StoreError::Postgres { source, .. } = error else {
+    let StoreError::Postgres(PostgresError::Operation { source, .. }) = error else {
         return false;
     };
     source

@@ -5,6 +5,7 @@ mod outcomes;
 use agent_host_types::{
     accounting::{Accounting, AuditEntry, AuditVerdict},
     approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
+    audit::{AuditRequest, FileAction},
     context::{CompactionStats, ReferencedResult},
     continuation::PendingCall,
     event::{EVENT_VERSION, Event, EventRecord},
@@ -267,7 +268,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         output,
         accounting: accounting(),
         audit: vec![AuditEntry {
-            request: "read /workspace/notes.txt".to_owned(),
+            request: AuditRequest::file(FileAction::Read, "/workspace/notes.txt".to_owned()),
             verdict: AuditVerdict::Denied,
             rule: "default-deny".to_owned(),
             count: 3,

@@ -15,9 +15,9 @@ use agent_host_engine::{
     artifact::{
         ArtifactName, DEFAULT_QUOTA_BYTES, NewArtifact, NewArtifactError, SessionArtifacts, Stored,
     },
-    policy::ArtifactOp,
     tool::SessionChange,
 };
+use agent_host_types::audit::ArtifactOp;
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 /// The most changes of one call, so that a loop over small ones ends.

@@ -30,6 +30,7 @@ use crate::{
     schedule::blocking::{NotRun, ToolBlocking},
 };
 use agent_host_engine::policy::{DirGrant, FileOp};
+use agent_host_types::audit::{AuditRequest, FileAction};
 use agent_host_undo::{UndoPath, UndoWriter};
 use convert::ResolveError;
 use mask::Masks;
@@ -195,17 +196,17 @@ impl FilesCtx {
         Ok(self.roots.get(dir.grant).ok_or(ErrorCode::BadDescriptor)?)
     }
 
-    /// Resolves a guest's path. A path that leaves the directory is refused and recorded as `verb`
+    /// Resolves a guest's path. A path that leaves the directory is refused and recorded as `action`
     /// with the path as the guest gave it.
     fn resolve(
         &self,
         dir: &OpenDir,
         path: &str,
         follow: Follow,
-        verb: &str,
+        action: FileAction,
     ) -> FsResult<ResolvedPath> {
         resolve::resolve(self.root(dir)?, dir, path, follow).map_err(|error| match error {
-            ResolveError::Escape => self.refuse_escape(dir, path, verb),
+            ResolveError::Escape => self.refuse_escape(dir, path, action),
             ResolveError::Code(code) => code.into(),
         })
     }
@@ -216,9 +217,9 @@ impl FilesCtx {
         dir: &OpenDir,
         path: &str,
         follow: Follow,
-        verb: &str,
+        action: FileAction,
     ) -> FsResult<ResolvedPath> {
-        let resolved = self.resolve(dir, path, follow, verb)?;
+        let resolved = self.resolve(dir, path, follow, action)?;
         if self.is_hidden(dir, &resolved)? {
             return Err(ErrorCode::NoEntry.into());
         }
@@ -233,21 +234,21 @@ impl FilesCtx {
         follow: Follow,
         op: FileOp,
     ) -> FsResult<ResolvedPath> {
-        let resolved = self.resolve_visible(dir, path, follow, op.as_str())?;
+        let resolved = self.resolve_visible(dir, path, follow, op.action())?;
         self.check(dir, op, &resolved)?;
         Ok(resolved)
     }
 
     /// Resolves a path at which something is to be put, which is refused if it is hidden.
     fn resolve_new(&self, dir: &OpenDir, path: &str) -> FsResult<ResolvedPath> {
-        let resolved = self.resolve(dir, path, Follow::No, FileOp::Write.as_str())?;
+        let resolved = self.resolve(dir, path, Follow::No, FileAction::Write)?;
         if self.is_hidden(dir, &resolved)? {
             return self.refuse_hidden(dir, &resolved);
         }
         Ok(resolved)
     }
 
-    fn refuse_escape(&self, dir: &OpenDir, path: &str, verb: &str) -> FsError {
+    fn refuse_escape(&self, dir: &OpenDir, path: &str, action: FileAction) -> FsError {
         let named = if path.starts_with('/') {
             path.to_owned()
         } else {
@@ -258,7 +259,7 @@ impl FilesCtx {
                 .unwrap_or_default();
             format!("{}/{path}", self.gate.guest_path(dir.grant, &above))
         };
-        self.gate.refuse_escape(&format!("{verb} {named}"));
+        self.gate.refuse_escape(AuditRequest::file(action, named));
         ErrorCode::NotPermitted.into()
     }
 
@@ -324,7 +325,8 @@ impl FilesCtx {
     /// Refuses to put something at a hidden path.
     fn refuse_hidden<T>(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<T> {
         self.gate.refuse(
-            &format!("write {}", self.gate.guest_path(dir.grant, &resolved.path)),
+            self.gate
+                .file_request(dir.grant, FileAction::Write, &resolved.path),
             &self.root(dir)?.masks.rule_for(&resolved.path),
             "the name is hidden from tools",
         );
@@ -339,7 +341,8 @@ impl FilesCtx {
             return Ok(());
         }
         self.gate.refuse(
-            &format!("move {}", self.gate.guest_path(dir.grant, &resolved.path)),
+            self.gate
+                .file_request(dir.grant, FileAction::Move, &resolved.path),
             &root.masks.rule_below(&resolved.path),
             "it holds something that is hidden from tools",
         );

@@ -2,12 +2,16 @@
 //! Everything is bounded, because the guest chooses every text in it.
 
 use crate::text::sanitize;
-use agent_host_types::accounting::{AuditEntry, AuditVerdict};
+use agent_host_types::{
+    accounting::{AuditEntry, AuditVerdict},
+    audit::AuditRequest,
+};
 use std::collections::{BTreeSet, HashMap};
 
-/// The distinct requests that are kept; later ones are only counted, under [`OTHERS`].
+/// The distinct requests that are kept; later ones are only counted, as [`AuditRequest::Others`].
 pub(super) const MAX_ENTRIES: usize = 256;
 pub(super) const MAX_HOSTS: usize = 64;
+/// The most bytes of the paths, names and URLs of a request together, and of a host.
 pub(super) const MAX_REQUEST_BYTES: usize = 512;
 /// The longest first refusal, in bytes: a request, a reason and a rule.
 pub(super) const MAX_DENIAL_BYTES: usize = 1_024;
@@ -15,8 +19,8 @@ pub(super) const MAX_DENIAL_BYTES: usize = 1_024;
 pub(super) const MAX_GRANT_BYTES: usize = 1_024;
 /// The prefix of rules that are fields of [`agent_host_types::limits::Limits`].
 const LIMITS: &str = "limits.";
-/// The request and rule of the entries that sum up all requests beyond the bound.
-pub(super) const OTHERS: &str = "others";
+/// The rule of the entries that sum up all requests beyond the bound.
+const OTHERS: &str = "others";
 
 /// A refusal, for the result of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +35,7 @@ pub(crate) struct Denial {
 pub(super) struct AuditLog {
     entries: Vec<AuditEntry>,
     /// The index in `entries` of a request and rule.
-    indices: HashMap<(String, String), usize>,
+    indices: HashMap<(AuditRequest, String), usize>,
     others_allowed: u64,
     others_denied: u64,
     pub(super) first_denial: Option<Denial>,
@@ -40,14 +44,19 @@ pub(super) struct AuditLog {
 
 impl AuditLog {
     /// Records an allowed request.
-    pub(super) fn allow(&mut self, request: &str, rule: &str) {
-        let request = one_line(request, MAX_REQUEST_BYTES);
-        self.count(request, AuditVerdict::Allowed, rule, None);
+    pub(super) fn allow(&mut self, request: AuditRequest, rule: &str) {
+        self.count(bounded(request), AuditVerdict::Allowed, rule, None);
     }
 
     /// Records a refusal with its reason and the smallest grant that would allow the request.
-    pub(super) fn deny(&mut self, request: &str, rule: &str, reason: &str, grant: Option<&str>) {
-        let request = one_line(request, MAX_REQUEST_BYTES);
+    pub(super) fn deny(
+        &mut self,
+        request: AuditRequest,
+        rule: &str,
+        reason: &str,
+        grant: Option<&str>,
+    ) {
+        let request = bounded(request);
         if self.first_denial.is_none() {
             let text = format!("{request} was refused: {reason} (rule {rule})");
             self.first_denial = Some(Denial {
@@ -58,7 +67,13 @@ impl AuditLog {
         self.count(request, AuditVerdict::Denied, rule, grant);
     }
 
-    fn count(&mut self, request: String, verdict: AuditVerdict, rule: &str, grant: Option<&str>) {
+    fn count(
+        &mut self,
+        request: AuditRequest,
+        verdict: AuditVerdict,
+        rule: &str,
+        grant: Option<&str>,
+    ) {
         let key = (request, rule.to_owned());
         let known = self.indices.get(&key);
         if let Some(entry) = known.and_then(|index| self.entries.get_mut(*index)) {
@@ -100,7 +115,7 @@ impl AuditLog {
             .into_iter()
             .filter(|(_, count)| *count > 0)
             .map(|(verdict, count)| AuditEntry {
-                request: OTHERS.to_owned(),
+                request: AuditRequest::Others,
                 verdict,
                 rule: OTHERS.to_owned(),
                 count,
@@ -108,6 +123,15 @@ impl AuditLog {
             });
         self.entries.iter().cloned().chain(others).collect()
     }
+}
+
+fn bounded(mut request: AuditRequest) -> AuditRequest {
+    let mut left = MAX_REQUEST_BYTES;
+    request.change_texts(|text| {
+        *text = one_line(text, left);
+        left = left.saturating_sub(text.len());
+    });
+    request
 }
 
 /// Replaces line breaks and tabs: a file name with one must not look like the next entry.

@@ -6,6 +6,7 @@ use agent_host_engine::policy::{
 };
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
+    audit::{AuditRequest, FileAction},
     limits::Limits,
     tool::Effect,
 };
@@ -39,12 +40,17 @@ fn gate(limits: &Limits) -> Arc<Gate> {
 
 fn entry(request: &str, verdict: AuditVerdict, rule: &str, count: u64) -> AuditEntry {
     AuditEntry {
-        request: request.to_owned(),
+        request: AuditRequest::from_text(request),
         verdict,
         rule: rule.to_owned(),
         count,
         grant: None,
     }
+}
+
+/// A read of a path above the granted directory.
+fn escape(path: &str) -> AuditRequest {
+    AuditRequest::file(FileAction::Read, format!("/workspace/../{path}"))
 }
 
 const EXAMPLE: HttpRequest<'static> = HttpRequest {
@@ -62,7 +68,7 @@ fn call_stats_record_every_request() {
     assert_eq!(gate.check_file(0, FileOp::Read, "notes.txt"), Ok(()));
     assert_eq!(gate.check_file(0, FileOp::Read, "notes.txt"), Ok(()));
     assert_eq!(gate.check_file(0, FileOp::List, ""), Ok(()));
-    assert_eq!(gate.refuse_escape("read /workspace/../etc/passwd"), Refused);
+    assert_eq!(gate.refuse_escape(escape("etc/passwd")), Refused);
     assert_eq!(gate.check_file(0, FileOp::Write, "notes.txt"), Err(Refused));
     assert_eq!(gate.check_file(1, FileOp::Write, "a/b"), Ok(()));
     assert_eq!(gate.check_file(7, FileOp::Read, "x"), Err(Refused));
@@ -165,17 +171,24 @@ fn audit_log_entries_and_hosts_are_bounded() {
 #[test]
 fn audit_log_texts_are_bounded_and_one_line() {
     let gate = gate(&Limits::default());
-    let _ = gate.refuse_escape(&format!("read /workspace/../{}", "x".repeat(5_000)));
+    let _ = gate.refuse_escape(escape(&"x".repeat(5_000)));
+    let both = AuditRequest::File {
+        action: FileAction::Link,
+        path: "x".repeat(500),
+        to: Some("y".repeat(500)),
+    };
+    let _ = gate.refuse(both, "files.links", "it is too long");
     let _ = gate.check_file(0, FileOp::Read, "a\nread /b\u{1b}[2J\u{202e}c\td");
     let stats = gate.stats();
     assert_eq!(
         stats
             .audit
             .iter()
-            .map(|entry| entry.request.len())
+            .map(|entry| entry.request.to_string().len())
             .collect::<Vec<_>>(),
         [
-            audit_log::MAX_REQUEST_BYTES,
+            "read ".len() + audit_log::MAX_REQUEST_BYTES,
+            "link  to ".len() + audit_log::MAX_REQUEST_BYTES,
             "read /workspace/a\u{FFFD}read /b\u{FFFD}[2J\u{FFFD}c\u{FFFD}d".len()
         ]
     );

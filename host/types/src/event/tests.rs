@@ -42,12 +42,25 @@ fn event_of_an_earlier_version_is_read() {
         (4, include_str!("golden_4.jsonl")),
         (5, include_str!("golden_5.jsonl")),
         (6, include_str!("golden_6.jsonl")),
+        (7, include_str!("golden_7.jsonl")),
     ];
     for (version, lines) in earlier {
         for line in lines.lines() {
             let read = Event::from_stored(version, line.as_bytes());
             assert!(read.is_ok(), "{version}: {read:?}: {line}");
         }
+    }
+}
+
+/// Version 8 added the fields of the requests in an audit; their text has all of them.
+#[test]
+fn event_of_version_7_equals_that_of_version_8() {
+    let before = include_str!("golden_7.jsonl");
+    assert_eq!(before.lines().count(), GOLDEN.lines().count());
+    for (before, now) in before.lines().zip(GOLDEN.lines()) {
+        let before = Event::from_stored(7, before.as_bytes()).unwrap();
+        let now = Event::from_stored(EVENT_VERSION, now.as_bytes()).unwrap();
+        assert_eq!(before, now);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::test::{TestedComponent, file};
 use agent_host_app::Environment;
 use agent_host_types::{
     accounting::{Accounting, AuditEntry, AuditVerdict},
+    audit::AuditRequest,
     event::Event,
     failure::{ToolErrorCode, ToolFailure},
     id::{CallId, Digest},
@@ -45,7 +46,7 @@ fn intended(call: &str, tool: &str, input: Value) -> Event {
 /// The end of a call with the requests that it made.
 fn settled(call: &str, tool: &str, output: ToolResultOutput, requests: &[&str]) -> Event {
     let audit = requests.iter().map(|request| AuditEntry {
-        request: (*request).to_owned(),
+        request: AuditRequest::from_text(request),
         verdict: AuditVerdict::Allowed,
         rule: "grants.dir[0]".to_owned(),
         count: 1,

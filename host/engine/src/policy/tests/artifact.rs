@@ -1,7 +1,7 @@
 //! Artifacts: what each grant and effect allow.
 
-use crate::policy::{ArtifactAccess, ArtifactOp, Grants, Ruling, decide_artifact};
-use agent_host_types::tool::Effect;
+use crate::policy::{ArtifactAccess, Grants, Ruling, decide_artifact};
+use agent_host_types::{audit::ArtifactOp, tool::Effect};
 use pretty_assertions::assert_eq;
 
 #[test]

@@ -2,11 +2,11 @@
 
 use super::{rules, short};
 use crate::policy::{
-    ArtifactAccess, ArtifactOp, DirGrant, DirMode, DirQuota, EnvGrant, FileOp, Grants, HttpGrant,
-    HttpRequest, PathRules, Ruling, SecretGrant, SecretPlace, decide_address, decide_artifact,
-    decide_file, decide_http, decide_secret,
+    ArtifactAccess, DirGrant, DirMode, DirQuota, EnvGrant, FileOp, Grants, HttpGrant, HttpRequest,
+    PathRules, Ruling, SecretGrant, SecretPlace, decide_address, decide_artifact, decide_file,
+    decide_http, decide_secret,
 };
-use agent_host_types::tool::Effect;
+use agent_host_types::{audit::ArtifactOp, tool::Effect};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use std::sync::Arc;

@@ -5,6 +5,7 @@ use crate::tool::{CallReport, RunEnd};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry, AuditVerdict},
     approval::Decision,
+    audit::AuditRequest,
     budget::Budget,
     event::Event,
     failure::ToolFailure,
@@ -215,7 +216,7 @@ async fn cancelled_call_keeps_its_audit_and_accounting() {
         ..Accounting::default()
     };
     let audit = vec![AuditEntry {
-        request: "POST https://a.example/".to_owned(),
+        request: AuditRequest::http("POST", "https://a.example/"),
         verdict: AuditVerdict::Allowed,
         rule: "grants.http[0]".to_owned(),
         count: 1,

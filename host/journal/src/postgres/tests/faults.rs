@@ -3,7 +3,7 @@
 use super::operator;
 use crate::{
     JournalStore as _, PostgresOptions, PostgresStore,
-    error::StoreError,
+    error::{PostgresError, StoreError},
     postgres::database::Database,
     postgres_server::database,
     tests::{input, record},
@@ -99,7 +99,7 @@ async fn server_that_does_not_answer_is_given_up() {
         database.client().await.err().unwrap(),
         database.connect().await.err().unwrap(),
     ] {
-        let StoreError::NoAnswer { waited, .. } = &refused else {
+        let StoreError::Postgres(PostgresError::NoAnswer { waited, .. }) = &refused else {
             panic!("{refused}");
         };
         assert_eq!(*waited, Duration::from_millis(50));

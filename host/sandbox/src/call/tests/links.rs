@@ -42,12 +42,12 @@ async fn url_in_a_result_needs_the_grant_of_a_request() {
     ] {
         let report = call_with(&tool, "echo", json!({}), grants, &Limits::default()).await;
         assert_eq!(report.output, ToolResultOutput::Content(vec![part]));
-        let audit: Vec<(&str, AuditVerdict)> = report
+        let audit: Vec<(String, AuditVerdict)> = report
             .audit
             .iter()
-            .map(|entry| (entry.request.as_str(), entry.verdict))
+            .map(|entry| (entry.request.to_string(), entry.verdict))
             .collect();
-        assert_eq!(audit, [(format!("GET {url}").as_str(), verdict)]);
+        assert_eq!(audit, [(format!("GET {url}"), verdict)]);
         assert_eq!(server.seen().len(), requests);
     }
 }

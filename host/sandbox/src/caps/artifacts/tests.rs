@@ -133,9 +133,9 @@ async fn artifacts_need_a_grant_and_leave_a_record() {
             true => AuditVerdict::Allowed,
             false => AuditVerdict::Denied,
         };
-        let got: Vec<(&str, AuditVerdict)> = audit
+        let got: Vec<(String, AuditVerdict)> = audit
             .iter()
-            .map(|entry| (entry.request.as_str(), entry.verdict))
+            .map(|entry| (entry.request.to_string(), entry.verdict))
             .collect();
         let expected = [
             ("list-artifacts", verdict(reads)),
@@ -143,7 +143,10 @@ async fn artifacts_need_a_grant_and_leave_a_record() {
             ("store-artifact a.txt", verdict(writes)),
             ("delete-artifact b/c.txt", verdict(writes)),
         ];
-        assert_eq!(got, expected);
+        assert_eq!(
+            got,
+            expected.map(|(text, verdict)| (text.to_owned(), verdict))
+        );
         // A change comes after the call, so the call may still ask the user.
         assert!(!ctx.gate.is_dirty());
     }

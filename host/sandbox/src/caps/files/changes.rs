@@ -13,6 +13,7 @@ use super::{
     resolve::{Follow, ResolvedPath, join, lstat, real_path},
 };
 use agent_host_engine::policy::FileOp;
+use agent_host_types::audit::FileAction;
 use rustix::fs::FileType;
 use std::{os::fd::AsFd as _, sync::Arc};
 use wasmtime_wasi::p2::{FsResult, bindings::filesystem::types::ErrorCode};
@@ -91,7 +92,7 @@ impl Change for Rename {
 
     fn plan(&self, ctx: &FilesCtx) -> FsResult<(RenamePlan, ChangeLock)> {
         let (dir, new_dir) = (&self.dir, &self.new_dir);
-        let old = ctx.resolve_visible(dir, &self.path, Follow::No, "write")?;
+        let old = ctx.resolve_visible(dir, &self.path, Follow::No, FileAction::Write)?;
         let op = if old.file_type() == Some(FileType::Directory) {
             FileOp::Move
         } else {

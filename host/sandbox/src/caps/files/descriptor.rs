@@ -12,6 +12,7 @@ use super::{
     stream::{self, FileReader, FileWriter, WritePosition},
 };
 use agent_host_engine::policy::FileOp;
+use agent_host_types::audit::FileAction;
 use rustix::{
     fs::{AtFlags, FileType, Mode, Stat},
     io::Errno,
@@ -200,7 +201,7 @@ impl HostDescriptor for FilesView<'_> {
         self.on_node(&fd, move |ctx, node| {
             match node {
                 Node::Dir(dir) => {
-                    let resolved = ctx.resolve(dir, ".", Follow::No, "write")?;
+                    let resolved = ctx.resolve(dir, ".", Follow::No, FileAction::Write)?;
                     ctx.check(dir, FileOp::WriteDir, &resolved)?;
                 }
                 // Opening for reading only did not check writing.
@@ -246,7 +247,7 @@ impl HostDescriptor for FilesView<'_> {
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<DirectoryEntryStream>> {
         let list = |ctx: &FilesCtx, dir: &OpenDir| {
-            let resolved = ctx.resolve(dir, ".", Follow::No, "list")?;
+            let resolved = ctx.resolve(dir, ".", Follow::No, FileAction::List)?;
             ctx.check(dir, FileOp::List, &resolved)?;
             Listing::new(ctx.root(dir)?, dir.clone())
         };
@@ -308,7 +309,7 @@ impl HostDescriptor for FilesView<'_> {
         let times = convert::timestamps(access, modification)?;
         let follow = follow(flags);
         self.on_dir(&fd, move |ctx, dir| {
-            let resolved = ctx.resolve_visible(dir, &path, follow, "write")?;
+            let resolved = ctx.resolve_visible(dir, &path, follow, FileAction::Write)?;
             let op = if resolved.file_type() == Some(FileType::Directory) {
                 FileOp::WriteDir
             } else {
@@ -393,7 +394,7 @@ impl HostDescriptor for FilesView<'_> {
             let target = read_link(&*resolved.parent, resolved.name()?)?;
             // An absolute target is a path of the host.
             if target.starts_with('/') {
-                return Err(ctx.refuse_escape(dir, &path, "read link"));
+                return Err(ctx.refuse_escape(dir, &path, FileAction::ReadLink));
             }
             Ok(target)
         })
@@ -479,7 +480,7 @@ impl HostDescriptor for FilesView<'_> {
     ) -> FsResult<MetadataHashValue> {
         let follow = follow(flags);
         self.on_dir(&fd, move |ctx, dir| {
-            let resolved = ctx.resolve_visible(dir, &path, follow, "stat")?;
+            let resolved = ctx.resolve_visible(dir, &path, follow, FileAction::Stat)?;
             let stat = resolved.stat.ok_or(ErrorCode::NoEntry)?;
             Ok(convert::metadata_hash(&stat))
         })

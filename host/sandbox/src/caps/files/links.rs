@@ -13,6 +13,7 @@ use super::{
     node::OpenDir,
     resolve::{Follow, MAX_WALK_DEPTH, ResolvedPath, read_link, resolve},
 };
+use agent_host_types::audit::{AuditRequest, FileAction};
 use rustix::{
     fd::{AsFd, OwnedFd},
     fs::{
@@ -49,13 +50,14 @@ impl FilesCtx {
         resolved: &ResolvedPath,
         target: &str,
     ) -> FsResult<()> {
-        let request = || {
-            let path = self.gate.guest_path(dir.grant, &resolved.path);
-            format!("link {path} to {target}")
+        let request = || AuditRequest::File {
+            action: FileAction::Link,
+            path: self.gate.guest_path(dir.grant, &resolved.path),
+            to: Some(target.to_owned()),
         };
         if resolved.via_symlink {
             let reason = "its path leads through a link; make it where it really is";
-            return Err(self.refuse_link(&request(), reason));
+            return Err(self.refuse_link(request(), reason));
         }
         self.check_link(dir, &resolved.path, target, request)
     }
@@ -94,13 +96,17 @@ impl FilesCtx {
             })
         });
         reason.map_or(Ok(()), |reason| {
-            Err(self.refuse_link(&self.move_request(dir, old, new), &reason))
+            Err(self.refuse_link(self.move_request(dir, old, new), &reason))
         })
     }
 
-    fn move_request(&self, dir: &OpenDir, old: &ResolvedPath, new: &ResolvedPath) -> String {
+    fn move_request(&self, dir: &OpenDir, old: &ResolvedPath, new: &ResolvedPath) -> AuditRequest {
         let path = |resolved: &ResolvedPath| self.gate.guest_path(dir.grant, &resolved.path);
-        format!("move {} to {}", path(old), path(new))
+        AuditRequest::File {
+            action: FileAction::Move,
+            path: path(old),
+            to: Some(path(new)),
+        }
     }
 
     /// Checks a link at a path relative to the grant: by its text, and by the objects that the text
@@ -110,10 +116,10 @@ impl FilesCtx {
         dir: &OpenDir,
         path: &str,
         target: &str,
-        request: impl Fn() -> String,
+        request: impl Fn() -> AuditRequest,
     ) -> FsResult<()> {
         if let Some(reason) = escape_reason(depth(path), target) {
-            return Err(self.refuse_link(&request(), &reason));
+            return Err(self.refuse_link(request(), &reason));
         }
         let root = self.root(dir)?;
         let top = OpenDir {
@@ -125,7 +131,7 @@ impl FilesCtx {
         match resolve(root, &top, &full, Follow::Yes) {
             Err(ResolveError::Escape) => {
                 let reason = "its target leads through a link that leaves the granted directory";
-                Err(self.refuse_link(&request(), reason))
+                Err(self.refuse_link(request(), reason))
             }
             Err(ResolveError::Code(ErrorCode::NameTooLong)) => Err(ErrorCode::NameTooLong.into()),
             // Objects that do not exist yet will be created under the same rules.
@@ -133,7 +139,7 @@ impl FilesCtx {
         }
     }
 
-    fn refuse_link(&self, request: &str, reason: &str) -> FsError {
+    fn refuse_link(&self, request: AuditRequest, reason: &str) -> FsError {
         self.gate.refuse(request, RULE, reason);
         ErrorCode::NotPermitted.into()
     }

@@ -9,6 +9,7 @@ use super::{
     resolve::{Follow, ResolvedPath},
 };
 use agent_host_engine::policy::FileOp;
+use agent_host_types::audit::FileAction;
 use rustix::{
     fd::OwnedFd,
     fs::{FileType, Mode, OFlags, Stat},
@@ -79,12 +80,12 @@ impl OpenRequest {
         }
     }
 
-    /// The verb for the audit log if the path cannot be resolved.
-    fn verb(self) -> &'static str {
+    /// The operation for the audit log if the path cannot be resolved.
+    fn action(self) -> FileAction {
         if self.write || self.create {
-            FileOp::Write.as_str()
+            FileAction::Write
         } else {
-            FileOp::Read.as_str()
+            FileAction::Read
         }
     }
 }
@@ -127,7 +128,7 @@ impl FilesCtx {
         } else {
             follow
         };
-        let resolved = self.resolve(dir, path, follow, request.verb())?;
+        let resolved = self.resolve(dir, path, follow, request.action())?;
         if self.is_hidden(dir, &resolved)? {
             return if request.create {
                 self.refuse_hidden(dir, &resolved)
@@ -147,9 +148,9 @@ impl FilesCtx {
                 })
             }
             Some(_) => {
-                let path = self.gate.guest_path(dir.grant, &resolved.path);
+                let action = request.action();
                 self.gate.refuse(
-                    &format!("{} {path}", request.verb()),
+                    self.gate.file_request(dir.grant, action, &resolved.path),
                     "files.regular-only",
                     "it is a pipe, a socket or a device, and tools open only files and directories",
                 );

@@ -17,6 +17,7 @@ use super::{
 use agent_host_engine::policy::{
     FileOp, RunLater, is_repository, repository_entries, repository_marker,
 };
+use agent_host_types::audit::FileAction;
 use rustix::{
     fs::{AtFlags, statat},
     io::Errno,
@@ -47,7 +48,7 @@ impl FilesCtx {
     ) -> FsResult<OwnedMutexGuard<()>> {
         let (grant, dir, path) = (dir.grant, dir.clone(), path.to_owned());
         let plan = move |ctx: &Self| {
-            change_lock(&ctx.resolve(&dir, &path, Follow::No, FileOp::Write.as_str())?)
+            change_lock(&ctx.resolve(&dir, &path, Follow::No, FileAction::Write)?)
         };
         let lock = self.run(grant, plan).await?;
         Ok(lock.lock_owned().await)
@@ -86,7 +87,8 @@ impl FilesCtx {
                 .is_some()
         {
             self.gate.refuse(
-                &format!("write {}", self.gate.guest_path(dir.grant, &resolved.path)),
+                self.gate
+                    .file_request(dir.grant, FileAction::Write, &resolved.path),
                 "files.links",
                 "its path leads through a link; make it where it really is",
             );

@@ -4,6 +4,7 @@
 use super::{fields, own_address::is_own};
 use crate::gate::Gate;
 use agent_host_engine::policy::{HttpRequest, SecretPlace};
+use agent_host_types::audit::AuditRequest;
 use http::HeaderMap;
 use reqwest::Url;
 use std::{net::IpAddr, sync::Arc};
@@ -34,7 +35,7 @@ impl RequestTarget {
             // `https://example.com@evil.example/` misleads, and credentials in a URL end up in
             // logs.
             gate.refuse(
-                &format!("{method} {}", without_user(&url)),
+                AuditRequest::http(&method, &without_user(&url)),
                 "url.userinfo",
                 "a URL with a user name or password is never sent",
             );
@@ -95,8 +96,11 @@ impl RequestTarget {
 
     /// Records that a limit or another fixed rule ended the exchange.
     pub(super) fn refuse(&self, rule: &str, reason: &str) {
-        self.gate
-            .refuse(&format!("{} {}", self.method, self.url), rule, reason);
+        self.gate.refuse(
+            AuditRequest::http(&self.method, self.url.as_str()),
+            rule,
+            reason,
+        );
     }
 
     /// Checks the size of the header fields of a `message`: `request` or `response`.

@@ -4,6 +4,7 @@ use super::super::*;
 use crate::{
     accounting::AuditVerdict,
     approval::ArgumentPattern,
+    audit::{AuditRequest, FileAction},
     budget::Budget,
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, WaitingChild},
     form::Form,
@@ -108,7 +109,7 @@ pub(super) fn accounting() -> Accounting {
 
 pub(super) fn audit() -> Vec<AuditEntry> {
     vec![AuditEntry {
-        request: "read /workspace/a".into(),
+        request: AuditRequest::file(FileAction::Read, "/workspace/a".to_owned()),
         verdict: AuditVerdict::Denied,
         rule: "default-deny".into(),
         count: 2,

@@ -8,6 +8,7 @@ use crate::gate::Gate;
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
+    audit::AuditRequest,
     limits::Limits,
     tool::Effect,
 };
@@ -31,7 +32,7 @@ async fn audit_log_lists_requests_and_first_denial() {
         let _ = fixture.act(attempt).await;
     }
     let entry = |request: &str, verdict, rule: &str, count| AuditEntry {
-        request: request.to_owned(),
+        request: AuditRequest::from_text(request),
         verdict,
         rule: rule.to_owned(),
         count,

@@ -15,7 +15,7 @@ use std::{fs, os::unix::fs::symlink};
 /// The refusals, each with its rule.
 fn refusals(fixture: &Fixture) -> Vec<(String, String)> {
     let denied = |entry: AuditEntry| {
-        (entry.verdict == AuditVerdict::Denied).then_some((entry.request, entry.rule))
+        (entry.verdict == AuditVerdict::Denied).then_some((entry.request.to_string(), entry.rule))
     };
     fixture
         .stats()

@@ -4,6 +4,7 @@ use super::fixture::{Fixture, code, limited, writable};
 use agent_host_engine::policy::DirQuota;
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
+    audit::{AuditRequest, FileAction},
     limits::Limits,
 };
 use pretty_assertions::assert_eq;
@@ -26,7 +27,7 @@ fn limits(file_write_bytes: u64, file_creates: u64) -> Limits {
 
 fn refused(path: &str, rule: &str, count: u64) -> AuditEntry {
     AuditEntry {
-        request: format!("write {path}"),
+        request: AuditRequest::file(FileAction::Write, path.to_owned()),
         verdict: AuditVerdict::Denied,
         rule: rule.to_owned(),
         count,

@@ -73,7 +73,7 @@ async fn run_later_files_are_read_only() {
     let audit = fixture.stats().audit;
     let hook = audit
         .iter()
-        .find(|entry| entry.request == "write /workspace/.git/hooks/post-checkout");
+        .find(|entry| entry.request.to_string() == "write /workspace/.git/hooks/post-checkout");
     let hook = hook.unwrap();
     assert_eq!(
         (hook.verdict, hook.rule.as_str()),
@@ -113,10 +113,10 @@ async fn executable_files_are_not_created_and_changes_are_audited() {
         assert_eq!(mode(&work.join(path)) & 0o111, 0, "{path}");
     }
     let audit = fixture.stats().audit;
-    let changes: Vec<(&str, u64)> = audit
+    let changes: Vec<(String, u64)> = audit
         .iter()
-        .filter(|entry| !entry.request.starts_with("read "))
-        .map(|entry| (entry.request.as_str(), entry.count))
+        .map(|entry| (entry.request.to_string(), entry.count))
+        .filter(|(request, _)| !request.starts_with("read "))
         .collect();
     assert_eq!(
         changes,
@@ -129,5 +129,6 @@ async fn executable_files_are_not_created_and_changes_are_audited() {
             ("write /workspace/moved.sh", 3),
             ("write-executable /workspace/second.sh", 3),
         ]
+        .map(|(request, count)| (request.to_owned(), count))
     );
 }

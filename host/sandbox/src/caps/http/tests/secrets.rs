@@ -8,6 +8,7 @@ use crate::secrets::tests::{VALUE, forms, secrets};
 use agent_host_engine::policy::SecretGrant;
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
+    audit::AuditRequest,
     limits::Limits,
 };
 use http::{HeaderName, Request};
@@ -57,7 +58,7 @@ fn denied(call: &Running) -> Vec<(String, String)> {
         .audit
         .into_iter()
         .filter(|entry| entry.verdict == AuditVerdict::Denied)
-        .map(|entry| (entry.request, entry.rule))
+        .map(|entry| (entry.request.to_string(), entry.rule))
         .collect()
 }
 
@@ -101,7 +102,7 @@ async fn audit_log_names_secrets_without_values() {
         "200 hello"
     );
     let entry = |request: String, rule: &str| AuditEntry {
-        request,
+        request: AuditRequest::from_text(&request),
         verdict: AuditVerdict::Allowed,
         rule: rule.to_owned(),
         count: 1,

@@ -1,0 +1,125 @@
+//! Errors of PostgreSQL: of operations, connections, the address, the seals of secrets, and the
+//! tables.
+
+use super::advice::{postgres_advice, said};
+use std::{sync::Arc, time::Duration};
+
+/// A failure of PostgreSQL, or a fault in its setup.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostgresError {
+    /// An operation failed.
+    #[error("cannot {action}: {}", postgres_advice(location, source))]
+    Operation {
+        /// Completes "cannot ...", such as "write the journal".
+        action: &'static str,
+        /// The server and the database.
+        location: Arc<str>,
+        /// The error of the server or of the connection.
+        source: tokio_postgres::Error,
+    },
+    /// Every connection of this process is in use.
+    #[error(
+        "cannot use the journal: all {connections} connections to the database were in use for {waited:?}; raise `connections` \
+         of [store], and the server's `max_connections` with it"
+    )]
+    PoolExhausted {
+        /// The most connections.
+        connections: usize,
+        /// How long one was waited for.
+        waited: Duration,
+    },
+    /// A server did not answer in time.
+    #[error(
+        "cannot use the journal: {location} did not answer within {waited:?}; check the server, the address and the network, \
+         then try again"
+    )]
+    NoAnswer {
+        /// The server and the database.
+        location: Arc<str>,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// The connections could not be made ready.
+    #[error("cannot use the journal: its connections cannot be set up ({0}); check [store]")]
+    Pool(String),
+    /// The server is a standby, or takes no writes for another reason.
+    #[error(
+        "{0} takes no writes: the server is a standby, or `default_transaction_read_only` is set; give the address of the primary"
+    )]
+    ReadOnly(Arc<str>),
+    /// The address of a database is none.
+    #[error(
+        "the address of the database cannot be read: {0}; it has the form `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
+    )]
+    Url(#[source] tokio_postgres::Error),
+    /// The address asks for plain connections to another machine.
+    #[error(
+        "the {0} is on another machine, and `sslmode=disable` would send sessions and the password there in the clear; leave it \
+         out, and name the authority of the server's certificate as `ca` of [store] if it is a private one"
+    )]
+    Unencrypted(Arc<str>),
+    /// No key seals the secrets in a database on another machine.
+    #[error(
+        "the {0} is on another machine, and no key is set that seals its secrets, so that every copy of it could answer for this \
+         host; make one with `openssl rand -hex 32`, keep it elsewhere, and give it as `key` of [store] (`env:NAME`, \
+         `file:PATH` or `cmd:COMMAND`) to every host"
+    )]
+    SealRequired(Arc<str>),
+    /// The secrets are sealed, and no key is set.
+    #[error(
+        "the secrets in the {0} are sealed, and no key is set; give the one of the other hosts as `key` of [store]"
+    )]
+    SealMissing(Arc<str>),
+    /// The secrets are sealed with another key.
+    #[error(
+        "the key of [store] does not open the secrets in the {0}: they were sealed with another one, or were changed; give the \
+         key of the other hosts, or seal them anew with `agent-host store rekey --from KEY`. Nothing was changed"
+    )]
+    SealWrong(Arc<str>),
+    /// The secrets are not sealed, and a key is set.
+    #[error(
+        "the secrets in the {0} are not sealed yet, and `key` of [store] is set; seal them once with `agent-host store rekey`, \
+         then start every host with the key"
+    )]
+    NotSealed(Arc<str>),
+    /// An operation needs the secrets of a database that were not read yet.
+    #[error("the secrets in the {0} are still sealed; open the store first")]
+    StillSealed(Arc<str>),
+    /// A secret of the database is not what this program writes.
+    #[error("a key in the {0} is no key; restore the database from a backup")]
+    SecretForm(Arc<str>),
+    /// A secret cannot be sealed.
+    #[error("cannot seal the secrets in the {location}: {source}")]
+    Seal {
+        /// The server and the database.
+        location: Arc<str>,
+        /// Why.
+        source: crate::sealed::SealError,
+    },
+    /// The user may not make the tables.
+    #[error(
+        "the {location} has no tables of a journal, or older ones, and this user may not make them ({}); run `agent-host store \
+         migrate` as their owner, then `agent-host store grants ROLE` shows what a host needs",
+        said(source)
+    )]
+    SchemaRights {
+        /// The server and the database.
+        location: Arc<str>,
+        /// The error of the server.
+        source: tokio_postgres::Error,
+    },
+    /// The tables have an older version.
+    #[error(
+        "the journal {location} has format {found} and this program needs format {known}: end the hosts of the older version, \
+         back the database up, and run `agent-host store migrate`"
+    )]
+    SchemaOlder {
+        /// The server and the database.
+        location: Arc<str>,
+        /// The version of its tables.
+        found: i64,
+        /// The version of this program.
+        known: i64,
+    },
+}
