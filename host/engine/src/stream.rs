@@ -15,7 +15,7 @@ use agent_host_types::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
 
 /// The version of the lines. A new kind of line or a new field does not change it; a reader ignores
