@@ -200,7 +200,7 @@ fn stats_without_sessions_are_empty() {
     assert_eq!(document(&stats(&env, &["--json"])), expected);
 }
 
-/// A session that cannot be read is named, and the others are counted.
+/// A session whose figures cannot be read is named, and the others are counted.
 #[test]
 fn stats_name_sessions_that_cannot_be_read() {
     let env = TestEnv::new();
@@ -213,11 +213,15 @@ fn stats_name_sessions_that_cannot_be_read() {
     let file = env
         .outside()
         .join("home/.local/state/agent-host/agent-host.db");
-    let broken = Connection::open(file).unwrap().execute(
-        "UPDATE events SET json = '{}' WHERE session = ?1 AND seq = 2",
-        [&ids[0]],
-    );
-    assert_eq!(broken, Ok(1));
+    // As a file of before the sums, with an event of a session that is damaged.
+    let db = Connection::open(file).unwrap();
+    let back = "DROP TABLE sums; DROP INDEX sessions_uncounted;
+        ALTER TABLE sessions DROP COLUMN stats; ALTER TABLE sessions DROP COLUMN uncounted;
+        UPDATE meta SET format_version = 3;";
+    db.execute_batch(back).unwrap();
+    let broken = "UPDATE events SET json = '{}' WHERE session = ?1 AND kind = 'model-replied'";
+    assert_eq!(db.execute(broken, [&ids[0]]), Ok(1));
+    drop(db);
     let ran = stats(&env, &["--json"]);
     let printed = document(&ran);
     assert_eq!(printed["total"], replies(1, 1, &[]));

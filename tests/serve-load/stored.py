@@ -123,6 +123,8 @@ def of_stored(server, arguments):
     return {
         "GET /sessions/{id}, ms": median_ms(server, one),
         "GET /sessions?limit=50, ms": median_ms(server, "/api/v1/sessions?limit=50"),
+        "GET /stats, ms": median_ms(server, "/api/v1/stats"),
+        "GET /stats?by=tool, ms": median_ms(server, "/api/v1/stats?by=tool&since=30d"),
         "GET /metrics, ms": median_ms(server, "/metrics", 9),
         "sessions a second, 16 clients": sessions_a_second(server, arguments.seconds),
     }

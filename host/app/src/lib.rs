@@ -92,7 +92,7 @@ pub use run_states::{key_variable, run_states};
 pub use servers::ServerEntry;
 pub use signed_file::{AuthorityEntry, Entries, SignedEntry, SignedFile, SignedFileError};
 pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
-pub use stats::{Figures, Since, Stats, StatsBy, StatsRow};
+pub use stats::{Since, Stats, StatsRow};
 pub use store::{Database, open_maintenance, open_store, parse_key, project, session_project};
 pub use timetable::Timetable;
 pub use tool_entry::{EditError, NewTool, with_component, with_tool, without_tool};

@@ -34,6 +34,7 @@ mod session_list;
 mod shared_runs;
 mod signature;
 mod sqlite;
+mod stats;
 mod store;
 mod stored_approval;
 #[cfg(test)]
@@ -59,6 +60,7 @@ pub use shared_runs::{
 };
 pub use signature::UnsignedRow;
 pub use sqlite::{SqliteOptions, SqliteStore};
+pub use stats::StoredStats;
 pub use store::{
     JournalStore, KeepReason, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture,
     approval_id,

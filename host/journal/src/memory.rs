@@ -13,6 +13,7 @@ use crate::{
     firing::Firing,
     ownership::{Copier, Ownership, SessionScope},
     session_list::{SessionInfo, SessionName},
+    stats::StoredStats,
     store::{
         JournalStore, LostEvents, MAX_APPROVALS, ProjectApproval, Pruned, Retention, StoreFuture,
         blocking,
@@ -26,6 +27,7 @@ use agent_host_engine::{
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
+    stats::StatsBy,
 };
 use copies::{NewSessions, StoredSession};
 use journal::ClaimedSession;
@@ -170,6 +172,10 @@ impl JournalStore for MemoryStore {
             sessions.retain(|info| scope.has(info.ownership.as_ref()));
             Ok(sessions)
         })
+    }
+
+    fn stats(&self, scope: SessionScope, _: StatsBy, _: u32) -> StoreFuture<'_, StoredStats> {
+        self.run(move |shared| Ok(shared.state().stats(&scope)))
     }
 
     fn is_within(&self, session: SessionId, scope: SessionScope) -> StoreFuture<'_, bool> {

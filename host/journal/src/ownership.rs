@@ -11,7 +11,7 @@ use crate::{
 use std::sync::Arc;
 
 /// Whose a session is. The sessions of its agents are owned as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ownership {
     /// The directory of the project. That of a session which was started without one, or by an
     /// older version, is its working directory.

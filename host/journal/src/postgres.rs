@@ -18,6 +18,7 @@ mod sealed;
 mod secrets;
 mod session;
 mod signatures;
+mod stats;
 mod stored_run;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use crate::{
     sealed::SealKey,
     session_list::{ListPage, SessionInfo, SessionName},
     shared_runs::SharedRuns,
+    stats::StoredStats,
     store::{JournalStore, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture},
     transfer::{ImportAs, ImportSource},
 };
@@ -43,6 +45,7 @@ use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
     session_status::SessionStatus,
+    stats::StatsBy,
 };
 use database::Database;
 use journal::PostgresJournal;
@@ -249,6 +252,10 @@ impl JournalStore for PostgresStore {
 
     fn count_statuses(&self, scope: SessionScope) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>> {
         self.run(move |database| async move { database.count_statuses(&scope).await })
+    }
+
+    fn stats(&self, scope: SessionScope, by: StatsBy, since: u32) -> StoreFuture<'_, StoredStats> {
+        self.run(move |database| async move { database.stats(&scope, by, since).await })
     }
 
     fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {

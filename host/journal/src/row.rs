@@ -12,6 +12,7 @@ use agent_host_types::{
     model::Provenance,
     output::ContentPart,
     session_status::{PhaseChange, SessionPhase},
+    stats::StatsChange,
 };
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub(crate) struct Row {
     pub(crate) listing: Listing,
     /// The effect of the event on the phase of its session.
     pub(crate) change: Option<PhaseChange>,
+    /// The effect of the event on the figures of its session.
+    pub(crate) stats: Option<StatsChange>,
 }
 
 /// The part of [`crate::SessionInfo`] that one event sets.
@@ -69,6 +72,7 @@ impl Row {
             json: json.map_err(|error| unstorable(error.into()))?,
             listing: Listing::of(&record.event),
             change: PhaseChange::from_event(&record.event),
+            stats: StatsChange::from_event(&record.event),
         })
     }
 

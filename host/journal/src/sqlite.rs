@@ -19,6 +19,7 @@ mod sealed;
 mod session;
 mod signatures;
 mod state_dir;
+mod stats;
 mod writer;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ use crate::{
     found::FoundEvents,
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
+    stats::StoredStats,
     store::{JournalStore, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture, blocking},
     transfer::{ImportAs, ImportSource},
 };
@@ -43,6 +45,7 @@ use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
     session_status::SessionStatus,
+    stats::StatsBy,
 };
 use database::Database;
 use std::{
@@ -181,6 +184,10 @@ impl JournalStore for SqliteStore {
 
     fn count_statuses(&self, scope: SessionScope) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>> {
         self.run(move |db| db.count_statuses(&scope))
+    }
+
+    fn stats(&self, scope: SessionScope, by: StatsBy, since: u32) -> StoreFuture<'_, StoredStats> {
+        self.run(move |db| db.stats(&scope, by, since))
     }
 
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {

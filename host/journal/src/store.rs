@@ -8,6 +8,7 @@ use crate::{
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
     shared_runs::SharedRuns,
+    stats::StoredStats,
     transfer::{ImportAs, ImportSource},
 };
 use agent_host_engine::{
@@ -19,6 +20,7 @@ use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId, json_digest},
     session_status::SessionStatus,
+    stats::StatsBy,
 };
 use serde_json::json;
 use std::{
@@ -125,6 +127,12 @@ pub trait JournalStore: Debug + Send + Sync {
             Ok(counts)
         })
     }
+
+    /// Reads the sums of what the sessions of a scope used from a day since 1970 on, by a subject.
+    /// They are kept in the transactions that store the events, so that reading them costs the same
+    /// however many sessions there are. Those of a session that is deleted or moves are subtracted;
+    /// those of one that retention removes stay.
+    fn stats(&self, scope: SessionScope, by: StatsBy, since: u32) -> StoreFuture<'_, StoredStats>;
 
     /// Reads the rows of sessions in lists, in no order, of those that exist.
     fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {

@@ -1,8 +1,9 @@
 //! The use of models and tools in the sessions that a token sees, as `agent-host stats` has it.
 
 use crate::{Service, access::Caller, problem::Problem};
-use agent_host_app::{Since, Stats, StatsBy};
+use agent_host_app::{Since, Stats};
 use agent_host_engine::session::now_ms;
+use agent_host_types::stats::StatsBy;
 use axum::{
     Json,
     extract::{Query, State, rejection::QueryRejection},

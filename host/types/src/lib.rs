@@ -6,6 +6,7 @@
 //! - [`event`]: the journal's records; [`turn`], [`approval`], [`continuation`], [`question`]: the
 //!   input and the report of a turn; [`form`]: the fields of questions.
 //! - [`session_status`]: the status of a session in lists, folded from its events.
+//! - [`stats`]: the figures of what sessions use, folded from their events, and their sums.
 //! - [`artifact`]: names of artifacts; [`custom_context`]: what the operator's program says of a session's request.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
@@ -45,6 +46,7 @@ pub mod question;
 pub mod run;
 pub mod schema;
 pub mod session_status;
+pub mod stats;
 pub mod tool;
 pub mod turn;
 pub mod workflow;

@@ -1,7 +1,8 @@
 //! Arguments of `stats`.
 
 use super::ConfigArgs;
-use agent_host_app::{Since, StatsBy};
+use agent_host_app::Since;
+use agent_host_types::stats::StatsBy;
 use clap::{Args as ClapArgs, ValueEnum};
 
 /// `stats`.

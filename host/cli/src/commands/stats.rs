@@ -6,8 +6,9 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, YELLOW, count, dollars, json_text, micros, one_line},
 };
-use agent_host_app::{Figures, Overrides, Stats, StatsBy, StatsRow};
+use agent_host_app::{Overrides, Stats, StatsRow};
 use agent_host_journal::SessionScope;
+use agent_host_types::stats::{Figures, StatsBy};
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 use unicode_width::UnicodeWidthStr as _;

@@ -4,10 +4,11 @@ use super::{Shared, firings::Firings, sealed::SealedSessions};
 use crate::{
     claim::this_process,
     error::{Location, StoreError},
-    ownership::Ownership,
+    ownership::{Ownership, SessionScope},
     row::{PAGE_BYTES, Row},
     sealed::SealedSession,
     session_list::SessionInfo,
+    stats::{StoredStats, add_rows},
     store::{KeepReason, ProjectApproval, Pruned, Retention},
 };
 use agent_host_engine::journal::{JournalError, SessionOwner};
@@ -15,10 +16,11 @@ use agent_host_types::{
     id::{Digest, SessionId},
     output::Blob,
     session_status::{SessionClaim, SessionPhase, SessionStatus},
+    stats::{SessionStats, StatsChange, Sums},
 };
 use std::{
     cmp::Reverse,
-    collections::{BTreeSet, HashMap, hash_map::Entry},
+    collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
     sync::Arc,
 };
 
@@ -32,6 +34,8 @@ pub(super) struct State {
     pub(super) firings: Firings,
     pub(super) sealed: SealedSessions,
     pub(super) key: Option<[u8; 32]>,
+    /// The sums of what the sessions of each owner used.
+    sums: BTreeMap<Option<Ownership>, Sums>,
     /// The number of writes so far, which orders sessions by their last one.
     writes: u64,
     /// The size of all events and blobs, in bytes.
@@ -45,6 +49,7 @@ struct Stored {
     /// Its status is that of a moment, and set when it is read.
     info: SessionInfo,
     phase: SessionPhase,
+    stats: SessionStats,
     rows: Vec<Arc<Row>>,
     blobs: BTreeSet<Digest>,
     last_write: u64,
@@ -69,6 +74,7 @@ impl Stored {
                 ownership: None,
             },
             phase: SessionPhase::New,
+            stats: SessionStats::default(),
             rows: Vec::new(),
             blobs: BTreeSet::new(),
             last_write: 0,
@@ -248,10 +254,56 @@ impl State {
             stored.last_write = self.writes;
             rows.iter().for_each(|row| stored.add(row));
         }
+        let started = match next {
+            0 => self.started(session),
+            _ => None,
+        };
+        let owner = self.ownership(session);
         if let Some(stored) = self.sessions.get_mut(&session) {
             stored.blobs.extend(blobs.iter().map(|blob| blob.digest));
+            stored.stats = started.unwrap_or_else(|| std::mem::take(&mut stored.stats));
+            add_rows(&mut stored.stats, rows);
+            let pending = stored.stats.take_pending();
+            self.sums.entry(owner).or_default().add_all(pending);
         }
         Ok(())
+    }
+
+    /// Returns the start of the fold of a new session, if it is an agent's.
+    fn started(&self, session: SessionId) -> Option<SessionStats> {
+        let parent = self.sessions.get(&session)?.info.parent?;
+        let rows = self.sessions.get(&parent).map(|parent| parent.rows.iter());
+        let mut changes = rows
+            .into_iter()
+            .flatten()
+            .filter_map(|row| row.stats.as_ref());
+        let name = changes.find_map(|change| match change {
+            StatsChange::Spawned { session: id, agent } => (*id == session).then_some(agent),
+            _ => None,
+        });
+        Some(SessionStats::of_agent(name.map(String::as_str)))
+    }
+
+    /// Returns the sums of a scope.
+    pub(super) fn stats(&self, scope: &SessionScope) -> StoredStats {
+        let mut stats = StoredStats::default();
+        let sums = self.sums.iter();
+        for (_, sums) in sums.filter(|(owner, _)| scope.has(owner.as_ref())) {
+            stats.sums.add_all(sums.clone());
+        }
+        stats
+    }
+
+    /// Removes a session as if it had never been.
+    fn remove(&mut self, session: SessionId) {
+        if let Some(stored) = self.sessions.get(&session) {
+            let mut stats = stored.stats.restarted();
+            add_rows(&mut stats, &stored.rows);
+            let owner = self.ownership(session);
+            let sums = self.sums.entry(owner).or_default();
+            sums.subtract(stats.take_pending());
+        }
+        self.discard(session);
     }
 
     /// Returns how far a session goes.
@@ -264,8 +316,8 @@ impl State {
         })
     }
 
-    /// Removes a session, and the blobs to which no other refers.
-    pub(super) fn remove(&mut self, session: SessionId) {
+    /// Removes a session, and the blobs to which no other refers. What it used stays in the sums.
+    fn discard(&mut self, session: SessionId) {
         if self.sealed.is_known(session)
             && let Ok(known) = self.sealed_session(session)
         {
@@ -288,8 +340,9 @@ impl State {
 
     /// Removes a session with those of its agents.
     pub(super) fn remove_family(&mut self, session: SessionId) {
-        let family = self.descendants(session);
-        family.into_iter().for_each(|child| self.remove(child));
+        // The last ones are owned as those that started them.
+        let family = self.descendants(session).into_iter().rev();
+        family.for_each(|child| self.remove(child));
         self.remove(session);
     }
 
@@ -339,7 +392,9 @@ impl State {
             } else if self.is_claimed(session) {
                 pruned.kept.push((session, KeepReason::InUse));
             } else {
-                self.remove_family(session);
+                let family = self.descendants(session).into_iter();
+                family.for_each(|child| self.discard(child));
+                self.discard(session);
                 pruned.removed.push(session);
             }
         }

@@ -176,6 +176,13 @@ impl Writer {
                 let _ = waiter.send(written);
             }
         }
+        let stats = self.position.stats.as_ref();
+        if stats.is_some_and(|stats| !stats.pending().is_empty())
+            && let Err(error) = self.database.settle(self.lease).await
+        {
+            // The next claim does it.
+            tracing::debug!("what a session used is not in the sums yet: {error}");
+        }
         if let Err(error) = self.database.release(self.lease).await {
             let session = self.lease.session;
             tracing::warn!("the claim on session {session} ends with its lease: {error}");
@@ -190,7 +197,7 @@ impl Writer {
             ..
         } = self;
         let written = database
-            .write(*lease, *position, &batch.rows, &batch.blobs)
+            .write(*lease, position, &batch.rows, &batch.blobs)
             .await;
         let session = lease.session;
         let written = match written {

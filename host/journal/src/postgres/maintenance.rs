@@ -69,7 +69,7 @@ impl Maintenance for PostgresStore {
     fn remove_held(&self, session: SessionId) -> StoreFuture<'_, ()> {
         self.run(move |database| async move {
             let leases = database.held(session).await?;
-            database.remove(&leases).await
+            database.remove(&leases, false).await
         })
     }
 

@@ -5,6 +5,7 @@ use super::{
     database::{Database, Lock, lock},
     secrets::NewRowsKey,
     signatures::sign_all,
+    stats,
 };
 use crate::error::{PostgresError, StoreError};
 use deadpool_postgres::Transaction;
@@ -13,17 +14,21 @@ use tokio_postgres::error::SqlState;
 
 /// The steps; the tables have version `n` after `n` of them. A step that others have run is never
 /// changed.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("schema.sql"),
     include_str!("owners.sql"),
     include_str!("signatures.sql"),
     include_str!("phases.sql"),
     include_str!("found.sql"),
+    include_str!("stats.sql"),
 ];
 
 /// The version whose rows that confer authority are signed. Those from before are signed with the
 /// step to it: until then each of them was believed.
 const SIGNED_SINCE: i64 = 3;
+
+/// The version with the sums of what sessions used, which are made with the step to it.
+const SUMMED_SINCE: i64 = 6;
 
 /// The result of [`super::PostgresStore::migrate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +112,9 @@ async fn apply(
     let done = usize::try_from(from).unwrap_or_default();
     for step in steps.iter().skip(done) {
         tx.batch_execute(step).await.map_err(refused)?;
+    }
+    if (1..SUMMED_SINCE).contains(&from) && to >= SUMMED_SINCE {
+        stats::make(&tx).await.map_err(refused)?;
     }
     let signed = match key {
         // A database that has the key had its rows signed before, whatever version it says.
@@ -249,9 +257,9 @@ mod tests {
         let options = PostgresOptions::default();
         drop(Database::open(&url, &options).await.unwrap());
         for (version, expected) in [
-            (6, "has format 6 and this program knows format 5"),
-            (1, "has format 1 and this program needs format 5"),
-            (-1, "has format -1 and this program needs format 5"),
+            (7, "has format 7 and this program knows format 6"),
+            (1, "has format 1 and this program needs format 6"),
+            (-1, "has format -1 and this program needs format 6"),
         ] {
             let store = Database::new(&url, &options).unwrap();
             let changed = "UPDATE meta SET format_version = $1";
@@ -337,6 +345,6 @@ mod tests {
             Some("GRANT USAGE ON SCHEMA public TO \"a\"\"b\";")
         );
         assert!(!grants.contains("UPDATE ON public.secrets"), "{grants}");
-        assert_eq!(number(&STEPS), 5);
+        assert_eq!(number(&STEPS), 6);
     }
 }

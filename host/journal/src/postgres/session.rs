@@ -5,8 +5,8 @@ use super::{
     database::{Database, Lock, Parameters, lock},
     lease::Lease,
     read::{StoredSession, parsed},
-    sealed,
-    write::{Owner, Position, after, size, write_blobs, write_rows},
+    sealed, stats,
+    write::{Owner, Position, size, write_blobs, write_rows},
 };
 use crate::{
     copy::{self, SessionSink, SessionSource},
@@ -88,7 +88,7 @@ impl Database {
         };
         new.execute("BEGIN")?;
         let written = write(&mut new)?;
-        new.flush()?;
+        new.end()?;
         new.execute("COMMIT")?;
         // It is in no transaction any more, and may go back to the others.
         new.position = None;
@@ -130,7 +130,7 @@ impl Database {
             return Err(StoreError::OfAgent { session, parent }.into());
         }
         let leases = self.claim_family(session).await?;
-        self.remove(&leases).await
+        self.remove(&leases, false).await
     }
 
     /// Claims a session and those of its agents, or none of them.
@@ -155,8 +155,9 @@ impl Database {
         Ok(leases)
     }
 
-    /// Removes claimed sessions with their claims, and the blobs to which no other session refers.
-    pub(super) async fn remove(&self, leases: &[Lease]) -> Result<(), JournalError> {
+    /// Removes a claimed family of sessions with their claims, and the blobs to which no other session
+    /// refers. What they used stays in the sums of the store, or is subtracted.
+    pub(super) async fn remove(&self, leases: &[Lease], stays: bool) -> Result<(), JournalError> {
         let failed = self.failed("write the journal");
         let sessions: Vec<String> = leases
             .iter()
@@ -175,6 +176,7 @@ impl Database {
             let session = lost.session;
             return Err(StoreError::LeaseLost { session }.into());
         }
+        stats::leave(&tx, &sessions, stays).await.map_err(failed)?;
         lock(&tx, Lock::Blobs).await.map_err(failed)?;
         for statement in [
             "DELETE FROM blobs WHERE digest IN (SELECT digest FROM blob_references WHERE session = ANY ($1))
@@ -218,7 +220,7 @@ impl Database {
             }
             match self.claim_family(session).await {
                 Ok(leases) => {
-                    self.remove(&leases).await?;
+                    self.remove(&leases, true).await?;
                     pruned.removed.push(session);
                 }
                 Err(JournalError::Locked { .. }) => {
@@ -299,10 +301,11 @@ impl NewSessions<'_> {
         client.ok_or_else(|| JournalError::storage("the transaction has ended"))
     }
 
-    /// Returns the session that is written, and the place of its next event.
-    fn current(&self) -> Result<(SessionId, Position), JournalError> {
+    /// Returns the session that is written.
+    fn current(&self) -> Result<SessionId, JournalError> {
         let none = || JournalError::storage("no session was begun");
-        self.position.ok_or_else(none)
+        let position = self.position.as_ref();
+        position.map(|(session, _)| *session).ok_or_else(none)
     }
 
     fn execute(&self, statement: &str) -> Result<(), JournalError> {
@@ -320,28 +323,39 @@ impl NewSessions<'_> {
     /// Writes the events that are not written yet, with blobs.
     fn write(&mut self, blobs: &[Arc<Blob>]) -> Result<(), JournalError> {
         let rows = mem::take(&mut self.rows);
-        let Some((session, position)) = self.position else {
+        let Some((session, position)) = &self.position else {
             return Ok(());
         };
+        let session = *session;
         let failed = self.database.failed("write the journal");
         let (client, key) = (self.client()?, self.database.rows_key()?);
-        let is_stored = self.database.wait(async {
+        let stored = self.database.wait(async {
             let owner = Owner::Unseen(session);
             let bytes = size(&rows, blobs);
-            let is_stored = write_rows(client, key, owner, position, &rows, bytes).await?;
-            if is_stored && !blobs.is_empty() {
+            let stored = write_rows(client, key, owner, position, &rows, bytes).await?;
+            if stored.is_some() && !blobs.is_empty() {
                 write_blobs(client, session, blobs).await?;
             }
-            Ok(is_stored)
+            Ok(stored)
         });
-        if !is_stored.map_err(failed)? {
+        let Some(next) = stored.map_err(failed)? else {
             return Err(match position.next {
                 0 => JournalError::Exists(session),
                 _ => JournalError::storage("the events of the session are out of order"),
             });
-        }
-        self.position = Some((session, after(position, &rows)));
+        };
+        self.position = Some((session, next));
         Ok(())
+    }
+
+    /// Ends the session that is written, if there is one.
+    fn end(&mut self) -> Result<(), JournalError> {
+        self.flush()?;
+        let Ok(session) = self.current().map(|session| session.to_string()) else {
+            return Ok(());
+        };
+        let settled = self.database.wait(stats::settle(self.client()?, &session));
+        Ok(settled.map_err(self.database.failed("write the journal"))?)
     }
 
     fn flush(&mut self) -> Result<(), JournalError> {
@@ -351,7 +365,7 @@ impl NewSessions<'_> {
 
 impl SessionSink for NewSessions<'_> {
     fn begin(&mut self, session: SessionId) -> Result<(), JournalError> {
-        self.flush()?;
+        self.end()?;
         let id = session.to_string();
         let claimed = "SELECT 1 FROM leases WHERE session = $1 AND until > clock_timestamp()";
         if self.query(claimed, &[&id])? {
@@ -391,7 +405,7 @@ impl SessionSink for NewSessions<'_> {
 
     fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError> {
         self.flush()?;
-        let (session, _) = self.current()?;
+        let session = self.current()?;
         self.execute(&format!(
             "SELECT pg_advisory_xact_lock_shared({})",
             Lock::Blobs as i64

@@ -2,9 +2,10 @@
 //! server's clock and that its events are the next ones; if not, nothing is stored.
 
 use super::{
-    database::{Database, Lock, lock_shared},
+    database::{Database, Lock, Parameters, lock_shared},
     lease::Lease,
     owners::owner_of,
+    stats::{OF_NEW, OF_STORED, add_statement, as_parameter, started},
 };
 use crate::{
     chain::Link,
@@ -12,8 +13,14 @@ use crate::{
     ownership::Ownership,
     row::{Listing, Row, phase_after},
     signature::{RowKey, SessionEnd},
+    stats::{UNREADABLE, add_rows, parse, to_stored},
 };
-use agent_host_types::{id::SessionId, output::Blob, session_status::SessionPhase};
+use agent_host_types::{
+    id::SessionId,
+    output::Blob,
+    session_status::SessionPhase,
+    stats::{SessionStats, Sums},
+};
 use deadpool_postgres::{GenericClient, Transaction};
 use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
@@ -38,9 +45,9 @@ const BEGIN: &str = "line AS (
     ON CONFLICT (id) DO NOTHING RETURNING id, project
 ), progress AS (
     INSERT INTO progress (session, last_ms, events, outcome, model, cost_micros, bytes, last_write,
-        project, signature, phase)
+        project, signature, phase, stats, uncounted)
     SELECT id, $4::bigint, $5::bigint, $8::text, $10::text, $11::bigint, $12::bigint,
-        nextval('writes'), project, $21::bytea, $22::text
+        nextval('writes'), project, $21::bytea, $22::text, $24::text, $25::boolean
     FROM line
 )";
 
@@ -51,7 +58,7 @@ const CONTINUE: &str = "line AS (
         model = CASE WHEN $8::text IS NULL THEN model ELSE $10::text END,
         cost_micros = CASE WHEN $8::text IS NULL THEN cost_micros ELSE $11::bigint END,
         bytes = bytes + $12::bigint, last_write = nextval('writes'), written = clock_timestamp(),
-        signature = $21::bytea, phase = $22::text
+        signature = $21::bytea, phase = $22::text, stats = $24::text, uncounted = $25::boolean
     FROM own WHERE progress.session = own.session AND events = $3::bigint AND $16::bigint IS NOT NULL
         AND $19::text IS NULL AND $20::text IS NULL AND $23::bytea IS NULL
     RETURNING progress.session AS id
@@ -73,7 +80,7 @@ const RECONNECTS: u32 = 8;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The place of the next event of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Position {
     /// Its number.
     pub(super) next: i64,
@@ -81,6 +88,8 @@ pub(super) struct Position {
     pub(super) link: Link,
     /// The phase of the session before it.
     pub(super) phase: SessionPhase,
+    /// The fold of the figures of the session before it; `None` if an event cannot be read.
+    pub(super) stats: Option<SessionStats>,
 }
 
 impl Position {
@@ -90,7 +99,20 @@ impl Position {
             next: 0,
             link: Link::start(session),
             phase: SessionPhase::New,
+            stats: Some(SessionStats::default()),
         }
+    }
+
+    /// Whether this is the place behind events of which that of the first is `first`.
+    fn is_behind(&self, first: &Self, rows: &[Arc<Row>]) -> bool {
+        let last = rows.last().map(|last| last.seq.saturating_add(1));
+        last == Some(self.next) && links(first.link, rows).last() == Some(&self.link)
+    }
+
+    /// Whether something of the session is not in the sums.
+    fn is_uncounted(&self) -> bool {
+        let stats = self.stats.as_ref();
+        stats.is_none_or(|stats| !stats.pending().is_empty())
     }
 }
 
@@ -120,32 +142,31 @@ impl Database {
     pub(super) async fn write(
         &self,
         lease: Lease,
-        position: Position,
+        position: &Position,
         rows: &[Arc<Row>],
         blobs: &[Arc<Blob>],
     ) -> Result<Written, StoreError> {
         if rows.is_empty() && blobs.is_empty() {
-            return Ok(Written::Stored(position));
+            return Ok(Written::Stored(position.clone()));
         }
-        let next = after(position, rows);
         let mut attempts = 0;
         loop {
             match self.try_write(lease, position, rows, blobs).await {
                 Err(error) if is_cut_off(&error) && attempts < RECONNECTS => attempts += 1,
                 // An earlier attempt may have been carried out.
-                Ok(Written::LeaseLost | Written::OutOfOrder)
-                    if attempts > 0
-                        && !rows.is_empty()
-                        && self.position(lease.session).await? == next =>
-                {
-                    return Ok(Written::Stored(next));
+                Ok(written @ (Written::LeaseLost | Written::OutOfOrder)) if attempts > 0 => {
+                    let found = self.position(lease.session).await?;
+                    return Ok(match found.is_behind(position, rows) {
+                        true => Written::Stored(found),
+                        false => written,
+                    });
                 }
                 written => return written,
             }
             sleep(RECONNECT_PAUSE * attempts).await;
             match self.position(lease.session).await {
-                Ok(found) if !rows.is_empty() && found == next => {
-                    return Ok(Written::Stored(next));
+                Ok(found) if found.is_behind(position, rows) => {
+                    return Ok(Written::Stored(found));
                 }
                 // Nothing of it is stored, or that is not known yet: it proves its place again.
                 Ok(_) => {}
@@ -158,7 +179,7 @@ impl Database {
     async fn try_write(
         &self,
         lease: Lease,
-        position: Position,
+        position: &Position,
         rows: &[Arc<Row>],
         blobs: &[Arc<Blob>],
     ) -> Result<Written, StoreError> {
@@ -169,8 +190,8 @@ impl Database {
             let owner = Owner::Lease(lease);
             let stored = write_rows(&client, self.rows_key()?, owner, position, rows, bytes).await;
             return match stored.map_err(failed)? {
-                true => Ok(Written::Stored(after(position, rows))),
-                false => {
+                Some(next) => Ok(Written::Stored(next)),
+                None => {
                     drop(client);
                     self.refusal(lease).await
                 }
@@ -178,20 +199,22 @@ impl Database {
         }
         let tx = client.transaction().await.map_err(failed)?;
         let (owner, bytes) = (Owner::Lease(lease), size(rows, blobs));
-        let is_stored = match rows.is_empty() {
+        let stored = match rows.is_empty() {
             false => write_rows(&tx, self.rows_key()?, owner, position, rows, bytes).await,
-            true => holds(&tx, lease).await,
+            true => holds(&tx, lease)
+                .await
+                .map(|holds| holds.then(|| position.clone())),
         };
-        if !is_stored.map_err(failed)? {
+        let Some(next) = stored.map_err(failed)? else {
             drop(tx);
             drop(client);
             return self.refusal(lease).await;
-        }
+        };
         write_blobs(&tx, lease.session, blobs)
             .await
             .map_err(failed)?;
         tx.commit().await.map_err(failed)?;
-        Ok(Written::Stored(after(position, rows)))
+        Ok(Written::Stored(next))
     }
 
     /// Returns why nothing was stored.
@@ -236,18 +259,20 @@ impl Database {
 
     /// Reads the place of the next event of a session.
     pub(super) async fn position(&self, session: SessionId) -> Result<Position, StoreError> {
-        let query = "SELECT seq, digest, (SELECT phase FROM progress WHERE session = $1)
-            FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1";
+        let query = "SELECT seq, digest, phase, stats
+            FROM events LEFT JOIN progress ON progress.session = events.session
+            WHERE events.session = $1 ORDER BY seq DESC LIMIT 1";
         let rows = self.read(query, &[&session.to_string()]).await?;
         let start = Position::start(session);
-        Ok(rows.first().map_or(start, |row| {
+        Ok(rows.first().map_or(start.clone(), |row| {
             let digest: &[u8] = row.get(1);
-            let phase: Option<&str> = row.get(2);
+            let (phase, stats): (Option<&str>, Option<&str>) = (row.get(2), row.get(3));
             Position {
                 // Lists say so of one that is not known.
                 phase: phase
                     .and_then(SessionPhase::from_stored)
                     .unwrap_or(start.phase),
+                stats: stats.and_then(parse),
                 next: row.get::<_, i64>(0).saturating_add(1),
                 // One of another length is no event's, and the next read says so.
                 link: digest.try_into().map_or(start.link, Link),
@@ -266,15 +291,37 @@ fn is_cut_off(error: &StoreError) -> bool {
         .is_none_or(|code| [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code))
 }
 
-/// Returns the place behind events.
-pub(super) fn after(position: Position, rows: &[Arc<Row>]) -> Position {
-    Position {
-        next: rows
-            .last()
-            .map_or(position.next, |last| last.seq.saturating_add(1)),
-        link: links(position.link, rows).pop().unwrap_or(position.link),
-        phase: phase_after(position.phase, rows),
+/// Returns the place behind events, the last of which has this digest, and what is to be added to the
+/// sums of the store with them. That of a session which is written as a whole is added at its end,
+/// since a copy begins with events that count for the original.
+async fn after(
+    client: &impl GenericClient,
+    owner: Owner,
+    position: &Position,
+    rows: &[Arc<Row>],
+    link: Option<&Link>,
+) -> Result<(Position, Sums), tokio_postgres::Error> {
+    let (mut next, mut due) = (position.clone(), Sums::default());
+    next.next = next
+        .next
+        .saturating_add(i64::try_from(rows.len()).unwrap_or(i64::MAX));
+    next.link = *link.unwrap_or(&next.link);
+    next.phase = phase_after(next.phase, rows);
+    let (session, is_whole) = match owner {
+        Owner::Lease(lease) => (lease.session, false),
+        Owner::Unseen(session) => (session, true),
+    };
+    let first = rows.first().filter(|first| first.seq == 0);
+    if let Some(parent) = first.and_then(|first| first.listing.parent) {
+        next.stats = Some(started(client, session, Some(&parent.to_string())).await?);
     }
+    if let Some(stats) = &mut next.stats {
+        add_rows(stats, rows);
+        if !is_whole {
+            due = stats.take_due(next.phase);
+        }
+    }
+    Ok((next, due))
 }
 
 /// Returns the digest of each event, of which the one before has this digest.
@@ -294,7 +341,10 @@ pub(super) fn size(rows: &[Arc<Row>], blobs: &[Arc<Blob>]) -> i64 {
 }
 
 /// Whether a claim holds; if so, until the transaction ends.
-async fn holds(tx: &Transaction<'_>, lease: Lease) -> Result<bool, tokio_postgres::Error> {
+pub(super) async fn holds(
+    tx: &Transaction<'_>,
+    lease: Lease,
+) -> Result<bool, tokio_postgres::Error> {
     let query = format!("{OWN} SELECT 1 FROM own JOIN sessions ON id = session");
     let rows = tx
         .query(&query, &[&lease.session.to_string(), &lease.epoch])
@@ -302,76 +352,101 @@ async fn holds(tx: &Transaction<'_>, lease: Lease) -> Result<bool, tokio_postgre
     Ok(!rows.is_empty())
 }
 
-/// Stores events and the row of their session; false if the claim does not hold or they are not the
-/// next ones.
+/// Stores events and the row of their session, and returns the place behind them; `None` if the claim
+/// does not hold or they are not the next ones.
 pub(super) async fn write_rows(
     client: &impl GenericClient,
     key: &RowKey,
     owner: Owner,
-    position: Position,
+    position: &Position,
     rows: &[Arc<Row>],
     bytes: i64,
-) -> Result<bool, tokio_postgres::Error> {
+) -> Result<Option<Position>, tokio_postgres::Error> {
     let (lease, claim) = match owner {
         Owner::Lease(lease) => ((lease.session, lease.epoch), OWN),
         Owner::Unseen(session) => ((session, 0), UNSEEN),
     };
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-        return Ok(true);
+        return Ok(Some(position.clone()));
     };
     if first.seq != position.next || !(first.seq..).zip(rows).all(|(seq, row)| row.seq == seq) {
-        return Ok(false);
+        return Ok(None);
     }
-    let line = if first.seq == 0 { BEGIN } else { CONTINUE };
-    let statement = format!("{claim}, {line} {EVENTS}");
+    let links = links(position.link, rows);
+    let (next, due) = after(client, owner, position, rows, links.last()).await?;
+    let (line, whose) = match first.seq {
+        0 => (BEGIN, OF_NEW),
+        _ => (CONTINUE, OF_STORED),
+    };
+    let statement = match due.is_empty() {
+        true => format!("{claim}, {line} {EVENTS}"),
+        false => {
+            let add = add_statement(whose, "$26");
+            format!("{claim}, {line}, summed AS ({add}) {EVENTS}")
+        }
+    };
     let statement = client.prepare_cached(&statement).await?;
     let listing = Listing::of_rows(rows);
     // PostgreSQL's texts have no NUL.
     let text = |text: &Option<String>| text.as_ref().map(|text| text.replace('\0', "\u{fffd}"));
-    let links = links(position.link, rows);
-    let digest = links.last().map_or(&position.link.0, |link| &link.0);
     let id = lease.0.to_string();
     let (project, owner, owner_signature) = owner_columns(client, key, &id, rows).await?;
     let signature = key.sign_session(SessionEnd {
         id: &id,
-        events: last.seq.saturating_add(1),
-        digest,
+        events: next.next,
+        digest: &next.link.0,
     });
     let cost = listing.cost_micros;
-    let stored = client
-        .execute(
-            &statement,
-            &[
-                &id,
-                &lease.1,
-                &first.seq,
-                &last.at_ms,
-                &last.seq.saturating_add(1),
-                &text(&listing.title),
-                &text(&listing.directory),
-                &listing.outcome,
-                &listing.parent.map(|parent| parent.to_string()),
-                &listing.model,
-                &cost.map(|cost| i64::try_from(cost).unwrap_or(i64::MAX)),
-                &bytes,
-                &rows.iter().map(|row| row.at_ms).collect::<Vec<_>>(),
-                &rows.iter().map(|row| row.v).collect::<Vec<_>>(),
-                &rows.iter().map(|row| row.kind).collect::<Vec<_>>(),
-                &first.at_ms,
-                &rows.iter().map(|row| row.json.as_str()).collect::<Vec<_>>(),
-                &links
-                    .iter()
-                    .map(|link| link.0.as_slice())
-                    .collect::<Vec<_>>(),
-                &project,
-                &owner,
-                &signature.as_slice(),
-                &phase_after(position.phase, rows).as_str(),
-                &owner_signature,
-            ],
-        )
-        .await?;
-    Ok(stored == rows.len() as u64)
+    let cost = cost.map(|cost| i64::try_from(cost).unwrap_or(i64::MAX));
+    let (title, directory) = (text(&listing.title), text(&listing.directory));
+    let parent = listing.parent.map(|parent| parent.to_string());
+    let times: Vec<_> = rows.iter().map(|row| row.at_ms).collect();
+    let versions: Vec<_> = rows.iter().map(|row| row.v).collect();
+    let kinds: Vec<_> = rows.iter().map(|row| row.kind).collect();
+    let jsons: Vec<_> = rows.iter().map(|row| row.json.as_str()).collect();
+    let digests: Vec<_> = links.iter().map(|link| link.0.as_slice()).collect();
+    let (signature, phase) = (signature.as_slice(), next.phase.as_str());
+    let stats = next.stats.as_ref();
+    let stats = stats.map_or_else(|| UNREADABLE.to_owned(), to_stored);
+    let (is_uncounted, sums) = (next.is_uncounted(), as_parameter(&due));
+    let (listed, events): (Parameters<'_>, Parameters<'_>) = (
+        &[
+            &id,
+            &lease.1,
+            &first.seq,
+            &last.at_ms,
+            &next.next,
+            &title,
+            &directory,
+        ],
+        &[
+            &listing.outcome,
+            &parent,
+            &listing.model,
+            &cost,
+            &bytes,
+            &times,
+            &versions,
+        ],
+    );
+    let (others, state): (Parameters<'_>, Parameters<'_>) = (
+        &[
+            &kinds,
+            &first.at_ms,
+            &jsons,
+            &digests,
+            &project,
+            &owner,
+            &signature,
+        ],
+        &[&phase, &owner_signature, &stats, &is_uncounted],
+    );
+    let mut parameters = [listed, events, others, state].concat();
+    if !due.is_empty() {
+        parameters.push(&sums);
+    }
+    let stored = client.execute(&statement, &parameters).await?;
+    Ok((stored == rows.len() as u64).then_some(next))
 }
 
 /// Returns the columns of whose a new session is, of which these are the first events: project, owner

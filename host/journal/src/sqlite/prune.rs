@@ -139,7 +139,7 @@ impl Pass {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed)?;
         for (session, _) in &taken {
-            SessionWriter::new(&tx, location, *session).remove()?;
+            SessionWriter::new(&tx, location, *session).prune()?;
         }
         tx.commit().map_err(failed)?;
         taken.into_iter().for_each(|(_, lock)| lock.remove());

@@ -1,7 +1,7 @@
 //! The database file: how it is opened, its tables, and the check that it is a journal of this
 //! version.
 
-use super::{found, list, lock, owners, phase, signatures};
+use super::{found, list, lock, owners, phase, signatures, stats};
 use crate::{
     error::{Location, StoreError},
     signature::RowKey,
@@ -13,10 +13,13 @@ use std::{path::Path, time::Duration};
 const APPLICATION_ID: i64 = 0x6167_6e74;
 
 /// The version of the tables. An older one is updated when it is opened, and a newer one refused.
-const SCHEMA_VERSION: i64 = 3;
+const SCHEMA_VERSION: i64 = 4;
 
 /// The first version whose rows that confer authority are signed.
 const SIGNED_SINCE: i64 = 2;
+
+/// The first version with the columns of lists and the indexes of events.
+const LISTED_SINCE: i64 = 3;
 
 /// The size to which the write-ahead log is cut after it was copied into the database, in bytes.
 const WAL_BYTES: i64 = 64 * 1024 * 1024;
@@ -88,7 +91,7 @@ CREATE INDEX IF NOT EXISTS firings_by_due ON firings (due_ms) WHERE due_ms IS NO
 
 /// Version 2: the signatures of rows that confer authority, and the sealed sessions that were here;
 /// the owners and the phases of sessions come with it. Version 3 has the columns of lists, and the
-/// indexes by which sessions and events are found.
+/// indexes by which sessions and events are found, and version 4 the sums of what sessions used.
 const SIGNATURES: &str = "
 ALTER TABLE sessions ADD COLUMN signature BLOB;
 ALTER TABLE approvals ADD COLUMN signature BLOB;
@@ -225,14 +228,20 @@ fn bring_up_to_date(tx: &Transaction<'_>, version: i64) -> Result<(), rusqlite::
             tx.execute_batch(statements)?;
         }
     }
-    list::add_columns(tx)?;
+    let is_listed = version >= LISTED_SINCE;
+    if !is_listed {
+        list::add_columns(tx)?;
+    }
     if !is_signed {
         // Owners follow from what lists know of the sessions.
         owners::add_table(tx)?;
         phase::add_column(tx)?;
     }
-    list::add_indexes(tx)?;
-    found::add_indexes(tx)
+    if !is_listed {
+        list::add_indexes(tx)?;
+        found::add_indexes(tx)?;
+    }
+    stats::add_tables(tx)
 }
 
 fn version(db: &Connection) -> Result<i64, rusqlite::Error> {

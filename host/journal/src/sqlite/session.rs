@@ -3,7 +3,8 @@
 //! Other writers wait, which takes about 15 s for a million events.
 
 use super::{
-    database::Database, lock::SessionLock, read::StoredSession, sealed, writer::SessionTarget,
+    database::Database, lock::SessionLock, read::StoredSession, sealed, stats,
+    writer::SessionTarget,
 };
 use crate::{
     copy::{self, SessionSink, SessionSource},
@@ -43,8 +44,23 @@ impl<'a> SessionWriter<'a> {
         )
     }
 
-    /// Removes the session with the blobs to which no other session refers.
+    /// Removes the session as if it had never been.
     pub(crate) fn remove(&self) -> Result<(), StoreError> {
+        let subtracted = stats::subtract(self.tx, &self.session.to_string());
+        subtracted.map_err(StoreError::sqlite(self.location, "write the journal"))?;
+        self.prune()
+    }
+
+    /// Adds all that the session used to the sums of the store.
+    fn settle(&self) -> Result<(), StoreError> {
+        let settled = stats::settle(self.tx, &self.session.to_string());
+        settled.map_err(StoreError::sqlite(self.location, "write the journal"))
+    }
+
+    /// Removes the session with the blobs to which no other session refers. What it used stays in
+    /// the sums of the store.
+    pub(crate) fn prune(&self) -> Result<(), StoreError> {
+        self.settle()?;
         // The rows that refer to others go last.
         let deferred = self.tx.pragma_update(None, "defer_foreign_keys", true);
         deferred.map_err(StoreError::sqlite(self.location, "write the journal"))?;
@@ -107,15 +123,25 @@ impl NewSessions<'_> {
             location: self.database.location(),
             key: self.database.rows_key(),
             session: self.current()?,
+            is_whole: true,
         };
         to.write(&rows, blobs)?;
+        Ok(())
+    }
+
+    /// Ends the session that is written, if there is one.
+    fn end(&mut self) -> Result<(), JournalError> {
+        self.write(&[])?;
+        if let Some((session, _)) = self.claimed.last() {
+            SessionWriter::new(self.tx, self.database.location(), *session).settle()?;
+        }
         Ok(())
     }
 }
 
 impl SessionSink for NewSessions<'_> {
     fn begin(&mut self, session: SessionId) -> Result<(), JournalError> {
-        self.write(&[])?;
+        self.end()?;
         let lock = self.database.claim_new(session)?;
         self.claimed.push((session, lock));
         Ok(())
@@ -182,7 +208,7 @@ impl Database {
                 rows: Vec::new(),
             };
             let done = operation(&mut new)?;
-            new.write(&[])?;
+            new.end()?;
             Ok((done, new.claimed))
         })?;
         for (session, lock) in claimed {

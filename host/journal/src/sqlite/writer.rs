@@ -2,7 +2,9 @@
 //! it was busy in one transaction (group commit): a commit waits for the disk, so sessions share
 //! each wait. Each batch is answered once, after its transaction has ended.
 
-use super::{journal::ClaimedQueue, lock::Mark, owners, phase, prune::Pruner, state_dir::FileId};
+use super::{
+    journal::ClaimedQueue, lock::Mark, owners, phase, prune::Pruner, state_dir::FileId, stats,
+};
 use crate::{
     chain::Link,
     error::{Location, StoreError},
@@ -137,6 +139,7 @@ impl Writer {
                     location: &self.location,
                     key: &self.rows_key,
                     session: batch.session,
+                    is_whole: false,
                 };
                 to.write(&batch.rows, &batch.blobs)
             })
@@ -177,6 +180,8 @@ pub(crate) struct SessionTarget<'a> {
     pub(crate) location: &'a Location,
     pub(crate) key: &'a RowKey,
     pub(crate) session: SessionId,
+    /// Whether the session is written as a whole, in this transaction.
+    pub(crate) is_whole: bool,
 }
 
 impl SessionTarget<'_> {
@@ -236,6 +241,7 @@ impl SessionTarget<'_> {
                 id, row.seq, row.at_ms, row.v, row.kind, row.json, link.0
             ])?;
         }
+        stats::count(tx, &id, rows, self.is_whole)?;
         Ok(Some(Mark {
             events: u64::try_from(last.seq + 1).unwrap_or_default(),
             digest: link.0,

@@ -5,12 +5,13 @@ use super::{
     ended, input, record,
     signatures::{RowKind, believed, write},
     suite::{
-        families::{started, store_all},
+        families::{spawned, started, store_all},
         owners::started_in,
+        stats::{compare, go_on, reply},
     },
 };
 use crate::{ListPage, Maintenance, PostgresStore, SessionScope};
-use agent_host_types::{id::SessionId, session_status::SessionStatus::*};
+use agent_host_types::{id::SessionId, session_status::SessionStatus::*, stats::StatsBy};
 use pretty_assertions::assert_eq;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,7 +36,7 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
             let why = "back the database up, and run `agent-host store migrate`";
             assert!(refused.to_string().contains(why), "{refused}");
             let done = PostgresStore::migrate(url, options).await.unwrap();
-            assert_eq!((done.from, done.to, done.signed), (1, 5, 4));
+            assert_eq!((done.from, done.to, done.signed), (1, 6, 4));
         }
         let store = place.open().await;
         assert_eq!(store.unsigned().await.unwrap(), []);
@@ -52,7 +53,7 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
         place.change(&downgrade(&place)).await;
         if let Place::Postgres(url) = &place {
             let done = PostgresStore::migrate(url, place.options()).await.unwrap();
-            assert_eq!((done.from, done.to, done.signed), (1, 5, 0));
+            assert_eq!((done.from, done.to, done.signed), (1, 6, 0));
         }
         let store = place.open().await;
         assert_eq!(store.unsigned().await.unwrap().len(), 4);
@@ -69,6 +70,11 @@ const WITHOUT_LISTS: &str = "
     ALTER TABLE sessions DROP COLUMN cost_micros; ALTER TABLE sessions DROP COLUMN last_write;
     ALTER TABLE sessions DROP COLUMN project;";
 
+/// The statements that take the tables of SQLite back to version 3.
+const WITHOUT_SUMS: &str = "
+    DROP TABLE sums; DROP INDEX sessions_uncounted; ALTER TABLE sessions DROP COLUMN stats;
+    ALTER TABLE sessions DROP COLUMN uncounted;";
+
 /// The statements that take the tables back to version 1.
 fn downgrade(place: &Place) -> String {
     let tables: &[&str] = match place.is_postgres() {
@@ -83,10 +89,11 @@ fn downgrade(place: &Place) -> String {
         true => {
             "ALTER TABLE sessions DROP COLUMN project, DROP COLUMN owner, DROP COLUMN owner_signature;
              ALTER TABLE progress DROP COLUMN project, DROP COLUMN phase;
-             DROP INDEX events_of_artifacts; DROP INDEX events_by_key;"
+             DROP INDEX events_of_artifacts; DROP INDEX events_by_key; DROP TABLE sums;
+             ALTER TABLE progress DROP COLUMN stats, DROP COLUMN uncounted;"
         }
         false => &format!(
-            "{WITHOUT_LISTS} DROP TABLE owners; DROP INDEX sessions_waiting;
+            "{WITHOUT_SUMS} {WITHOUT_LISTS} DROP TABLE owners; DROP INDEX sessions_waiting;
              ALTER TABLE sessions DROP COLUMN phase;"
         ),
     };
@@ -97,7 +104,7 @@ fn downgrade(place: &Place) -> String {
 async fn update(place: &Place) -> Arc<dyn Maintenance> {
     if let Place::Postgres(url) = place {
         let migrated = PostgresStore::migrate(url, place.options()).await.unwrap();
-        assert_eq!((migrated.from, migrated.to), (1, 5));
+        assert_eq!((migrated.from, migrated.to), (1, 6));
     }
     place.open().await
 }
@@ -172,7 +179,8 @@ async fn sessions_of_an_older_file_are_listed_as_before() {
     assert_eq!(models, [Some("script:tour"), None, Some("script:tour")]);
     drop(store);
     let version = "UPDATE meta SET format_version = 2;";
-    place.change(&format!("{WITHOUT_LISTS} {version}")).await;
+    let without = format!("{WITHOUT_SUMS} {WITHOUT_LISTS}");
+    place.change(&format!("{without} {version}")).await;
 
     let store = place.open().await;
     assert_eq!(store.list().await.unwrap(), before);
@@ -191,4 +199,47 @@ async fn sessions_of_an_older_file_are_listed_as_before() {
     journal.append(&[record(root, 3, input("now"))], Vec::new());
     journal.barrier().await.unwrap();
     assert_eq!(store.find("latest").await.unwrap(), root);
+}
+
+/// The sums of older sessions are made from their events; a session with one that cannot be read is
+/// named.
+#[tokio::test]
+async fn older_sessions_are_in_the_sums() {
+    for place in Place::all() {
+        let store = place.open().await;
+        let root = SessionId::from_hash([1; 32]);
+        let [child, open, broken] = [2, 3, 4].map(|byte| SessionId::from_hash([byte; 32]));
+        for (session, first) in [
+            (root, started_in("/a")),
+            (open, started_in("/a")),
+            (broken, started_in("/b")),
+        ] {
+            let events = vec![first, input("go"), reply("one", 11), spawned(child)];
+            store_all(store.as_store(), session, events, Vec::new()).await;
+        }
+        let of_child = vec![started(Some(root)), reply("two", 22)];
+        store_all(store.as_store(), child, of_child, Vec::new()).await;
+        go_on(
+            store.as_store(),
+            root,
+            20_900,
+            vec![ended(root, "done").event],
+        )
+        .await;
+        drop(store);
+        let change = format!(
+            "{} UPDATE events SET json = '{{}}' WHERE session = '{broken}' AND seq = 2;",
+            downgrade(&place)
+        );
+        place.change(&change).await;
+        place.forget_key().await;
+        let store = update(&place).await;
+        let stats = store.stats(SessionScope::All, StatsBy::Agent, 0).await;
+        assert_eq!(stats.unwrap().unreadable, [broken]);
+        store.delete(broken).await.unwrap();
+        assert_eq!(compare(store.as_store()).await, 3);
+        // They go on from there.
+        go_on(store.as_store(), open, 20_901, vec![reply("one", 33)]).await;
+        assert_eq!(compare(store.as_store()).await, 3);
+    }
 }

@@ -11,6 +11,7 @@ use crate::{
             families::{family, replied, spawned, started, store_all},
             owners::store_owned,
             read,
+            stats::compare,
         },
         text, two_turns,
     },
@@ -158,6 +159,9 @@ async fn move_takes_everything_along() {
         let left = content(&*from).await;
         assert_eq!((left.sessions.len(), left.records.len()), (0, 0));
         assert_eq!((left.blobs.len(), left.approvals), (0, 0));
+        // What they used is counted where they are.
+        assert!(compare(to.as_store()).await > 0);
+        assert_eq!(compare(from.as_store()).await, 0);
         // And back, with another session that was made there meanwhile.
         let more = SessionId::new();
         let events = vec![started(None), input("more")];
@@ -245,6 +249,7 @@ async fn move_that_is_killed_is_completed_by_the_next() {
             }
             moved(&*source, &*other, |_| false).await.unwrap();
             assert_eq!(content(&*other).await, before);
+            assert!(compare(other.as_store()).await > 0);
             assert_eq!(content(&*source).await.records.len(), 0);
         }
     }

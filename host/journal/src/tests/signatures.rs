@@ -297,7 +297,7 @@ fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
                 false => format!(
                     "INSERT INTO sessions SELECT {other}, started_ms, last_ms, events, title,
                      directory, outcome, NULL, parent, model, cost_micros, last_write, project,
-                     phase FROM sessions;
+                     phase, stats, uncounted FROM sessions;
                      INSERT INTO events SELECT {other}, seq, at_ms, v, kind, json, digest FROM events;
                      INSERT INTO owners SELECT {other}, project, owner, signature FROM owners"
                 ),

@@ -9,6 +9,7 @@ mod journals;
 pub(super) mod owners;
 mod prune;
 mod reads;
+pub(super) mod stats;
 mod statuses;
 pub(super) mod transfer;
 
@@ -134,6 +135,9 @@ macro_rules! suite {
                 reads::long_session_is_read_in_pages
                 reads::absent_sessions_and_blobs_are_not_found
                 reads::undamaged_store_has_lost_nothing
+                stats::sums_are_those_of_the_events
+                stats::sums_keep_what_retention_removes
+                stats::sums_have_what_many_open_sessions_used
                 statuses::status_follows_events_and_claims
                 statuses::waiting_sessions_are_listed_oldest_first
                 statuses::copy_has_a_status_of_its_own

@@ -242,13 +242,13 @@ fn foreign_databases_and_other_versions_are_refused() {
     drop(store);
     let state = dir.path().join("state");
     let db = rusqlite::Connection::open(file(&state)).unwrap();
-    for version in [4, 0] {
+    for version in [5, 0] {
         db.execute("UPDATE meta SET format_version = ?1", [version])
             .unwrap();
         assert_eq!(
             corrupt(&state),
             format!(
-                "the journal {} has format {version} and this program knows format 3: another agent-host, probably a \
+                "the journal {} has format {version} and this program knows format 4: another agent-host, probably a \
                  newer one, wrote it; use that one, or set `state-dir` to another directory",
                 file(&state).display()
             )

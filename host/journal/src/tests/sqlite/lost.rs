@@ -1,7 +1,16 @@
 //! Lost events: a write-ahead log that was damaged, truncated or removed, and older copies.
 
 use super::{fresh, input, open, read, record, session_of, text};
-use crate::LostEvents;
+use crate::{
+    LostEvents, SqliteStore,
+    tests::{
+        ended,
+        suite::{
+            read as reads,
+            stats::{compare, go_on, reply},
+        },
+    },
+};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use agent_host_types::id::SessionId;
 use pretty_assertions::assert_eq;
@@ -189,4 +198,31 @@ async fn unreadable_marks_refuse_nothing() {
         assert_eq!(read(&store, session).unwrap(), records, "{content}");
         assert_eq!(store.lost_events().unwrap(), [], "{content}");
     }
+}
+
+/// A process that ends amid a run has counted what it made durable, and the next one goes on there.
+#[tokio::test]
+async fn sums_after_a_crash_are_those_of_the_events() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path()).unwrap();
+    let session = SessionId::new();
+    let journal = store.create(session, None).unwrap();
+    let used = [input("go"), reply("one", 11), reply("one", 12)];
+    let records = (0..)
+        .zip(used)
+        .map(|(seq, event)| record(session, seq, event));
+    let records: Vec<_> = records.collect();
+    journal.append(&records[..2], Vec::new());
+    journal.barrier().await.unwrap();
+    journal.append(&records[2..], Vec::new());
+    let crashed = TempDir::new().unwrap();
+    copy_tree(dir.path(), crashed.path());
+    drop((journal, store));
+    let store = SqliteStore::from(open(crashed.path()).unwrap());
+    assert_eq!(compare(&store).await, 1);
+    go_on(&store, session, 20_900, vec![reply("two", 13)]).await;
+    let end = ended(session, "done").event;
+    go_on(&store, session, 20_901, vec![end, reply("one", 14)]).await;
+    assert_eq!(compare(&store).await, 1);
+    assert_eq!(reads(&store, session).await.unwrap().len(), 5);
 }

@@ -35,7 +35,7 @@ fn tables_are_those_of_the_golden_file() {
         .query_row("SELECT format_version FROM meta", [], |row| row.get(0))
         .unwrap();
     schema.push(format!("INSERT INTO meta VALUES ({version});"));
-    assert_eq!(schema.join("\n") + "\n", include_str!("schema_3.sql"));
+    assert_eq!(schema.join("\n") + "\n", include_str!("schema_4.sql"));
 }
 
 /// A list visits the sessions that it shows, however many others there are, and sorts none.

@@ -7,7 +7,7 @@ CREATE TABLE sessions (
     title TEXT,
     directory TEXT,
     outcome TEXT
-, signature BLOB, parent TEXT, model TEXT, cost_micros INTEGER, last_write INTEGER NOT NULL DEFAULT 0, project TEXT, phase TEXT NOT NULL DEFAULT 'new') STRICT;
+, signature BLOB, parent TEXT, model TEXT, cost_micros INTEGER, last_write INTEGER NOT NULL DEFAULT 0, project TEXT, phase TEXT NOT NULL DEFAULT 'new', stats TEXT NOT NULL DEFAULT '{}', uncounted INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE events (
     session TEXT NOT NULL REFERENCES sessions (id),
     seq INTEGER NOT NULL,
@@ -73,6 +73,28 @@ CREATE INDEX events_of_artifacts ON events (session, seq) WHERE (
     OR kind IN ('call-settled', 'node-settled')
         AND (instr(json, '"whole":{') > 0 OR instr(json, '"type":"blob"') > 0));
 CREATE INDEX events_by_key ON events (session, iif(json_valid(json), json_extract(json, '$.message.metadata."idempotency-key"'), NULL), seq) WHERE kind = 'input-received' AND instr(json, '"idempotency-key":') > 0;
+CREATE INDEX sessions_uncounted ON sessions (id) WHERE uncounted > 0;
+CREATE TABLE sums (
+    project TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    subject TEXT NOT NULL,
+    name TEXT NOT NULL,
+    sessions INTEGER NOT NULL,
+    model_calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    cached_input_tokens INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost_micros INTEGER NOT NULL,
+    unpriced_model_calls INTEGER NOT NULL,
+    tool_calls INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    denied INTEGER NOT NULL,
+    tool_us INTEGER NOT NULL,
+    last_sessions INTEGER NOT NULL,
+    PRIMARY KEY (project, owner, day, subject, name)
+) STRICT, WITHOUT ROWID;
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
-INSERT INTO meta VALUES (3);
+INSERT INTO meta VALUES (4);

@@ -1,0 +1,552 @@
+//! The figures of what sessions use, and the sums of them that stores keep: one fold over events.
+//!
+//! A store keeps a [`SessionStats`] beside each session, and adds what it returns to the sums of
+//! its owner. Sums are linear: those of a session that is removed are subtracted again.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    event::Event,
+    id::SessionId,
+    model::{Provenance, Usage},
+    output::ToolResultOutput,
+    session_status::SessionPhase,
+    workflow::NodeOutput,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The row of what no model request preceded, such as the calls of a client with its own loop.
+const NO_MODEL: &str = "(none)";
+
+/// The row of the sessions of the file's top level. No configured agent has this name.
+const TOP_LEVEL: &str = "(top level)";
+
+/// The row of agents of which the session that started them is gone.
+const UNKNOWN_AGENT: &str = "(unknown)";
+
+/// The row of the names of a session beyond [`MAX_NAMES`].
+const OTHERS: &str = "(others)";
+
+/// The longest name of a row, in characters: a model may call tools of any name.
+const MAX_NAME_CHARS: usize = 128;
+
+/// The most rows of one kind that a session has, so that its state is bounded.
+const MAX_NAMES: usize = 128;
+
+/// The calls after which those of an open run are added to the sums of a store.
+const MAX_PENDING_CALLS: i64 = 64;
+
+/// The most of a figure of one event that counts: what a provider says is not believed beyond it, so
+/// that sums do not overflow.
+const MAX_FIGURE: u64 = 1 << 40;
+
+/// A day, in milliseconds.
+const DAY_MS: u64 = 86_400_000;
+
+/// The kinds of the events that have a [`StatsChange`].
+pub const STATS_KINDS: [&str; 9] = [
+    "session-forked",
+    "run-configured",
+    "agent-spawned",
+    "model-requested",
+    "model-replied",
+    "history-summarised",
+    "turn-interrupted",
+    "call-settled",
+    "node-settled",
+];
+
+/// The subject of the rows of figures.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum StatsBy {
+    /// Days, in UTC.
+    #[default]
+    Day,
+    /// Models, as `provider:model`. A tool call belongs to the model that was asked last.
+    Model,
+    /// Tools, with their calls alone.
+    Tool,
+    /// Agents, by their names.
+    Agent,
+}
+
+impl StatsBy {
+    /// Returns the name under which a store keeps it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The figures of a day, a model, a tool or an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Figures {
+    /// The sessions with anything of it, those of agents included.
+    pub sessions: u64,
+    /// The replies of models and the summaries, and the requests whose reply was lost.
+    pub model_calls: u64,
+    /// Tokens read, cached ones included.
+    pub input_tokens: u64,
+    /// The tokens read from the provider's cache, included in `input_tokens`.
+    pub cached_input_tokens: u64,
+    /// The tokens written to the provider's cache, included in `input_tokens`.
+    pub cache_write_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// The cost of the tokens whose price is known, in millionths of a US dollar.
+    pub cost_micros: u64,
+    /// The model calls of which the price of some tokens is not known.
+    pub unpriced_model_calls: u64,
+    /// The tool calls that ended, those that did not run included.
+    pub tool_calls: u64,
+    /// Those that failed. Attempts of nodes that are repeated are not counted.
+    pub failed: u64,
+    /// Those that were denied.
+    pub denied: u64,
+    /// The time of the tool calls, in microseconds.
+    pub tool_us: u64,
+}
+
+/// The columns of a [`Sum`], as a store names them: those of [`Figures`] in order, and the sessions
+/// that used a row last on its day. Of any days on, those add up to the sessions that have used it
+/// since, each counted once.
+pub const SUM_COLUMNS: [&str; 13] = [
+    "sessions",
+    "model_calls",
+    "input_tokens",
+    "cached_input_tokens",
+    "cache_write_tokens",
+    "output_tokens",
+    "cost_micros",
+    "unpriced_model_calls",
+    "tool_calls",
+    "failed",
+    "denied",
+    "tool_us",
+    "last_sessions",
+];
+
+/// The values of [`SUM_COLUMNS`]. What is subtracted is negative.
+pub type Sum = [i64; SUM_COLUMNS.len()];
+
+/// The key of a [`Sum`]: the day since 1970, the subject, and the name; none of a day.
+pub type SumKey = (u32, StatsBy, String);
+
+impl Figures {
+    /// Returns the sum of one session that this is all of.
+    fn sum(self) -> Sum {
+        let Self {
+            sessions,
+            model_calls,
+            input_tokens,
+            cached_input_tokens,
+            cache_write_tokens,
+            output_tokens,
+            cost_micros,
+            unpriced_model_calls,
+            tool_calls,
+            failed,
+            denied,
+            tool_us,
+        } = self;
+        [
+            sessions,
+            model_calls,
+            input_tokens,
+            cached_input_tokens,
+            cache_write_tokens,
+            output_tokens,
+            cost_micros,
+            unpriced_model_calls,
+            tool_calls,
+            failed,
+            denied,
+            tool_us,
+            0,
+        ]
+        .map(|figure| i64::try_from(figure.min(MAX_FIGURE)).unwrap_or(i64::MAX))
+    }
+
+    /// Returns the figures of a sum of one day.
+    fn of_day(sum: Sum) -> Self {
+        let [
+            sessions,
+            model_calls,
+            input_tokens,
+            cached_input_tokens,
+            cache_write_tokens,
+            output_tokens,
+            cost_micros,
+            unpriced_model_calls,
+            tool_calls,
+            failed,
+            denied,
+            tool_us,
+            _,
+        ] = sum.map(|figure| u64::try_from(figure).unwrap_or(0));
+        Self {
+            sessions,
+            model_calls,
+            input_tokens,
+            cached_input_tokens,
+            cache_write_tokens,
+            output_tokens,
+            cost_micros,
+            unpriced_model_calls,
+            tool_calls,
+            failed,
+            denied,
+            tool_us,
+        }
+    }
+
+    /// Returns the figures of a sum of several days, in which each session counts once.
+    fn of_days(sum: Sum) -> Self {
+        let [.., last_sessions] = sum;
+        Self {
+            sessions: u64::try_from(last_sessions).unwrap_or(0),
+            ..Self::of_day(sum)
+        }
+    }
+
+    fn of_model_call(usage: Usage) -> Self {
+        Self {
+            model_calls: 1,
+            input_tokens: usage.input_tokens,
+            cached_input_tokens: usage.cached_input_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            output_tokens: usage.output_tokens,
+            cost_micros: usage.cost_micros.unwrap_or(0),
+            unpriced_model_calls: u64::from(usage.cost_micros.is_none() && !usage.is_none()),
+            ..Self::default()
+        }
+    }
+
+    fn of_call(output: Option<&ToolResultOutput>, has_failed: bool, tool_us: u64) -> Self {
+        let denied = matches!(output, Some(ToolResultOutput::ExecutionDenied(_)));
+        Self {
+            tool_calls: 1,
+            failed: u64::from(has_failed && !denied),
+            denied: u64::from(denied),
+            tool_us,
+            ..Self::default()
+        }
+    }
+}
+
+/// Sums by their keys. Zeros are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<(SumKey, Sum)>", into = "Vec<(SumKey, Sum)>")]
+pub struct Sums(BTreeMap<SumKey, Sum>);
+
+impl From<Vec<(SumKey, Sum)>> for Sums {
+    fn from(rows: Vec<(SumKey, Sum)>) -> Self {
+        let mut sums = Self::default();
+        rows.into_iter().for_each(|(key, sum)| sums.add(key, sum));
+        sums
+    }
+}
+
+impl From<Sums> for Vec<(SumKey, Sum)> {
+    fn from(sums: Sums) -> Self {
+        sums.0.into_iter().collect()
+    }
+}
+
+impl Sums {
+    /// Adds a sum.
+    pub fn add(&mut self, key: SumKey, sum: Sum) {
+        let own = self.0.entry(key.clone()).or_default();
+        for (own, other) in own.iter_mut().zip(sum) {
+            *own = own.saturating_add(other);
+        }
+        if *own == Sum::default() {
+            self.0.remove(&key);
+        }
+    }
+
+    /// Adds others.
+    pub fn add_all(&mut self, others: Self) {
+        others
+            .0
+            .into_iter()
+            .for_each(|(key, sum)| self.add(key, sum));
+    }
+
+    /// Subtracts others.
+    pub fn subtract(&mut self, others: Self) {
+        let negative = others.0.into_iter();
+        negative.for_each(|(key, sum)| self.add(key, sum.map(i64::saturating_neg)));
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Iterates over them, in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&SumKey, &Sum)> {
+        self.0.iter()
+    }
+
+    /// Returns the figures of the rows of a subject from a day on, and those of everything. A row of
+    /// days has its day; the others have their name, and day 0.
+    #[must_use]
+    pub fn figures(&self, by: StatsBy, since: u32) -> (Vec<(u32, String, Figures)>, Figures) {
+        let (mut rows, mut total) = (Self::default(), Self::default());
+        for ((day, subject, name), sum) in self.0.iter().filter(|((day, ..), _)| *day >= since) {
+            if *subject == StatsBy::Day {
+                total.add((0, *subject, String::new()), *sum);
+            }
+            if *subject == by {
+                let day = if by == StatsBy::Day { *day } else { 0 };
+                rows.add((day, by, name.clone()), *sum);
+            }
+        }
+        let figures = match by {
+            StatsBy::Day => Figures::of_day,
+            _ => Figures::of_days,
+        };
+        let rows = rows.0.into_iter();
+        let rows = rows.map(|((day, _, name), sum)| (day, name, figures(sum)));
+        let rows = rows.filter(|(.., figures)| figures.sessions > 0).collect();
+        let total = total.0.into_values().next().map(Figures::of_days);
+        (rows, total.unwrap_or_default())
+    }
+
+    /// The calls in it.
+    fn calls(&self) -> i64 {
+        let days = self.0.iter().filter(|((_, by, _), _)| *by == StatsBy::Day);
+        let calls = days.map(|(_, [_, models, .., tools, _, _, _, _])| models + tools);
+        calls.sum()
+    }
+}
+
+/// The input of the fold: what an event does to the figures of its session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatsChange {
+    /// The events so far are copied, and count for the original alone.
+    Copy,
+    /// The following runs are those of an agent; `None` for the file's top level.
+    Agent(Option<String>),
+    /// The session of an agent is started.
+    Spawned {
+        /// The session.
+        session: SessionId,
+        /// The name of the agent.
+        agent: String,
+    },
+    /// A model is asked.
+    Model(String),
+    /// A call of a model ends; without a name, of the one that was asked last.
+    ModelCall(Option<String>, Figures),
+    /// The model of a summary, which is not that of the conversation.
+    Summary(String, Figures),
+    /// A call of a tool ends.
+    ToolCall(String, Figures),
+}
+
+impl StatsChange {
+    /// Returns what an event does to the figures.
+    #[must_use]
+    pub fn from_event(event: &Event) -> Option<Self> {
+        let name = |model: &Provenance| format!("{}:{}", model.provider, model.model);
+        Some(match event {
+            Event::SessionForked { .. } => Self::Copy,
+            Event::RunConfigured { arguments } => Self::Agent(arguments.agent.clone()),
+            Event::AgentSpawned { session, agent, .. } => Self::Spawned {
+                session: *session,
+                agent: agent.clone(),
+            },
+            Event::ModelRequested { provenance, .. } => Self::Model(name(provenance)),
+            Event::ModelReplied {
+                reply, discarded, ..
+            } => {
+                let mut usage = reply.usage;
+                usage += *discarded;
+                let model = reply.provenance.as_ref().map(name);
+                Self::ModelCall(model, Figures::of_model_call(usage))
+            }
+            Event::HistorySummarised {
+                provenance, usage, ..
+            } => Self::Summary(name(provenance), Figures::of_model_call(*usage)),
+            Event::TurnInterrupted { lost_tokens } if *lost_tokens > 0 => {
+                let lost = Usage {
+                    input_tokens: *lost_tokens,
+                    ..Usage::default()
+                };
+                Self::ModelCall(None, Figures::of_model_call(lost))
+            }
+            Event::CallSettled {
+                tool,
+                output,
+                accounting,
+                ..
+            } => {
+                let has_failed = !output.is_success();
+                let figures = Figures::of_call(Some(output), has_failed, accounting.wall_us);
+                Self::ToolCall(tool.clone(), figures)
+            }
+            Event::NodeSettled {
+                tool,
+                output,
+                accounting,
+                ..
+            } => {
+                let NodeOutput { output, error, .. } = output;
+                let has_failed = error.is_some();
+                let figures = Figures::of_call(output.as_ref(), has_failed, accounting.wall_us);
+                Self::ToolCall(tool.clone(), figures)
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The state of the fold over the events of one session, as a store keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionStats {
+    /// The model that was asked last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// The agent of the runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    /// Whether a call of another session started it, which named the agent.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_of_agent: bool,
+    /// The last day on which the session used each row.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    days: BTreeMap<StatsBy, BTreeMap<String, u32>>,
+    /// What is not in the sums of the store yet.
+    #[serde(skip_serializing_if = "Sums::is_empty")]
+    pending: Sums,
+}
+
+impl SessionStats {
+    /// Starts the fold of the session of an agent, whose name is `None` if it is not known.
+    #[must_use]
+    pub fn of_agent(name: Option<&str>) -> Self {
+        Self {
+            agent: Some(name.unwrap_or(UNKNOWN_AGENT).to_owned()),
+            is_of_agent: true,
+            ..Self::default()
+        }
+    }
+
+    /// Starts the fold of this session again.
+    #[must_use]
+    pub fn restarted(&self) -> Self {
+        match self.is_of_agent {
+            true => Self::of_agent(self.agent.as_deref()),
+            false => Self::default(),
+        }
+    }
+
+    /// Adds what an event at this time, in milliseconds since 1970, does to the figures.
+    pub fn add(&mut self, at_ms: u64, change: &StatsChange) {
+        match change {
+            StatsChange::Copy => {
+                self.days.clear();
+                self.pending = Sums::default();
+            }
+            StatsChange::Agent(_) if self.is_of_agent => {}
+            StatsChange::Agent(agent) => self.agent.clone_from(agent),
+            StatsChange::Model(model) => self.model = Some(model.clone()),
+            StatsChange::ModelCall(model, figures) => {
+                if model.is_some() {
+                    self.model.clone_from(model);
+                }
+                self.count(at_ms, None, *figures);
+            }
+            StatsChange::Summary(model, figures) => {
+                let asked = self.model.replace(model.clone());
+                self.count(at_ms, None, *figures);
+                self.model = asked;
+            }
+            StatsChange::ToolCall(tool, figures) => self.count(at_ms, Some(tool), *figures),
+            StatsChange::Spawned { .. } => {}
+        }
+    }
+
+    fn count(&mut self, at_ms: u64, tool: Option<&str>, figures: Figures) {
+        let day = u32::try_from(at_ms / DAY_MS).unwrap_or(u32::MAX);
+        // A clock that goes back begins no day again, so that a session counts once in each.
+        let days = self.days.get(&StatsBy::Day);
+        let last = days.and_then(|days| days.get("")).copied();
+        let day = day.max(last.unwrap_or(0));
+        let model = self.model.as_deref().unwrap_or(NO_MODEL).to_owned();
+        let agent = self.agent.as_deref().unwrap_or(TOP_LEVEL).to_owned();
+        self.count_row(day, StatsBy::Day, "", figures);
+        self.count_row(day, StatsBy::Model, &model, figures);
+        self.count_row(day, StatsBy::Agent, &agent, figures);
+        if let Some(tool) = tool {
+            self.count_row(day, StatsBy::Tool, tool, figures);
+        }
+    }
+
+    fn count_row(&mut self, day: u32, by: StatsBy, name: &str, figures: Figures) {
+        let days = self.days.entry(by).or_default();
+        // PostgreSQL's texts have no NUL.
+        let chars = name.chars().map(|c| if c == '\0' { '\u{fffd}' } else { c });
+        let mut name: String = chars.take(MAX_NAME_CHARS).collect();
+        if days.len() >= MAX_NAMES && !days.contains_key(&name) {
+            OTHERS.clone_into(&mut name);
+        }
+        let last = days.insert(name.clone(), day);
+        let mut sum = figures.sum();
+        if last != Some(day) {
+            let [sessions, .., last_sessions] = &mut sum;
+            (*sessions, *last_sessions) = (1, 1);
+        }
+        if let Some(last) = last.filter(|last| *last != day) {
+            let mut moved = Sum::default();
+            let [.., last_sessions] = &mut moved;
+            *last_sessions = -1;
+            self.pending.add((last, by, name.clone()), moved);
+        }
+        self.pending.add((day, by, name), sum);
+    }
+
+    /// What is not in the sums of the store yet.
+    #[must_use]
+    pub fn pending(&self) -> &Sums {
+        &self.pending
+    }
+
+    /// Takes what is not in the sums of the store yet.
+    pub fn take_pending(&mut self) -> Sums {
+        std::mem::take(&mut self.pending)
+    }
+
+    /// Takes what is to be added to the sums of the store behind events that lead to this phase:
+    /// what a run used, at its end, so that it costs one write, and of a long one before.
+    pub fn take_due(&mut self, phase: SessionPhase) -> Sums {
+        let is_open = phase.depends_on_claim() || phase == SessionPhase::ClientIdle;
+        match is_open && self.pending.calls() < MAX_PENDING_CALLS {
+            true => Sums::default(),
+            false => self.take_pending(),
+        }
+    }
+}
