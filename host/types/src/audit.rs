@@ -1,5 +1,5 @@
-//! The requests of a call to the gate, by kind. Readers decide by the fields; the text is for
-//! people.
+//! The requests of a call to the gate, by kind. Programs decide by the fields; the text is for
+//! display.
 
 #[cfg(test)]
 mod tests;

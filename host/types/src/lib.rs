@@ -10,7 +10,8 @@
 //! - [`artifact`]: names of artifacts; [`custom_context`]: what the operator's program says of a session's request.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
-//! - [`audit`]: the requests of calls to the gate. [`hook`]: the verdicts of hooks. [`workflow`]: the outputs of the nodes of workflows.
+//! - [`audit`]: the requests of calls to the gate. [`hook`]: the verdicts of hooks. [`workflow`]: the
+//!   outputs of the nodes of workflows.
 //! - [`failure`]: abnormal ends of calls; [`id`]: identifiers and digests; [`lock`]: `agent.lock`.
 
 #[cfg(not(all(

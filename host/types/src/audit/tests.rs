@@ -165,15 +165,9 @@ fn text_of_no_kind_is_kept_as_text() {
         "call `t` of the MCP server `s` (child process) ",
         "read-artifact ",
         "others ",
-        "link /a",
         "list-artifacts\n",
     ] {
-        let read = AuditRequest::from_text(text);
-        let expected = match text {
-            "link /a" => AuditRequest::file(FileAction::Link, "/a".to_owned()),
-            _ => unrecognized(text),
-        };
-        assert_eq!(read, expected, "{text:?}");
+        assert_eq!(AuditRequest::from_text(text), unrecognized(text));
     }
 }
 
@@ -184,6 +178,10 @@ fn hostile_texts_are_read_as_what_they_name() {
         ("read /a\nwrite /b", read("/a\nwrite /b")),
         ("read /GET https://e/", read("/GET https://e/")),
         ("read /a to /b", read("/a to /b")),
+        (
+            "link /a",
+            AuditRequest::file(FileAction::Link, "/a".to_owned()),
+        ),
         ("read https://e/", AuditRequest::http("read", "https://e/")),
         (
             "GET https://e/ /b",
@@ -284,7 +282,7 @@ fn any_request() -> impl Strategy<Value = AuditRequest> {
 }
 
 proptest! {
-    /// What is stored is what was asked, whatever a guest or a server wrote into it.
+    /// Whatever a guest or a server wrote into a request, its stored form is read as the same one.
     #[test]
     fn stored_request_is_read_as_it_was(request in any_request()) {
         let stored = json!(entry(request.clone()));
