@@ -41,8 +41,8 @@ fn database_is_prepared_for_a_role_and_checked() {
     let env = TestEnv::new();
     env.configure(STORE);
     for said in [
-        "The tables are made: version 5.",
-        "The tables have version 5 already.",
+        "The tables are made: version 6.",
+        "The tables have version 6 already.",
     ] {
         let migrated = run(&env, &owner, "", &["store", "migrate"]);
         assert_eq!(migrated.code, Some(0), "{migrated:?}");
