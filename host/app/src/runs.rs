@@ -23,7 +23,7 @@ use agent_host_engine::{
 };
 use agent_host_journal::{RunClaim, RunState};
 use agent_host_types::{
-    id::SessionId,
+    id::{Digest, SessionId},
     output::Blob,
     turn::{AgentInput, TurnEnd, TurnError, TurnReport},
 };
@@ -114,11 +114,23 @@ pub struct Slot {
     session: SessionId,
     /// The sender of the input, for the journal.
     by: Option<String>,
+    /// The digest of the idempotency key of the input, and that of the input, for the journal.
+    key: Option<(String, Digest)>,
     run: Run,
     /// The claim on a run of another host.
     claim: Option<RunClaim>,
     /// Whether no other host can continue the run.
     stays: bool,
+}
+
+impl Slot {
+    /// Has the input of the run, which has this digest, recorded as sent under an idempotency key,
+    /// of which this is the digest.
+    #[must_use]
+    pub fn keyed(mut self, key: String, input: Digest) -> Self {
+        self.key = Some((key, input));
+        self
+    }
 }
 
 impl Drop for Slot {
@@ -189,6 +201,7 @@ impl Runs {
             runs: Arc::clone(self),
             session,
             by,
+            key: None,
             run,
             claim: None,
             stays: false,
@@ -408,6 +421,8 @@ struct SlotFront<'a> {
     setup: Blob,
     /// The sender of the first input; the others are the loop's own.
     sender: Option<&'a str>,
+    /// The idempotency key of the first input.
+    key: Option<&'a (String, Digest)>,
     write: &'a WriteLine<'a>,
 }
 
@@ -428,6 +443,7 @@ impl RunFront for SlotFront<'_> {
             drain: &self.slot.run.drain,
             actors: Actors {
                 sender: self.sender.take(),
+                key: self.key.take(),
                 canceller: Some(&self.slot.run.canceller),
             },
         };
@@ -460,6 +476,7 @@ async fn run_turns(
         agent,
         setup: agent.setup(),
         sender: slot.by.as_deref(),
+        key: slot.key.as_ref(),
         write,
     };
     match drive(&mut front, session, input).await {

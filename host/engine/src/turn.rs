@@ -34,6 +34,7 @@ use agent_host_types::{
     budget::Budgets,
     context::ContextLimits,
     event::Event,
+    id::Digest,
     tool::ToolRuntime,
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
@@ -277,6 +278,8 @@ pub struct TurnContext<'a> {
 pub struct Actors<'a> {
     /// The sender of the input.
     pub sender: Option<&'a str>,
+    /// The digest of the idempotency key of the input, and that of the input.
+    pub key: Option<&'a (String, Digest)>,
     /// The one who cancels the turn, which is set before [`TurnContext::cancel`] is cancelled.
     pub canceller: Option<&'a OnceLock<String>>,
 }

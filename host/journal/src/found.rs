@@ -19,8 +19,9 @@ const LOOK_BACK: u64 = 16;
 pub enum FoundEvents {
     /// Those by which the artifacts of a session change, and a few more.
     OfArtifacts,
-    /// The messages that were sent under a key, which is their metadata [`MESSAGE_KEY`].
-    MessagesOf(String),
+    /// The inputs that were sent under a key: messages, of which it is the metadata
+    /// [`MESSAGE_KEY`], and [`Event::KeyTaken`] beside any other.
+    InputsOf(String),
 }
 
 impl FoundEvents {
@@ -36,10 +37,11 @@ impl FoundEvents {
                 | Event::CallSettled { .. }
                 | Event::NodeSettled { .. },
             ) => true,
-            (Self::MessagesOf(key), Event::InputReceived { message, .. }) => {
+            (Self::InputsOf(key), Event::InputReceived { message, .. }) => {
                 let known = message.metadata.get(MESSAGE_KEY);
                 known.is_some_and(|known| known == key)
             }
+            (Self::InputsOf(key), Event::KeyTaken { key: known, .. }) => known == key,
             _ => false,
         }
     }

@@ -11,6 +11,7 @@ mod maintenance;
 mod messages;
 mod owners;
 mod placement;
+mod position;
 mod read;
 mod runs;
 mod schema;
@@ -50,11 +51,11 @@ use agent_host_types::{
 use database::Database;
 use journal::PostgresJournal;
 use lease::Lease;
+use position::Position;
 use rustls::RootCertStore;
 pub use schema::Migration;
 use std::{collections::BTreeMap, fmt, io::Write, sync::Arc, time::Duration};
 use thread::StoreThread;
-use write::Position;
 
 /// The settings of a [`PostgresStore`].
 #[derive(Clone, Debug)]

@@ -50,7 +50,6 @@ use agent_host_app::Host;
 use agent_host_engine::BoxFuture;
 use agent_host_http::HttpServer;
 use metrics::ReaderCount;
-use once::AnswerKeys;
 use runs::Runs;
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
@@ -67,7 +66,6 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Service {
     host: Arc<Host>,
     runs: Arc<Runs>,
-    answers: Arc<AnswerKeys>,
     readers: ReaderCount,
     triggers: Arc<Triggers>,
     /// Whether operators see the sessions of other projects, too.
@@ -83,7 +81,6 @@ impl Service {
         Self {
             runs: Arc::new(Runs::of(&host)),
             host,
-            answers: Arc::default(),
             readers: ReaderCount::of(usize::MAX),
             triggers: Arc::new(Triggers::none()),
             all_projects: false,

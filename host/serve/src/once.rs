@@ -1,9 +1,8 @@
 //! Sessions, messages and answers that are taken once for their idempotency key.
 //!
 //! The key of a new session is in its id, so that it begins once.
-//! The journal has the key of a message, so that a message that is sent again after a crash is not
-//! taken twice. A request takes one answer anyway: the key of an answer only lets it be sent again,
-//! until the server ends.
+//! The journal has the key of a message or an answer, in the transaction that takes it, so that one
+//! that is sent again after a crash is not taken twice.
 
 use crate::{
     Service,
@@ -23,10 +22,6 @@ use agent_host_types::{
 use axum::Json;
 use http::StatusCode;
 use serde_json::json;
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
 
 /// The time that a key is kept, in milliseconds: 24 h.
 const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
@@ -104,44 +99,64 @@ impl Began {
     }
 }
 
-/// A message that was sent under a key.
+/// An input that was sent under a key.
 struct Sent {
     /// The number of the first event of its run.
     seq: u64,
-    message: Message,
+    /// The event that has the key.
+    event: Event,
 }
 
-/// Sends a message into a session, and runs it; under a key that was sent before, it is that run.
+impl Sent {
+    /// Whether it is an input: a message, or an answer with this digest.
+    fn is(&self, input: &AgentInput, digest: Option<Digest>) -> bool {
+        match (&self.event, input) {
+            (Event::InputReceived { message, .. }, AgentInput::Message(other)) => {
+                message.has_content_of(other)
+            }
+            (Event::KeyTaken { input, .. }, _) => digest == Some(*input),
+            _ => false,
+        }
+    }
+}
+
+/// Sends a message, or an answer with a digest, into a session, and runs it; under a key that was sent
+/// before, it is that run.
 pub(crate) async fn send_once(
     service: &Service,
     caller: &Caller,
     session: SessionId,
     key: &str,
-    mut message: Message,
+    mut input: AgentInput,
+    digest: Option<Digest>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let key = Digest::of(caller.own_key(key).as_bytes()).to_string();
     if let Some(sent) = find(service, session, &key).await? {
-        return repeat(service, caller, session, sent, &message).await;
+        return repeat(service, caller, session, sent, (&input, digest)).await;
     }
-    let slot = service.reserve(caller, session).await?;
+    let mut slot = service.reserve(caller, session).await?;
     // Again, now that no other request can send it.
     if let Some(sent) = find(service, session, &key).await? {
         drop(slot);
-        return repeat(service, caller, session, sent, &message).await;
+        return repeat(service, caller, session, sent, (&input, digest)).await;
     }
-    message.metadata.insert(MESSAGE_KEY.to_owned(), json!(key));
-    run_reserved(service, slot, session, AgentInput::Message(message)).await
+    if let Some(digest) = digest {
+        slot = slot.keyed(key, digest);
+    } else if let AgentInput::Message(message) = &mut input {
+        message.metadata.insert(MESSAGE_KEY.to_owned(), json!(key));
+    }
+    run_reserved(service, slot, session, input).await
 }
 
-/// Returns the run of a message that is sent again. One that was interrupted continues.
+/// Returns the run of an input that is sent again. One that was interrupted continues.
 async fn repeat(
     service: &Service,
     caller: &Caller,
     session: SessionId,
     (sent, has_ended): (Sent, bool),
-    message: &Message,
+    (input, digest): (&AgentInput, Option<Digest>),
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    if !sent.message.has_content_of(message) {
+    if !sent.is(input, digest) {
         return Err(key_reused());
     }
     if !has_ended && !service.runs.is_running_anywhere(session).await {
@@ -151,7 +166,7 @@ async fn repeat(
     Ok((StatusCode::ACCEPTED, Json(Accepted { session, seq })))
 }
 
-/// Returns the message that was sent under a key, and whether the last turn of the session has
+/// Returns the input that was sent under a key, and whether the last turn of the session has
 /// ended.
 async fn find(
     service: &Service,
@@ -166,14 +181,9 @@ async fn find(
             found = Some(record);
         }
     };
-    let of_key = FoundEvents::MessagesOf(key.to_owned());
+    let of_key = FoundEvents::InputsOf(key.to_owned());
     store.for_each_found(session, of_key, keep).await?;
-    let Some(EventRecord {
-        seq,
-        event: Event::InputReceived { message, .. },
-        ..
-    }) = found
-    else {
+    let Some(EventRecord { seq, event, .. }) = found else {
         return Ok(None);
     };
     // The end of an interrupted turn is the first event of the next run.
@@ -192,7 +202,7 @@ async fn find(
         },
     };
     Ok(Some((
-        Sent { seq, message },
+        Sent { seq, event },
         last_turn_has_ended(store, session).await?,
     )))
 }
@@ -211,55 +221,6 @@ pub(crate) async fn last_turn_has_ended(
     Ok(last
         .await?
         .is_some_and(|last| matches!(last.event, Event::TurnEnded { .. })))
-}
-
-/// The answers that were taken under a key in the last 24 h, by the caller's own key.
-#[derive(Debug, Default)]
-pub(crate) struct AnswerKeys(Mutex<HashMap<String, Taken>>);
-
-/// An answer that was taken.
-#[derive(Debug)]
-struct Taken {
-    at_ms: u64,
-    /// The digest of the request.
-    request: Digest,
-    accepted: Accepted,
-}
-
-impl AnswerKeys {
-    /// Returns what was accepted under a key.
-    ///
-    /// # Errors
-    /// It was another request.
-    pub(crate) fn find(&self, key: &str, request: Digest) -> Result<Option<Accepted>, Problem> {
-        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match taken.get(key) {
-            Some(taken) if is_old(taken) => Ok(None),
-            Some(taken) if taken.request == request => Ok(Some(taken.accepted.clone())),
-            Some(_) => Err(key_reused()),
-            None => Ok(None),
-        }
-    }
-
-    /// Keeps what was accepted under a key, and forgets what is older than 24 h.
-    pub(crate) fn keep(&self, key: String, request: Digest, accepted: &Accepted) {
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.retain(|_, taken| !is_old(taken));
-        let accepted = accepted.clone();
-        let at_ms = now_ms();
-        taken.insert(
-            key,
-            Taken {
-                at_ms,
-                request,
-                accepted,
-            },
-        );
-    }
-}
-
-fn is_old(taken: &Taken) -> bool {
-    taken.at_ms < now_ms().saturating_sub(LIFETIME_MS)
 }
 
 /// Returns the problem of a key that another request has.

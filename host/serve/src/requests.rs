@@ -5,6 +5,7 @@ use crate::{
     access::{AccessRole, Caller},
     create::idempotency_key,
     input::AnswerBody,
+    once::send_once,
     problem::{Problem, ProblemCode},
     routes::{JsonObject, Path},
     scope::VisibleSession,
@@ -144,12 +145,7 @@ pub(crate) async fn answer(
     let body: AnswerBody = serde_json::from_value(body)
         .map_err(|error| Problem::invalid(format!("the body is no answer: {error}")))?;
     caller.require(body.least_role())?;
-    let key = idempotency_key(&headers)?.map(|key| caller.own_key(key));
-    if let Some(key) = &key
-        && let Some(accepted) = service.answers.find(key, digest)?
-    {
-        return Ok((StatusCode::ACCEPTED, Json(accepted)));
-    }
+    let key = idempotency_key(&headers)?;
     // The name of a request is that of its session and a number.
     if body.request() != format!("{session}/{request}") {
         return Err(Problem::new(
@@ -157,11 +153,11 @@ pub(crate) async fn answer(
             "the continuation is that of another request; read the open ones again",
         ));
     }
-    let accepted = run_input(&service, &caller, session, body.into_input()?).await?;
-    if let Some(key) = key {
-        service.answers.keep(key, digest, &accepted.1.0);
+    let input = body.into_input()?;
+    match key {
+        Some(key) => send_once(&service, &caller, session, key, input, Some(digest)).await,
+        None => run_input(&service, &caller, session, input).await,
     }
-    Ok(accepted)
 }
 
 /// Returns what a session waits for, unless it runs.

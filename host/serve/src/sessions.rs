@@ -170,10 +170,10 @@ pub(crate) async fn send(
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let session = session.id();
     let key = idempotency_key(&headers)?;
-    let message = body?.0.into_message()?;
+    let message = AgentInput::Message(body?.0.into_message()?);
     match key {
-        Some(key) => send_once(&service, &caller, session, key, message).await,
-        None => run_input(&service, &caller, session, AgentInput::Message(message)).await,
+        Some(key) => send_once(&service, &caller, session, key, message, None).await,
+        None => run_input(&service, &caller, session, message).await,
     }
 }
 

@@ -108,6 +108,15 @@ pub enum Event {
         /// The sender, as the front end names it.
         by: String,
     },
+    /// The input of the turn was sent under an idempotency key: sent again, it is not taken again.
+    /// Recorded with the input.
+    KeyTaken {
+        /// The digest of the sender's key.
+        #[serde(rename = "idempotency-key")]
+        key: String,
+        /// The digest of the input.
+        input: Digest,
+    },
     /// The model was called.
     ModelRequested {
         /// The turn, from 1.

@@ -191,6 +191,7 @@ impl PhaseChange {
             | Event::RunHalted { .. } => return None,
             Event::InputReceived { .. }
             | Event::SenderNamed { .. }
+            | Event::KeyTaken { .. }
             | Event::ModelRequested { .. }
             | Event::TurnInterrupted { .. }
             | Event::ResultsReferenced { .. }

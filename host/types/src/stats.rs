@@ -7,8 +7,6 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-pub use sums::{Figures, SUM_COLUMNS, Sum, SumKey, Sums};
-
 use crate::{
     event::Event,
     id::SessionId,
@@ -19,6 +17,7 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+pub use sums::{Figures, SUM_COLUMNS, Sum, SumKey, Sums};
 
 /// The row of what no model request preceded, such as the calls of a client with its own loop.
 const NO_MODEL: &str = "(none)";
@@ -192,7 +191,7 @@ pub struct SessionStats {
     /// The last day on which the session used each row.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     days: BTreeMap<StatsBy, BTreeMap<String, u32>>,
-    /// What is not in the sums of the store yet.
+    /// The figures that are not in the sums of the store yet.
     #[serde(skip_serializing_if = "Sums::is_empty")]
     pending: Sums,
 }
@@ -282,13 +281,13 @@ impl SessionStats {
         self.pending.add((day, by, name), sum);
     }
 
-    /// What is not in the sums of the store yet.
+    /// Returns the figures that are not in the sums of the store yet.
     #[must_use]
     pub fn pending(&self) -> &Sums {
         &self.pending
     }
 
-    /// Takes what is not in the sums of the store yet.
+    /// Takes the figures that are not in the sums of the store yet.
     pub fn take_pending(&mut self) -> Sums {
         std::mem::take(&mut self.pending)
     }

@@ -80,7 +80,7 @@ fn message_is_taken_once_for_its_key() {
     assert_eq!(model.requests().len(), 2);
 }
 
-/// An answer that is sent again under its key is the one that was taken.
+/// An answer that is sent again under its key is the one that was taken, also after a restart.
 #[test]
 fn answer_is_taken_once_for_its_key() {
     let env = TestEnv::new();
@@ -99,25 +99,34 @@ fn answer_is_taken_once_for_its_key() {
         .split_once('/')
         .unwrap();
     let path = format!("POST /sessions/{session}/requests/{number}/answer");
-    let send = |key: &str, decision: &str| {
+    let send = |server: &ApiServer, key: &str, decision: &str| {
         let decision = json!({"type": decision, "call_id": "call_0"});
         let body = json!({"continuation": continuation, "decisions": [decision]}).to_string();
         let sent = server.request_with(TOKEN, &path, key, Some(&body));
         (sent.status, sent.json())
     };
     let key = "Idempotency-Key: k\r\n";
-    let taken = send(key, "approve");
+    let taken = send(&server, key, "approve");
     assert_eq!(taken.0, 202);
     stream.until("turn-ended");
     stream.until("turn-ended");
-    assert_eq!(send(key, "approve"), taken);
-    for (key, decision, expected) in [
-        (key, "reject", (422, "key-reused")),
-        ("Idempotency-Key: l\r\n", "approve", (409, "not-waiting")),
-        ("", "approve", (409, "not-waiting")),
-    ] {
-        let (status, problem) = send(key, decision);
-        assert_eq!((status, problem["code"].as_str().unwrap()), expected);
-    }
-    assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 1);
+    let check = |server: &ApiServer| {
+        assert_eq!(send(server, key, "approve"), taken);
+        for (key, decision, expected) in [
+            (key, "reject", (422, "key-reused")),
+            ("Idempotency-Key: l\r\n", "approve", (409, "not-waiting")),
+            ("", "approve", (409, "not-waiting")),
+        ] {
+            let (status, problem) = send(server, key, decision);
+            assert_eq!((status, problem["code"].as_str().unwrap()), expected);
+        }
+        assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 1);
+        assert_eq!(of_kind(&env.events(), "key-taken").len(), 1);
+    };
+    check(&server);
+    server.end();
+    check(&ApiServer::start(&env, &model, &["--write"]));
+    // The run of the answer is the same again.
+    let ran = env.run(&["sessions", "replay", &session]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }

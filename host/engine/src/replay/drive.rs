@@ -306,6 +306,7 @@ impl<'r> Driver<'r> {
             drain: &current.drain,
             actors: Actors {
                 sender: turn.sender.as_deref(),
+                key: turn.key.as_ref(),
                 canceller: Some(&canceller),
             },
         };

@@ -4,7 +4,7 @@ use super::tape::{Tape, behind_setup};
 use agent_host_types::{
     continuation::{Awaiting, Continuation, WaitingChild},
     event::{EXPIRY, Event, EventRecord, SentInput},
-    id::SessionId,
+    id::{Digest, SessionId},
     message::Message,
     output::{ContentPart, FileData},
     turn::{AgentInput, ChildInput, SubmittedResult, TurnEnd},
@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub(super) struct RecordedTurn {
     pub(super) input: AgentInput,
     pub(super) sender: Option<String>,
+    /// The idempotency key, and the digest of the input.
+    pub(super) key: Option<(String, Digest)>,
     /// The position behind its last event.
     pub(super) behind: usize,
     /// Its end; absent if the program ended before it.
@@ -74,9 +76,14 @@ impl RecordedTurn {
         let (behind, end) = extent(&records, position);
         let events = records.get(position..behind)?;
         let (input, sender) = input_of(tape, session, events, open, end.as_ref());
+        let key = events.iter().find_map(|record| match &record.event {
+            Event::KeyTaken { key, input } => Some((key.clone(), *input)),
+            _ => None,
+        });
         Some(Self {
             input,
             sender,
+            key,
             behind,
             end,
         })

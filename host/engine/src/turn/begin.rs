@@ -30,6 +30,21 @@ impl Agent {
     ) -> Result<Transition, TurnError> {
         self.check_until_tool()?;
         self.check_workflow(session, &input)?;
+        let transition = self.take(session, input, cx)?;
+        // With the input: no barrier is between them.
+        if let Some((key, input)) = cx.actors.key {
+            let (key, input) = (key.clone(), *input);
+            session.record(Event::KeyTaken { key, input }, Vec::new());
+        }
+        Ok(transition)
+    }
+
+    fn take(
+        &self,
+        session: &mut Session,
+        input: AgentInput,
+        cx: &TurnContext<'_>,
+    ) -> Result<Transition, TurnError> {
         match input {
             AgentInput::Text(text) => {
                 Ok(self.receive(session, Message::text(Role::User, text), cx))

@@ -302,6 +302,7 @@ impl Agent {
         let sender = cx.actors.sender.filter(|_| input.is_some());
         let actors = Actors {
             sender,
+            key: None,
             ..cx.actors
         };
         let inherited = match agent.program {

@@ -18,7 +18,7 @@ const OF_ARTIFACTS: &str = r#"(
         AND (json LIKE '%"whole":{%' OR json LIKE '%"type":"blob"%'))"#;
 
 /// The condition of the index `events_by_key`, and the key.
-const BY_KEY: &str = r#"kind = 'input-received' AND json LIKE '%"idempotency-key":%'
+const BY_KEY: &str = r#"kind IN ('input-received', 'key-taken') AND json LIKE '%"idempotency-key":%'
     AND substring(json FROM '"idempotency-key":"([^"]*)"') = $4"#;
 
 impl Database {
@@ -32,7 +32,7 @@ impl Database {
     ) -> Result<Vec<EventRecord>, JournalError> {
         let (filter, key) = match which {
             FoundEvents::OfArtifacts => (format!("{OF_ARTIFACTS} AND $4::text IS NULL"), None),
-            FoundEvents::MessagesOf(key) => (BY_KEY.to_owned(), Some(key)),
+            FoundEvents::InputsOf(key) => (BY_KEY.to_owned(), Some(key)),
         };
         let query = format!(
             "SELECT seq, at_ms, v, kind, json, digest,

@@ -1,10 +1,7 @@
 //! The journal of a claimed session: its queue, and the task that writes it.
 
 use super::{
-    database::Database,
-    lease::Lease,
-    thread::StoreThread,
-    write::{Position, Written},
+    database::Database, lease::Lease, position::Position, thread::StoreThread, write::Written,
 };
 use crate::{
     error::StoreError,

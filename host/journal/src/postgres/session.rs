@@ -4,9 +4,10 @@
 use super::{
     database::{Database, Lock, Parameters, lock},
     lease::Lease,
+    position::Position,
     read::{StoredSession, parsed},
     sealed, stats,
-    write::{Owner, Position, size, write_blobs, write_rows},
+    write::{Owner, size, write_blobs, write_rows},
 };
 use crate::{
     copy::{self, SessionSink, SessionSource},

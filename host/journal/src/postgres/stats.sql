@@ -26,3 +26,8 @@ CREATE TABLE sums (
     last_sessions BIGINT NOT NULL,
     PRIMARY KEY (project, owner, day, subject, name)
 ) WITH (fillfactor = 50);
+-- The keys of inputs other than messages have an event of their own.
+DROP INDEX events_by_key;
+CREATE INDEX events_by_key
+    ON events (session, substring(json FROM '"idempotency-key":"([^"]*)"'), seq)
+    WHERE kind IN ('input-received', 'key-taken') AND json LIKE '%"idempotency-key":%';

@@ -5,22 +5,18 @@ use super::{
     database::{Database, Lock, Parameters, lock_shared},
     lease::Lease,
     owners::owner_of,
-    stats::{OF_NEW, OF_STORED, add_statement, as_parameter, started},
+    position::{Position, after, links},
+    stats::{OF_NEW, OF_STORED, add_statement, as_parameter},
 };
 use crate::{
     chain::Link,
     error::{PostgresError, StoreError},
     ownership::Ownership,
-    row::{Listing, Row, phase_after},
+    row::{Listing, Row},
     signature::{RowKey, SessionEnd},
-    stats::{UNREADABLE, add_rows, parse, to_stored},
+    stats::{UNREADABLE, parse, to_stored},
 };
-use agent_host_types::{
-    id::SessionId,
-    output::Blob,
-    session_status::SessionPhase,
-    stats::{SessionStats, Sums},
-};
+use agent_host_types::{id::SessionId, output::Blob, session_status::SessionPhase};
 use deadpool_postgres::{GenericClient, Transaction};
 use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
@@ -78,43 +74,6 @@ const EVENTS: &str = "INSERT INTO events (session, seq, at_ms, v, kind, json, di
 /// each later one is longer by as much. A server that restarts is back by then.
 const RECONNECTS: u32 = 8;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
-
-/// The place of the next event of a session.
-#[derive(Clone, Debug)]
-pub(super) struct Position {
-    /// Its number.
-    pub(super) next: i64,
-    /// The digest of the event before it.
-    pub(super) link: Link,
-    /// The phase of the session before it.
-    pub(super) phase: SessionPhase,
-    /// The fold of the figures of the session before it; `None` if an event cannot be read.
-    pub(super) stats: Option<SessionStats>,
-}
-
-impl Position {
-    /// Returns the place of a session's first event.
-    pub(super) fn start(session: SessionId) -> Self {
-        Self {
-            next: 0,
-            link: Link::start(session),
-            phase: SessionPhase::New,
-            stats: Some(SessionStats::default()),
-        }
-    }
-
-    /// Whether this is the place behind events of which that of the first is `first`.
-    fn is_behind(&self, first: &Self, rows: &[Arc<Row>]) -> bool {
-        let last = rows.last().map(|last| last.seq.saturating_add(1));
-        last == Some(self.next) && links(first.link, rows).last() == Some(&self.link)
-    }
-
-    /// Whether something of the session is not in the sums.
-    fn is_uncounted(&self) -> bool {
-        let stats = self.stats.as_ref();
-        stats.is_none_or(|stats| !stats.pending().is_empty())
-    }
-}
 
 /// The proof that a write gives before anything else.
 #[derive(Clone, Copy, Debug)]
@@ -289,49 +248,6 @@ fn is_cut_off(error: &StoreError) -> bool {
     source
         .code()
         .is_none_or(|code| [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code))
-}
-
-/// Returns the place behind events, the last of which has this digest, and what is to be added to the
-/// sums of the store with them. That of a session which is written as a whole is added at its end,
-/// since a copy begins with events that count for the original.
-async fn after(
-    client: &impl GenericClient,
-    owner: Owner,
-    position: &Position,
-    rows: &[Arc<Row>],
-    link: Option<&Link>,
-) -> Result<(Position, Sums), tokio_postgres::Error> {
-    let (mut next, mut due) = (position.clone(), Sums::default());
-    next.next = next
-        .next
-        .saturating_add(i64::try_from(rows.len()).unwrap_or(i64::MAX));
-    next.link = *link.unwrap_or(&next.link);
-    next.phase = phase_after(next.phase, rows);
-    let (session, is_whole) = match owner {
-        Owner::Lease(lease) => (lease.session, false),
-        Owner::Unseen(session) => (session, true),
-    };
-    let first = rows.first().filter(|first| first.seq == 0);
-    if let Some(parent) = first.and_then(|first| first.listing.parent) {
-        next.stats = Some(started(client, session, Some(&parent.to_string())).await?);
-    }
-    if let Some(stats) = &mut next.stats {
-        add_rows(stats, rows);
-        if !is_whole {
-            due = stats.take_due(next.phase);
-        }
-    }
-    Ok((next, due))
-}
-
-/// Returns the digest of each event, of which the one before has this digest.
-fn links(mut before: Link, rows: &[Arc<Row>]) -> Vec<Link> {
-    let links = rows.iter().map(|row| {
-        let numbers = [row.seq, row.at_ms, row.v];
-        before = before.next(numbers, row.kind.as_bytes(), row.json.as_bytes());
-        before
-    });
-    links.collect()
 }
 
 pub(super) fn size(rows: &[Arc<Row>], blobs: &[Arc<Blob>]) -> i64 {

@@ -16,17 +16,20 @@ const OF_ARTIFACTS: &str = r#"(
     OR kind IN ('call-settled', 'node-settled')
         AND (instr(json, '"whole":{') > 0 OR instr(json, '"type":"blob"') > 0))"#;
 
-/// The messages that were sent under a key.
-const WITH_KEY: &str = r#"kind = 'input-received' AND instr(json, '"idempotency-key":') > 0"#;
+/// The inputs that were sent under a key.
+const WITH_KEY: &str =
+    r#"kind IN ('input-received', 'key-taken') AND instr(json, '"idempotency-key":') > 0"#;
 
-/// The key of such a message.
-const KEY: &str =
-    r#"iif(json_valid(json), json_extract(json, '$.message.metadata."idempotency-key"'), NULL)"#;
+/// The key of such an input.
+const KEY: &str = r#"iif(json_valid(json), coalesce(
+    json_extract(json, '$."idempotency-key"'),
+    json_extract(json, '$.message.metadata."idempotency-key"')), NULL)"#;
 
 /// Adds the indexes, which find what is there already, too.
 pub(super) fn add_indexes(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
     tx.execute_batch(&format!(
-        "CREATE INDEX events_of_artifacts ON events (session, seq) WHERE {OF_ARTIFACTS};
+        "DROP INDEX IF EXISTS events_by_key;
+         CREATE INDEX IF NOT EXISTS events_of_artifacts ON events (session, seq) WHERE {OF_ARTIFACTS};
          CREATE INDEX events_by_key ON events (session, {KEY}, seq) WHERE {WITH_KEY};"
     ))
 }
@@ -35,7 +38,7 @@ pub(super) fn add_indexes(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
 pub(crate) fn found_query(which: &FoundEvents) -> String {
     let filter = match which {
         FoundEvents::OfArtifacts => format!("{OF_ARTIFACTS} AND ?3 IS NULL"),
-        FoundEvents::MessagesOf(_) => format!("{WITH_KEY} AND {KEY} = ?3"),
+        FoundEvents::InputsOf(_) => format!("{WITH_KEY} AND {KEY} = ?3"),
     };
     format!(
         "SELECT seq, at_ms, v, kind, json, digest,
@@ -57,7 +60,7 @@ impl Reader {
         let query = found_query(which);
         let key = match which {
             FoundEvents::OfArtifacts => None,
-            FoundEvents::MessagesOf(key) => Some(key),
+            FoundEvents::InputsOf(key) => Some(key),
         };
         let from = i64::try_from(from).unwrap_or(i64::MAX);
         let stored = self.read(|db| {

@@ -239,8 +239,8 @@ fn bring_up_to_date(tx: &Transaction<'_>, version: i64) -> Result<(), rusqlite::
     }
     if !is_listed {
         list::add_indexes(tx)?;
-        found::add_indexes(tx)?;
     }
+    found::add_indexes(tx)?;
     stats::add_tables(tx)
 }
 

@@ -111,6 +111,12 @@ pub(super) fn count(
     rows: &[Arc<Row>],
     is_whole: bool,
 ) -> Result<(), rusqlite::Error> {
+    let changes = |row: &Arc<Row>| {
+        row.stats.is_some() || row.listing.parent.is_some() || row.listing.outcome.is_some()
+    };
+    if !rows.iter().any(changes) {
+        return Ok(());
+    }
     let mut query =
         tx.prepare_cached("SELECT stats, uncounted, phase FROM sessions WHERE id = ?1")?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));

@@ -7,7 +7,7 @@ use super::{
     suite::{
         families::{spawned, started, store_all},
         owners::started_in,
-        stats::{compare, go_on, reply},
+        stats::{compare, reply, resume},
     },
 };
 use crate::{ListPage, Maintenance, PostgresStore, SessionScope};
@@ -219,7 +219,7 @@ async fn older_sessions_are_in_the_sums() {
         }
         let of_child = vec![started(Some(root)), reply("two", 22)];
         store_all(store.as_store(), child, of_child, Vec::new()).await;
-        go_on(
+        resume(
             store.as_store(),
             root,
             20_900,
@@ -239,7 +239,7 @@ async fn older_sessions_are_in_the_sums() {
         store.delete(broken).await.unwrap();
         assert_eq!(compare(store.as_store()).await, 3);
         // They go on from there.
-        go_on(store.as_store(), open, 20_901, vec![reply("one", 33)]).await;
+        resume(store.as_store(), open, 20_901, vec![reply("one", 33)]).await;
         assert_eq!(compare(store.as_store()).await, 3);
     }
 }

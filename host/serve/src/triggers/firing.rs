@@ -304,7 +304,7 @@ async fn input(
     if !is_new {
         // No other host writes to it now.
         let store = service.host.store().as_ref();
-        let of_key = FoundEvents::MessagesOf(key.clone());
+        let of_key = FoundEvents::InputsOf(key.clone());
         let found = store.for_each_found(firing.session, of_key, |_| has_it = true);
         found.await?;
         ended = last_turn_has_ended(store, firing.session).await?;

@@ -181,7 +181,7 @@ async fn resume(
 
 /// Reads how far the run of a firing is, from the last end on that was seen.
 async fn progress(service: &Service, firing: &Firing) -> Result<RunProgress, JournalError> {
-    let own = FoundEvents::MessagesOf(message_key(firing));
+    let own = FoundEvents::InputsOf(message_key(firing));
     let store = service.host.store().as_ref();
     let mut next = firing.notified;
     if next.is_none() {

@@ -52,12 +52,14 @@ fn event_of_an_earlier_version_is_read() {
     }
 }
 
-/// Version 8 added the fields of the requests in an audit; their text has all of them.
+/// Version 8 added a kind, and the fields of the requests in an audit, whose text has all of them.
 #[test]
 fn event_of_version_7_equals_that_of_version_8() {
     let before = include_str!("golden_7.jsonl");
-    assert_eq!(before.lines().count(), GOLDEN.lines().count());
-    for (before, now) in before.lines().zip(GOLDEN.lines()) {
+    let is_known = |line: &&str| !line.contains(r#""kind":"key-taken""#);
+    let now: Vec<&str> = GOLDEN.lines().filter(is_known).collect();
+    assert_eq!(before.lines().count(), now.len());
+    for (before, now) in before.lines().zip(now) {
         let before = Event::from_stored(7, before.as_bytes()).unwrap();
         let now = Event::from_stored(EVENT_VERSION, now.as_bytes()).unwrap();
         assert_eq!(before, now);

@@ -1,10 +1,10 @@
-//! The figures of a row, and sums of them by day, subject and name, which stores keep.
+//! Figures, and the sums of them by day, subject and name.
 
 use super::StatsBy;
 use crate::{model::Usage, output::ToolResultOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 /// The most of a figure of one event that counts: what a provider says is not believed beyond it, so
 /// that sums do not overflow.
@@ -192,12 +192,19 @@ impl From<Sums> for Vec<(SumKey, Sum)> {
 impl Sums {
     /// Adds a sum.
     pub fn add(&mut self, key: SumKey, sum: Sum) {
-        let own = self.0.entry(key.clone()).or_default();
-        for (own, other) in own.iter_mut().zip(sum) {
-            *own = own.saturating_add(other);
-        }
-        if *own == Sum::default() {
-            self.0.remove(&key);
+        match self.0.entry(key) {
+            Entry::Vacant(free) if sum != Sum::default() => {
+                free.insert(sum);
+            }
+            Entry::Vacant(_) => {}
+            Entry::Occupied(mut own) => {
+                for (own, other) in own.get_mut().iter_mut().zip(sum) {
+                    *own = own.saturating_add(other);
+                }
+                if *own.get() == Sum::default() {
+                    own.remove();
+                }
+            }
         }
     }
 

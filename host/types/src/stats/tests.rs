@@ -26,8 +26,11 @@ fn used(calls: &[(u64, &str)]) -> SessionStats {
     stats
 }
 
+/// A day, a name, and their sessions and calls.
+type Row = (u32, String, u64, u64);
+
 /// The sessions and the calls of each row, and of everything.
-fn counts(sums: &Sums, by: StatsBy, since: u32) -> (Vec<(u32, String, u64, u64)>, (u64, u64)) {
+fn counts(sums: &Sums, by: StatsBy, since: u32) -> (Vec<Row>, (u64, u64)) {
     let (rows, total) = sums.figures(by, since);
     let rows = rows.into_iter();
     let rows = rows.map(|(day, name, of)| (day, name, of.sessions, of.tool_calls));
@@ -69,7 +72,7 @@ fn session_counts_once_in_each_row() {
     assert_eq!(counts(&sums, StatsBy::Tool, 6), (Vec::new(), (0, 0)));
 }
 
-/// What was added in parts is what would be added at once.
+/// Figures that are added in parts have the sums of the whole.
 #[test]
 fn sums_in_parts_are_those_of_the_whole() {
     let calls = [(3, "a"), (3, "b"), (5, "a"), (6, "b"), (6, "b")];

@@ -70,6 +70,7 @@ fn event(event: &Event) -> String {
             };
             ("input", format!("{text}{}", sender(Some(by))))
         }
+        Event::KeyTaken { .. } => ("input", "under an idempotency key".to_owned()),
         Event::RunConfigured { arguments } => (
             "run",
             format!("with {}", escape_line(&json!(arguments).to_string())),

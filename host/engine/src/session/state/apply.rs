@@ -117,7 +117,8 @@ impl SessionState {
             | Event::ProgramEnded { .. }
             | Event::HookDecided { .. }
             | Event::NodeSkipped { .. }
-            | Event::SenderNamed { .. } => {}
+            | Event::SenderNamed { .. }
+            | Event::KeyTaken { .. } => {}
             Event::CallReviewed {
                 call_id, review, ..
             } => self.reviewed(call_id, review),

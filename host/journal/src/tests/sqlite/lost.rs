@@ -7,7 +7,7 @@ use crate::{
         ended,
         suite::{
             read as reads,
-            stats::{compare, go_on, reply},
+            stats::{compare, reply, resume},
         },
     },
 };
@@ -200,7 +200,7 @@ async fn unreadable_marks_refuse_nothing() {
     }
 }
 
-/// A process that ends amid a run has counted what it made durable, and the next one goes on there.
+/// A process that ends amid a run has counted what it made durable, and the next one continues there.
 #[tokio::test]
 async fn sums_after_a_crash_are_those_of_the_events() {
     let dir = TempDir::new().unwrap();
@@ -220,9 +220,9 @@ async fn sums_after_a_crash_are_those_of_the_events() {
     drop((journal, store));
     let store = SqliteStore::from(open(crashed.path()).unwrap());
     assert_eq!(compare(&store).await, 1);
-    go_on(&store, session, 20_900, vec![reply("two", 13)]).await;
+    resume(&store, session, 20_900, vec![reply("two", 13)]).await;
     let end = ended(session, "done").event;
-    go_on(&store, session, 20_901, vec![end, reply("one", 14)]).await;
+    resume(&store, session, 20_901, vec![end, reply("one", 14)]).await;
     assert_eq!(compare(&store).await, 1);
     assert_eq!(reads(&store, session).await.unwrap().len(), 5);
 }

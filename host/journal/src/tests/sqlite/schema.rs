@@ -82,7 +82,7 @@ fn found_events_are_those_of_an_index() {
             "events_of_artifacts (session=? AND seq>?)",
         ),
         (
-            FoundEvents::MessagesOf("key".to_owned()),
+            FoundEvents::InputsOf("key".to_owned()),
             "events_by_key (session=? AND <expr>=? AND seq>?)",
         ),
     ] {

@@ -72,7 +72,9 @@ CREATE INDEX events_of_artifacts ON events (session, seq) WHERE (
     kind IN ('artifact-stored', 'artifact-deleted', 'results-referenced')
     OR kind IN ('call-settled', 'node-settled')
         AND (instr(json, '"whole":{') > 0 OR instr(json, '"type":"blob"') > 0));
-CREATE INDEX events_by_key ON events (session, iif(json_valid(json), json_extract(json, '$.message.metadata."idempotency-key"'), NULL), seq) WHERE kind = 'input-received' AND instr(json, '"idempotency-key":') > 0;
+CREATE INDEX events_by_key ON events (session, iif(json_valid(json), coalesce(
+    json_extract(json, '$."idempotency-key"'),
+    json_extract(json, '$.message.metadata."idempotency-key"')), NULL), seq) WHERE kind IN ('input-received', 'key-taken') AND instr(json, '"idempotency-key":') > 0;
 CREATE INDEX sessions_uncounted ON sessions (id) WHERE uncounted > 0;
 CREATE TABLE sums (
     project TEXT NOT NULL,

@@ -32,7 +32,7 @@ async fn found(
     found
 }
 
-/// Of all kinds of events, those with blobs are among the found ones; a key finds its messages.
+/// Of all kinds of events, those with blobs are among the found ones; a key finds its inputs.
 pub(super) async fn found_events_are_those_of_the_session(backend: &impl Backend) {
     let store = backend.open().await;
     let (session, bytes) = (SessionId::new(), b"a file".to_vec());
@@ -42,7 +42,12 @@ pub(super) async fn found_events_are_those_of_the_session(backend: &impl Backend
     };
     let quoted = format!("{{\"{MESSAGE_KEY}\":\"k2\"}}");
     let mut events = every_event(session, &blob);
+    let taken = Event::KeyTaken {
+        key: "k4".to_owned(),
+        input: Digest::of(b"an answer"),
+    };
     let others = [
+        taken,
         message("one", "k1"),
         input(&quoted),
         message(&quoted, "k1"),
@@ -62,10 +67,11 @@ pub(super) async fn found_events_are_those_of_the_session(backend: &impl Backend
         ("k1", vec![count - 4, count - 2]),
         ("k2", vec![]),
         ("k3", vec![count - 1]),
+        ("k4", vec![count - 5]),
     ] {
-        let messages = found(&*store, session, FoundEvents::MessagesOf(key.to_owned())).await;
+        let inputs = found(&*store, session, FoundEvents::InputsOf(key.to_owned())).await;
         let expected: Vec<_> = expected.into_iter().map(|seq| all[seq].clone()).collect();
-        assert_eq!(messages, expected, "{key}");
+        assert_eq!(inputs, expected, "{key}");
     }
     let of_artifacts = found(&*store, session, FoundEvents::OfArtifacts).await;
     let text = |record: &EventRecord| json!(record.event).to_string();

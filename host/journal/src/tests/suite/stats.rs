@@ -286,7 +286,7 @@ fn done(tool: &str) -> Event {
 }
 
 /// Appends events on a day, each durable by itself.
-pub(in crate::tests) async fn go_on(
+pub(in crate::tests) async fn resume(
     store: &dyn JournalStore,
     session: SessionId,
     day: u64,
@@ -310,24 +310,24 @@ async fn fill(store: &dyn JournalStore) -> SessionId {
     let end = |session| ended(session, "done").event;
     store_owned(store, root, owned("/a", "ann"), vec![started_in("/a")]).await;
     let turn = vec![input("go"), reply("one", 11), done("read"), spawned(child)];
-    go_on(store, root, 10, turn).await;
+    resume(store, root, 10, turn).await;
     store_owned(store, child, None, vec![started(Some(root))]).await;
     let of_child = vec![reply("two", 22), spawned(grandchild), done("read")];
-    go_on(store, child, 10, of_child).await;
+    resume(store, child, 10, of_child).await;
     store_owned(store, grandchild, None, vec![started(Some(child))]).await;
     let denied = settled("write", ToolResultOutput::ExecutionDenied(None));
-    go_on(store, grandchild, 11, vec![denied, end(grandchild)]).await;
-    go_on(store, child, 11, vec![done("agent"), end(child)]).await;
+    resume(store, grandchild, 11, vec![denied, end(grandchild)]).await;
+    resume(store, child, 11, vec![done("agent"), end(child)]).await;
     let rest = vec![done("agent"), reply("one", 7), end(root)];
-    go_on(store, root, 12, rest).await;
+    resume(store, root, 12, rest).await;
     let mut of_client = started_in("/b");
     if let Event::SessionStarted { client, .. } = &mut of_client {
         *client = Some("notes".to_owned());
     }
     store_owned(store, client, owned("/b", "ann"), vec![of_client]).await;
-    go_on(store, client, 11, vec![done("read"); 70]).await;
+    resume(store, client, 11, vec![done("read"); 70]).await;
     store_owned(store, open, owned("/a", "ben"), vec![started_in("/a")]).await;
-    go_on(store, open, 12, vec![input("go"), reply("two", 44)]).await;
+    resume(store, open, 12, vec![input("go"), reply("two", 44)]).await;
     let all = every_event(every, &Blob::new(vec![7; 9]));
     let is_copied = |event: &Event| matches!(event, Event::SessionForked { .. });
     let events = all.into_iter().filter(|event| !is_copied(event));
@@ -347,18 +347,18 @@ pub(super) async fn sums_are_those_of_the_events(backend: &impl Backend) {
     assert_eq!(compare(&*store).await, 0);
     let root = fill(&*store).await;
     assert_eq!(compare(&*store).await, 6);
-    // A copy has used nothing until it goes on.
+    // A copy has used nothing until it continues.
     let by = Copier {
         name: "ben".to_owned(),
         owner: Some("ben".to_owned()),
     };
     let copy = store.fork(root, None, Some(by)).await.unwrap();
     assert_eq!(compare(&*store).await, 6);
-    go_on(&*store, copy, 12, vec![input("go"), reply("one", 55)]).await;
+    resume(&*store, copy, 12, vec![input("go"), reply("one", 55)]).await;
     assert_eq!(compare(&*store).await, 7);
     drop(store);
     let store = backend.open().await;
-    go_on(&*store, copy, 12, vec![ended(copy, "done").event]).await;
+    resume(&*store, copy, 12, vec![ended(copy, "done").event]).await;
     assert_eq!(compare(&*store).await, 7);
     store.delete(copy).await.unwrap();
     assert_eq!(compare(&*store).await, 6);
@@ -370,7 +370,7 @@ pub(super) async fn sums_are_those_of_the_events(backend: &impl Backend) {
     assert_eq!(compare(&*store).await, 0);
 }
 
-/// What was paid for stays counted when retention removes its session.
+/// The use of a session stays counted when retention removes its session.
 pub(super) async fn sums_keep_what_retention_removes(backend: &impl Backend) {
     let store = backend.open().await;
     fill(&*store).await;

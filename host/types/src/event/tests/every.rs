@@ -128,6 +128,10 @@ pub(crate) fn conversation_events() -> Vec<Event> {
             input: SentInput::Results,
             by: "ann".into(),
         },
+        Event::KeyTaken {
+            key: "k".into(),
+            input: Digest::of(b"input"),
+        },
         Event::ModelRequested {
             turn: 1,
             provenance: provenance(),
