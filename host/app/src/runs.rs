@@ -9,6 +9,7 @@ mod shared;
 mod unattended;
 
 pub use claims::take_part;
+use feed::Feeds;
 pub use feed::{FeedItem, publish};
 pub use follower::{Followed, Follower};
 pub use shared::MAX_WAITING;
@@ -35,15 +36,11 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    sync::{broadcast, oneshot, watch},
+    sync::{oneshot, watch},
     time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-
-/// The most lines that a reader may be behind a running session before it is dropped. It resumes by
-/// the number of its last event.
-const FEED_LINES: usize = 1024;
 
 /// The time in which a run gives up its session after its last event: a reader of events may answer
 /// that before.
@@ -68,7 +65,7 @@ struct Run {
 #[derive(Debug)]
 pub struct Runs {
     runs: Mutex<HashMap<SessionId, Run>>,
-    feeds: Mutex<HashMap<SessionId, broadcast::Sender<FeedItem>>>,
+    feeds: Mutex<Feeds>,
     /// The number of runs.
     count: watch::Sender<usize>,
     /// Cancelled when no run may start any more.
@@ -292,34 +289,6 @@ impl Runs {
     pub async fn ended(&self) {
         // The sender lives as long as `self`, so there is no error.
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
-    }
-
-    /// Returns the lines of a session from now on.
-    pub fn watch(&self, session: SessionId) -> broadcast::Receiver<FeedItem> {
-        let receiver = self.feed(session).subscribe();
-        if !self.is_running(session) {
-            self.relays.look.notify_one();
-        }
-        receiver
-    }
-
-    /// Removes the feed of a session that no one watches and that does not run.
-    pub fn forget_unwatched(&self, session: SessionId) {
-        let mut feeds = lock(&self.feeds);
-        let is_unwatched = feeds
-            .get(&session)
-            .is_some_and(|feed| feed.receiver_count() == 0);
-        if is_unwatched && !self.is_running(session) {
-            feeds.remove(&session);
-        }
-    }
-
-    /// Returns the feed of a session, which [`Self::forget_unwatched`] removes.
-    pub fn feed(&self, session: SessionId) -> broadcast::Sender<FeedItem> {
-        let mut feeds = lock(&self.feeds);
-        let feed = feeds.entry(session);
-        feed.or_insert_with(|| broadcast::Sender::new(FEED_LINES))
-            .clone()
     }
 }
 

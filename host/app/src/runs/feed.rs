@@ -3,9 +3,18 @@
 #[cfg(test)]
 mod tests;
 
+use super::{Runs, lock};
 use agent_host_engine::stream::StreamLine;
-use std::sync::Arc;
+use agent_host_types::id::SessionId;
+use std::{collections::HashMap, sync::Arc};
 use tokio::sync::broadcast;
+
+/// The most lines that a reader may be behind a running session before it is dropped. It resumes by
+/// the number of its last event.
+const FEED_LINES: usize = 1024;
+
+/// The feeds of the sessions that run or are watched.
+pub(super) type Feeds = HashMap<SessionId, broadcast::Sender<FeedItem>>;
 
 /// An item of a feed.
 #[derive(Clone, Debug)]
@@ -39,4 +48,37 @@ pub fn publish(feed: &broadcast::Sender<FeedItem>, line: Arc<StreamLine>) -> Opt
     // There may be no reader.
     let _ = feed.send(FeedItem::Line(line));
     seq
+}
+
+impl Runs {
+    /// Returns the lines of a session from now on.
+    pub fn watch(&self, session: SessionId) -> broadcast::Receiver<FeedItem> {
+        // Subscribed under the lock: a feed without a reader is forgotten.
+        let receiver = feed_of(&mut lock(&self.feeds), session).subscribe();
+        if !self.is_running(session) {
+            self.relays.look.notify_one();
+        }
+        receiver
+    }
+
+    /// Removes the feed of a session that no one watches and that does not run.
+    pub fn forget_unwatched(&self, session: SessionId) {
+        let mut feeds = lock(&self.feeds);
+        let is_unwatched = feeds
+            .get(&session)
+            .is_some_and(|feed| feed.receiver_count() == 0);
+        if is_unwatched && !self.is_running(session) {
+            feeds.remove(&session);
+        }
+    }
+
+    /// Returns the feed of a session, which [`Self::forget_unwatched`] removes.
+    pub fn feed(&self, session: SessionId) -> broadcast::Sender<FeedItem> {
+        feed_of(&mut lock(&self.feeds), session).clone()
+    }
+}
+
+fn feed_of(feeds: &mut Feeds, session: SessionId) -> &broadcast::Sender<FeedItem> {
+    let feed = feeds.entry(session);
+    feed.or_insert_with(|| broadcast::Sender::new(FEED_LINES))
 }

@@ -47,3 +47,20 @@ fn line_of_another_host_keeps_its_text() {
         assert_eq!((&*kept, seq, was_known), (text.as_str(), None, is_known));
     }
 }
+
+/// A reader that comes as the run ends gets what the next run says.
+#[test]
+fn feed_is_not_forgotten_under_a_new_reader() {
+    let runs = Runs::default();
+    for _ in 0..20_000 {
+        let session = SessionId::new();
+        let _feed = runs.feed(session);
+        let reader = std::thread::scope(|threads| {
+            threads.spawn(|| runs.forget_unwatched(session));
+            runs.watch(session)
+        });
+        assert_eq!(runs.feed(session).receiver_count(), 1);
+        drop(reader);
+        runs.forget_unwatched(session);
+    }
+}
