@@ -10,6 +10,7 @@ use agent_host_engine::{
     model::{DeltaSink, Model},
     observer::Unobserved,
     session::{Session, SessionStart},
+    tool_set::ToolSet,
     turn::{Actors, Agent, ContinuationKey, Settings, StandardMode, TurnContext},
 };
 use agent_host_types::{

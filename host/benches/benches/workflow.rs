@@ -22,7 +22,7 @@ use agent_host_types::{
     workflow::{Artifact, NodeOutput},
 };
 use agent_host_workflow::definition::WorkflowDefinition;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     fs,
     future::{pending, ready},

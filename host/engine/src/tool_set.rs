@@ -38,7 +38,7 @@ pub struct ToolEntry {
 pub enum Offer {
     /// In every request.
     Always,
-    /// Once the session has found it (see [`crate::session::SessionState::found_tools`]).
+    /// Once the session has found it (see [`crate::tool_search`]).
     Found,
 }
 

@@ -4,7 +4,7 @@ use super::{stats::started, write::Owner};
 use crate::{
     chain::Link,
     row::{Row, phase_after},
-    stats::add_rows,
+    stats::{UNREADABLE, add_rows, to_stored},
 };
 use agent_host_types::{
     id::SessionId,
@@ -42,6 +42,12 @@ impl Position {
     pub(super) fn is_behind(&self, first: &Self, rows: &[Arc<Row>]) -> bool {
         let last = rows.last().map(|last| last.seq.saturating_add(1));
         last == Some(self.next) && links(first.link, rows).last() == Some(&self.link)
+    }
+
+    /// Returns the state of the figures as it is stored.
+    pub(super) fn stored_stats(&self) -> String {
+        let stats = self.stats.as_ref();
+        stats.map_or_else(|| UNREADABLE.to_owned(), to_stored)
     }
 
     /// Whether something of the session is not in the sums.

@@ -14,7 +14,7 @@ use crate::{
     ownership::Ownership,
     row::{Listing, Row},
     signature::{RowKey, SessionEnd},
-    stats::{UNREADABLE, parse, to_stored},
+    stats::parse,
 };
 use agent_host_types::{id::SessionId, output::Blob, session_status::SessionPhase};
 use deadpool_postgres::{GenericClient, Transaction};
@@ -290,21 +290,9 @@ pub(super) async fn write_rows(
     }
     let links = links(position.link, rows);
     let (next, due) = after(client, owner, position, rows, links.last()).await?;
-    let (line, whose) = match first.seq {
-        0 => (BEGIN, OF_NEW),
-        _ => (CONTINUE, OF_STORED),
-    };
-    let statement = match due.is_empty() {
-        true => format!("{claim}, {line} {EVENTS}"),
-        false => {
-            let add = add_statement(whose, "$26");
-            format!("{claim}, {line}, summed AS ({add}) {EVENTS}")
-        }
-    };
+    let statement = statement(claim, first.seq == 0, !due.is_empty());
     let statement = client.prepare_cached(&statement).await?;
     let listing = Listing::of_rows(rows);
-    // PostgreSQL's texts have no NUL.
-    let text = |text: &Option<String>| text.as_ref().map(|text| text.replace('\0', "\u{fffd}"));
     let id = lease.0.to_string();
     let (project, owner, owner_signature) = owner_columns(client, key, &id, rows).await?;
     let signature = key.sign_session(SessionEnd {
@@ -314,17 +302,12 @@ pub(super) async fn write_rows(
     });
     let cost = listing.cost_micros;
     let cost = cost.map(|cost| i64::try_from(cost).unwrap_or(i64::MAX));
-    let (title, directory) = (text(&listing.title), text(&listing.directory));
+    let (title, directory) = (text(listing.title), text(listing.directory));
     let parent = listing.parent.map(|parent| parent.to_string());
-    let times: Vec<_> = rows.iter().map(|row| row.at_ms).collect();
-    let versions: Vec<_> = rows.iter().map(|row| row.v).collect();
-    let kinds: Vec<_> = rows.iter().map(|row| row.kind).collect();
-    let jsons: Vec<_> = rows.iter().map(|row| row.json.as_str()).collect();
-    let digests: Vec<_> = links.iter().map(|link| link.0.as_slice()).collect();
+    let columns = Columns::of(rows, &links);
     let (signature, phase) = (signature.as_slice(), next.phase.as_str());
-    let stats = next.stats.as_ref();
-    let stats = stats.map_or_else(|| UNREADABLE.to_owned(), to_stored);
-    let (is_uncounted, sums) = (next.is_uncounted(), as_parameter(&due));
+    let (stats, is_uncounted) = (next.stored_stats(), next.is_uncounted());
+    let sums = as_parameter(&due);
     let (listed, events): (Parameters<'_>, Parameters<'_>) = (
         &[
             &id,
@@ -341,16 +324,16 @@ pub(super) async fn write_rows(
             &listing.model,
             &cost,
             &bytes,
-            &times,
-            &versions,
+            &columns.times,
+            &columns.versions,
         ],
     );
     let (others, state): (Parameters<'_>, Parameters<'_>) = (
         &[
-            &kinds,
+            &columns.kinds,
             &first.at_ms,
-            &jsons,
-            &digests,
+            &columns.jsons,
+            &columns.digests,
             &project,
             &owner,
             &signature,
@@ -363,6 +346,48 @@ pub(super) async fn write_rows(
     }
     let stored = client.execute(&statement, &parameters).await?;
     Ok((stored == rows.len() as u64).then_some(next))
+}
+
+/// Returns the statement that stores events under a claim: the first ones of a session, or others, and
+/// with sums that are due.
+fn statement(claim: &str, begins: bool, adds: bool) -> String {
+    let (line, whose) = match begins {
+        true => (BEGIN, OF_NEW),
+        false => (CONTINUE, OF_STORED),
+    };
+    match adds {
+        true => {
+            let add = add_statement(whose, "$26");
+            format!("{claim}, {line}, summed AS ({add}) {EVENTS}")
+        }
+        false => format!("{claim}, {line} {EVENTS}"),
+    }
+}
+
+/// Returns a text without NUL, which PostgreSQL's texts do not have.
+fn text(text: Option<String>) -> Option<String> {
+    text.map(|text| text.replace('\0', "\u{fffd}"))
+}
+
+/// The columns of events.
+struct Columns<'r> {
+    times: Vec<i64>,
+    versions: Vec<i64>,
+    kinds: Vec<&'r str>,
+    jsons: Vec<&'r str>,
+    digests: Vec<&'r [u8]>,
+}
+
+impl<'r> Columns<'r> {
+    fn of(rows: &'r [Arc<Row>], links: &'r [Link]) -> Self {
+        Self {
+            times: rows.iter().map(|row| row.at_ms).collect(),
+            versions: rows.iter().map(|row| row.v).collect(),
+            kinds: rows.iter().map(|row| row.kind).collect(),
+            jsons: rows.iter().map(|row| row.json.as_str()).collect(),
+            digests: links.iter().map(|link| link.0.as_slice()).collect(),
+        }
+    }
 }
 
 /// Returns the columns of whose a new session is, of which these are the first events: project, owner
