@@ -292,8 +292,8 @@ impl SessionStats {
         std::mem::take(&mut self.pending)
     }
 
-    /// Takes what is to be added to the sums of the store behind events that lead to this phase:
-    /// what a run used, at its end, so that it costs one write, and of a long one before.
+    /// Takes the figures to add to the sums of the store with events that lead to this phase: those
+    /// of a run at its end, so that it costs one write, and of a long run also before its end.
     pub fn take_due(&mut self, phase: SessionPhase) -> Sums {
         let is_open = phase.depends_on_claim() || phase == SessionPhase::ClientIdle;
         match is_open && self.pending.calls() < MAX_PENDING_CALLS {

@@ -19,7 +19,7 @@ impl Secrets {
         }
         for entry in audit {
             entry.request.change_texts(|text| self.string(text));
-            // A value that is no part of one field.
+            // A secret may span several fields.
             if let Cow::Owned(text) = self.text(&entry.request.to_string()) {
                 entry.request = AuditRequest::Unrecognized { text };
             }

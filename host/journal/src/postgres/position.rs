@@ -57,9 +57,9 @@ impl Position {
     }
 }
 
-/// Returns the place behind events, the last of which has this digest, and what is to be added to the
-/// sums of the store with them. That of a session which is written as a whole is added at its end,
-/// since a copy begins with events that count for the original.
+/// Returns the position after some events, the last of which has this digest, and the figures to
+/// add to the sums of the store with them. A session that is written as a whole is counted at its
+/// end, since a copy begins with events that count for the original.
 pub(super) async fn after(
     client: &impl GenericClient,
     owner: Owner,
