@@ -142,13 +142,14 @@ impl Registry {
 
     /// Reads a page of a text file from a line on; the inner error is the tool's reason.
     async fn page(&self, path: &str, line: usize) -> Option<Result<String, String>> {
+        let tools = self.tool_set();
         let input = json!({ "path": path, "offset_line": line });
         let session = SessionId::new();
         let invocation = Invocation {
             session,
             call_id: CallId("preview".to_owned()),
             tool: READ.to_owned(),
-            input: input.as_object().cloned()?,
+            input: tools.accept(READ, input.as_object()?).ok()?,
             idempotency_key: session.to_string(),
             shared: Arc::default(),
             context: Arc::default(),
@@ -159,8 +160,6 @@ impl Registry {
             can_ask: false,
             cancel: CancellationToken::new(),
         };
-        let tools = self.tool_set();
-        tools.validate(READ, &invocation.input).ok()?;
         let RunEnd::Settled(report) = tools.run(invocation, &|_, _| {}).await else {
             return None;
         };

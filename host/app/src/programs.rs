@@ -40,7 +40,7 @@ impl ProgramRunner for SandboxedPrograms {
             let call = Call {
                 tool: TOOL,
                 call_id: &call_id,
-                input: &input,
+                input: &input.into(),
                 idempotency_key: &run.session.to_string(),
                 effect: Effect::ReadOnly,
                 grants: Arc::new(Grants::default()),

@@ -13,6 +13,7 @@ use agent_host_sandbox::{Allocator, Pooling, Sandbox, SandboxConfig, ToolCompone
 use agent_host_types::limits::Limits;
 use criterion::{Criterion, criterion_group, criterion_main};
 use futures_util::future::join_all;
+use serde_json::{Map, Value};
 use std::{path::Path, sync::Arc};
 use tokio::runtime::{Builder, Runtime};
 
@@ -30,7 +31,7 @@ fn works() -> Vec<Work> {
             let tool: &'static str = words.next().unwrap().to_owned().leak();
             let name: &'static str = path.display().to_string().leak();
             Work {
-                input: serde_json::from_str(words.next().unwrap_or("{}")).unwrap(),
+                input: object(words.next().unwrap_or("{}")).into(),
                 limits: Limits {
                     deadline_ms: 60_000,
                     ..Limits::default()
@@ -39,6 +40,10 @@ fn works() -> Vec<Work> {
             }
         })
         .collect()
+}
+
+fn object(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text).unwrap()
 }
 
 fn sandboxed(runtime: &Runtime, bytes: &[u8], pooling: Pooling) -> ToolComponent {

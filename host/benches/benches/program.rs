@@ -83,7 +83,7 @@ impl ProgramRunner for Programs {
             let call = Call {
                 tool: "run_javascript",
                 call_id: &CallId("program".into()),
-                input: &input,
+                input: &input.into(),
                 idempotency_key: "key",
                 effect: Effect::ReadOnly,
                 grants: Arc::new(Grants::default()),

@@ -169,7 +169,7 @@ pub async fn bare_call(pre: &HostPre<Bare>, work: &Work) {
     let call = wit::ToolCall {
         id: "call-1".to_owned(),
         name: work.tool.to_owned(),
-        input: serde_json::to_string(&work.input).unwrap(),
+        input: serde_json::to_string(&*work.input).unwrap(),
         idempotency_key: "key-1".to_owned(),
     };
     let output = instance

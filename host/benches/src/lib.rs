@@ -5,6 +5,7 @@ pub mod bare;
 pub mod doubles;
 
 use agent_host_engine::{
+    arguments::Arguments,
     policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
     tool::CallReport,
 };
@@ -22,7 +23,7 @@ pub struct Work {
     pub name: &'static str,
     pub bytes: Vec<u8>,
     pub tool: &'static str,
-    pub input: Map<String, Value>,
+    pub input: Arguments,
     pub grants: Arc<Grants>,
     pub limits: Limits,
 }
@@ -34,7 +35,7 @@ impl Work {
             name,
             bytes,
             tool,
-            input: Map::from_iter([("path".to_owned(), Value::from("."))]),
+            input: Map::from_iter([("path".to_owned(), Value::from("."))]).into(),
             grants: Arc::default(),
             limits: Limits::default(),
         }

@@ -68,7 +68,7 @@ fn yes() -> bool {
 /// Asks the first question without an answer. After the last one, or one that the user declined,
 /// returns the answers.
 fn ask(invocation: &Invocation) -> RunEnd {
-    let arguments = Value::Object(invocation.input.clone());
+    let arguments = Value::Object(invocation.input.clone().into_object());
     let Ok(Arguments { questions }) = serde_json::from_value(arguments) else {
         let message = "The questions cannot be read; send them as the schema says.";
         let failure = ToolFailure::new(ToolErrorCode::InvalidInput, message);

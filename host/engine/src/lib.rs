@@ -15,6 +15,7 @@
 //! - [`stream`] writes a run as lines of JSON; [`documents`] has the schemas of what programs read.
 
 pub mod agents;
+pub mod arguments;
 pub mod artifact;
 pub mod ask_user;
 pub mod context;

@@ -69,6 +69,13 @@ pub enum Ruling {
 }
 
 impl Ruling {
+    /// Returns the rule that decides.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        let (Self::Allow { rule } | Self::Deny { rule, .. } | Self::Ask { rule }) = self;
+        rule
+    }
+
     fn allow(rule: impl Into<String>) -> Self {
         Self::Allow { rule: rule.into() }
     }

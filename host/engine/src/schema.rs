@@ -14,10 +14,12 @@ use agent_host_types::failure::{ToolErrorCode, ToolFailure};
 pub use answer::{AnswerSchema, ParseAnswerError};
 pub use integers::with_integers;
 
+use crate::arguments::Arguments;
 use choices::Explainer;
 use meter::{CostMeter, MAX_UNFOLDED, OverBudget};
 use patterns::MAX_CONTROL_ESCAPES;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// The most mismatches reported of one value: enough for the model to correct them together.
 const MAX_MISMATCHES: usize = 5;
@@ -134,26 +136,41 @@ impl InputSchema {
         self.0.patterns
     }
 
+    /// Checks an input, and returns it with its integers written as such.
+    ///
+    /// # Errors
+    /// `invalid-input`, naming the arguments that do not fit.
+    pub fn accept(self: &Arc<Self>, input: &Map<String, Value>) -> Result<Arguments, ToolFailure> {
+        let input = self.checked(input)?;
+        Ok(Arguments::accepted(input, self))
+    }
+
     /// Checks an input.
     ///
     /// # Errors
     /// `invalid-input`, naming the arguments that do not fit.
     pub fn validate(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        self.checked(input).map(drop)
+    }
+
+    fn checked(&self, input: &Map<String, Value>) -> Result<Map<String, Value>, ToolFailure> {
         let mut input = Value::Object(input.clone());
         let checked = self.0.check(&input, "the arguments");
-        checked
-            .and_then(|()| match integers::normalize(&self.0.source, &mut input) {
+        let checked =
+            checked.and_then(|()| match integers::normalize(&self.0.source, &mut input) {
                 Some(pointer) => Err(inexact(&input, &pointer)),
                 None => Ok(()),
-            })
-            .map_err(|error| {
-                ToolFailure::new(
-                    ToolErrorCode::InvalidInput,
-                    format!(
-                        "The arguments do not fit the tool's schema; the tool did not run. {error}"
-                    ),
-                )
-            })
+            });
+        match (checked, input) {
+            (Ok(()), Value::Object(input)) => Ok(input),
+            (Ok(()), _) => Ok(Map::new()),
+            (Err(error), _) => Err(ToolFailure::new(
+                ToolErrorCode::InvalidInput,
+                format!(
+                    "The arguments do not fit the tool's schema; the tool did not run. {error}"
+                ),
+            )),
+        }
     }
 }
 

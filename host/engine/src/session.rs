@@ -16,6 +16,7 @@ mod tests;
 use crate::{
     journal::{Journal, JournalError},
     observer::Observer,
+    policy::Ruling,
     program::RunningProgram,
 };
 use agent_host_types::{
@@ -84,6 +85,8 @@ pub struct Session {
     child_inputs: HashMap<CallId, AgentInput>,
     /// The program that runs in place of the model; none before it started, and after a pause.
     pub(crate) program: Option<RunningProgram>,
+    /// The policy's decisions in this turn about calls of the batch that have not run.
+    pub(crate) rulings: HashMap<CallId, Ruling>,
     /// The setup of the loop that is recorded before the next event, so that a refused input
     /// records nothing.
     new_setup: Option<(Event, Blob)>,
@@ -122,6 +125,7 @@ impl Session {
             undurable: Vec::new(),
             child_inputs: HashMap::new(),
             program: None,
+            rulings: HashMap::new(),
             new_setup: None,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::{
     BoxFuture,
+    arguments::Arguments,
     artifact::{ArtifactName, NewArtifact, SessionArtifacts},
 };
 use agent_host_types::{
@@ -29,7 +30,7 @@ pub struct Invocation {
     /// The tool's name in the registry.
     pub tool: String,
     /// The arguments, which fit the tool's schema.
-    pub input: Map<String, Value>,
+    pub input: Arguments,
     /// The idempotency key, equal in every run of the call.
     pub idempotency_key: String,
     /// The session's shared state at the first run of the call; later runs see the same.

@@ -6,6 +6,7 @@ mod tests;
 
 use crate::{
     BoxFuture,
+    arguments::Arguments,
     policy::NameGlob,
     schema::{InputSchema, SchemaError},
     tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
@@ -85,11 +86,12 @@ impl ToolEntry {
         self.handler.as_ref()?.limits()
     }
 
-    fn validate(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        self.schema.validate(input)?;
+    /// Checks arguments against the schema, and with the handler.
+    pub(crate) fn accept(&self, input: &Map<String, Value>) -> Result<Arguments, ToolFailure> {
+        let arguments = self.schema.accept(input)?;
         match &self.handler {
-            Some(handler) => handler.check(input),
-            None => Ok(()),
+            Some(handler) => handler.check(&arguments).map(|()| arguments),
+            None => Ok(arguments),
         }
     }
 }
@@ -107,7 +109,7 @@ impl ToolEntry {
 ///
 /// impl ToolHandler for Echo {
 ///     fn run<'a>(&'a self, call: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
-///         Box::pin(ready(ToolResultOutput::json(call.input).into()))
+///         Box::pin(ready(ToolResultOutput::json(call.input.into_object()).into()))
 ///     }
 /// }
 ///
@@ -117,7 +119,7 @@ impl ToolEntry {
 /// }))?;
 /// let tools = ToolSet::from_iter([ToolEntry::own(definition, Arc::new(Echo))?]);
 /// assert_eq!(tools.len(), 1);
-/// assert!(tools.validate("echo", &Default::default()).is_err());
+/// assert!(tools.accept("echo", &Default::default()).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Default)]
@@ -200,8 +202,8 @@ impl ToolSet {
 
     /// Returns a tool.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&ToolEntry> {
-        self.0.get(name).map(AsRef::as_ref)
+    pub fn get(&self, name: &str) -> Option<&Arc<ToolEntry>> {
+        self.0.get(name)
     }
 
     /// Returns the number of tools.
@@ -241,9 +243,9 @@ impl ToolSet {
     ///
     /// # Errors
     /// `unknown-tool` or `invalid-input`, with the path of the first argument that does not fit.
-    pub fn validate(&self, name: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+    pub fn accept(&self, name: &str, input: &Map<String, Value>) -> Result<Arguments, ToolFailure> {
         match self.get(name) {
-            Some(entry) => entry.validate(input),
+            Some(entry) => entry.accept(input),
             None => Err(unknown(name)),
         }
     }
@@ -255,7 +257,7 @@ impl ToolSet {
         progress: ProgressSink<'a>,
     ) -> BoxFuture<'a, RunEnd> {
         let failure = match self.get(&invocation.tool) {
-            Some(ToolEntry { tool, handler, .. }) => match (tool.runtime, handler) {
+            Some(entry) => match (entry.tool.runtime, &entry.handler) {
                 (ToolRuntime::Host, Some(handler)) => return handler.run(invocation, progress),
                 // The loop hands these calls out, and starts the agents.
                 _ => ToolFailure::new(
@@ -269,7 +271,7 @@ impl ToolSet {
     }
 }
 
-fn unknown(tool: &str) -> ToolFailure {
+pub(crate) fn unknown(tool: &str) -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::UnknownTool,
         format!("There is no tool `{}`.", tool.escape_debug()),

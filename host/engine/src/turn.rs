@@ -351,6 +351,7 @@ impl Agent {
     ) -> BoxFuture<'a, TurnReport> {
         Box::pin(async move {
             let started = Instant::now();
+            session.rulings.clear();
             let checked = match &input {
                 AgentInput::Text(_) | AgentInput::Message(_) => {
                     self.abandon_children(session, cx).await

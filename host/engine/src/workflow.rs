@@ -117,8 +117,8 @@ impl Catalog for Known<'_> {
     }
 
     fn check_tool_input(&self, name: &str, input: &Map<String, Value>) -> Result<(), String> {
-        let checked = self.agent.tools.validate(name, input);
-        checked.map_err(|failure| input_reason(&failure))
+        let checked = self.agent.tools.accept(name, input);
+        checked.map(drop).map_err(|failure| input_reason(&failure))
     }
 }
 

@@ -142,7 +142,7 @@ async fn call(tool: &Tool, number: u64, limits: &Limits) -> bool {
         .call(Call {
             tool: "echo",
             call_id: &CallId(format!("call-{number}")),
-            input: &input,
+            input: &input.clone().into(),
             idempotency_key: tool.name,
             effect: Effect::ReadOnly,
             grants: Arc::new(Grants::default()),

@@ -20,6 +20,7 @@ use crate::{
     },
 };
 use agent_host_engine::{
+    arguments::Arguments,
     policy::Grants,
     secrets::Secrets,
     tool::{CallReport, ProgressSink, RunEnd},
@@ -47,8 +48,8 @@ pub struct Call<'a> {
     pub tool: &'a str,
     /// The id of the call, visible to the guest.
     pub call_id: &'a CallId,
-    /// The arguments.
-    pub input: &'a Map<String, Value>,
+    /// The arguments, which are checked unless the tool's own schema has accepted them.
+    pub input: &'a Arguments,
     /// Equal for all attempts at this call.
     pub idempotency_key: &'a str,
     /// The effect that the policy assumes; never weaker than the tool's declaration.

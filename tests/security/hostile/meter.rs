@@ -184,7 +184,7 @@ impl Bench {
             .call(Call {
                 tool,
                 call_id: &CallId("call-1".to_owned()),
-                input: &Map::new(),
+                input: &Map::new().into(),
                 idempotency_key: "key-1",
                 effect: Effect::ReadOnly,
                 grants: Arc::default(),

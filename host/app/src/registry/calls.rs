@@ -168,7 +168,7 @@ impl ToolHandler for ServerTool {
         let run = async move {
             let call = ServerCall {
                 tool: &invocation.tool,
-                input: invocation.input,
+                input: invocation.input.into_object(),
                 agent_depth: invocation.agent_depth,
                 traceparent: invocation.traceparent,
                 progress,

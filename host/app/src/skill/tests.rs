@@ -247,7 +247,7 @@ fn read(tools: &ToolSet, input: Value) -> ToolResultOutput {
     let Value::Object(input) = input else {
         panic!("no object");
     };
-    assert_eq!(tools.validate(READ_SKILL, &input), Ok(()));
+    let input = tools.accept(READ_SKILL, &input).unwrap();
     let invocation = Invocation {
         session: SessionId::new(),
         call_id: CallId("c".to_owned()),

@@ -154,7 +154,7 @@ async fn run_once(
     let call = Call {
         tool: &case.tool,
         call_id: &CallId(format!("call-{number}")),
-        input: &case.input,
+        input: &case.input.clone().into(),
         idempotency_key: &format!("key-{number}"),
         effect: setup.effect,
         grants: Arc::clone(&setup.grants),

@@ -20,6 +20,7 @@ use crate::{
 };
 use agent_host_app::{CommandRules, Config, Overrides, Registry, nearest, suggestions};
 use agent_host_engine::{
+    arguments::Arguments,
     policy::{CallRequest, CallRule, Ruling, decide_call, denied_call},
     tool::{CallReport, Invocation, ProgressSink, RunEnd},
 };
@@ -68,9 +69,9 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         return Err(unknown(&component, &tool, &registry));
     };
     let input = arguments::read(&arguments, &known.definition.input_schema)?;
-    registry
+    let input = registry
         .tool_set()
-        .validate(&tool, &input)
+        .accept(&tool, &input)
         .map_err(|failure| Failure::usage(failure.message()))?;
     let rules = CommandRules::resolve(&config, &registry)?.rules;
     if let Some(denial) = denial(&rules, &registry, &tool, &input) {
@@ -99,7 +100,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
 }
 
 /// Makes the call of a session of its own.
-fn invocation(tool: String, input: Map<String, Value>, terminal: &Terminal) -> Invocation {
+fn invocation(tool: String, input: Arguments, terminal: &Terminal) -> Invocation {
     let session = SessionId::new();
     Invocation {
         session,

@@ -153,7 +153,7 @@ impl Review<'_> {
     fn checked(&self, text: &str) -> Result<Map<String, Value>, String> {
         let input: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| format!("This is no JSON object: {error}."))?;
-        let valid = self.tools.validate(&self.call.tool, &input);
+        let valid = self.tools.accept(&self.call.tool, &input);
         valid.map_err(|failure| one_line(failure.message(), MAX_LINE_CHARACTERS))?;
         Ok(input)
     }

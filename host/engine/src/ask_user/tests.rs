@@ -11,7 +11,7 @@ fn invocation(input: &Value, answers: Vec<AnsweredQuestion>, can_ask: bool) -> I
         session: SessionId::new(),
         call_id: CallId("a".into()),
         tool: ASK_USER.into(),
-        input: input.as_object().unwrap().clone(),
+        input: input.as_object().unwrap().clone().into(),
         idempotency_key: "k".into(),
         shared: Arc::default(),
         context: Arc::default(),

@@ -10,6 +10,7 @@ pub use workflow::{OpenNode, WorkflowProgress};
 
 use super::{Spent, history::History};
 use crate::{
+    arguments::LastCheck,
     artifact::Artifacts,
     context::{estimate::Measured, summary::Inputs},
 };
@@ -120,6 +121,8 @@ pub struct BatchCall {
     pub dispatched_externally: bool,
     /// Whether its agent has its session.
     pub is_spawned: bool,
+    /// The last check of its arguments.
+    pub(crate) check: LastCheck,
 }
 
 /// The part of a session that a call sees: the same in every run of it.
@@ -484,6 +487,7 @@ impl BatchCall {
             asked: None,
             dispatched_externally: false,
             is_spawned: false,
+            check: LastCheck::default(),
         }
     }
 }

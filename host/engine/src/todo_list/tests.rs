@@ -32,7 +32,7 @@ fn invocation(session: SessionId, input: Value) -> Invocation {
         session,
         call_id: CallId("a".into()),
         tool: WRITE_TODOS.into(),
-        input,
+        input: input.into(),
         idempotency_key: "k".into(),
         shared: Arc::default(),
         context: Arc::default(),

@@ -2,18 +2,22 @@
 
 use super::{Agent, Prompts, Step, StepResult, Timing, TurnContext, review::fallback_of};
 use crate::{
+    arguments::Arguments,
     policy::{CallRequest, Ruling, decide_call},
     schema::with_integers,
     session::{BatchCall, Session},
     text,
+    tool_set::unknown,
 };
 use agent_host_types::{
     continuation::PendingCall,
     event::Event,
+    failure::ToolFailure,
     id::object_digest,
     tool::{Effect, RegisteredTool, ToolRuntime},
 };
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// The maximum size of a tool's description in a request for approval, in bytes; the rest is cut.
 const MAX_DESCRIPTION_BYTES: usize = 300;
@@ -23,19 +27,29 @@ impl Agent {
         if session.state().halt().is_some() {
             return StepResult::go(Step::ExecuteTools);
         }
-        let batch = session.state().batch();
+        let batch = session.state().batch().to_vec();
         // The next call; with `Timing::Batch`, all calls are next.
         let next = batch.iter().position(|entry| entry.result.is_none());
         let asked_about = |index: usize| match self.settings.timing {
             Timing::Batch => true,
             Timing::InOrder => Some(index) == next,
         };
-        let waiting: Vec<(usize, PendingCall)> = batch
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| asked_about(*index))
-            .filter_map(|(index, entry)| Some((index, self.pending(session, entry, cx)?)))
-            .collect();
+        let mut waiting = Vec::new();
+        for (index, entry) in batch.iter().enumerate().filter(|of| asked_about(of.0)) {
+            let known = session.rulings.remove(&entry.call.id);
+            let ruling = known.or_else(|| self.ruling_before_run(session, entry, cx));
+            match ruling {
+                Some(ruling) if asks(entry, &ruling) => {
+                    let call = self.describe(entry, ruling.rule().to_owned());
+                    waiting.extend(call.map(|call| (index, call)));
+                }
+                // The tool step need not ask again.
+                Some(ruling) => {
+                    session.rulings.insert(entry.call.id.clone(), ruling);
+                }
+                None => {}
+            }
+        }
         let Some(index) = waiting.first().map(|(index, _)| *index) else {
             return StepResult::go(Step::ExecuteTools);
         };
@@ -63,6 +77,21 @@ impl Agent {
         entry: &BatchCall,
         cx: &TurnContext<'_>,
     ) -> Option<PendingCall> {
+        let ruling = self.ruling_before_run(session, entry, cx)?;
+        match asks(entry, &ruling) {
+            true => self.describe(entry, ruling.rule().to_owned()),
+            false => None,
+        }
+    }
+
+    /// Returns the policy's decision about a call that may need the user's; `None` if it cannot run,
+    /// or no decision is needed or possible.
+    fn ruling_before_run(
+        &self,
+        session: &Session,
+        entry: &BatchCall,
+        cx: &TurnContext<'_>,
+    ) -> Option<Ruling> {
         // A call that runs again with an answer was approved before its first run.
         let asked_before = entry.decision.is_some() || !entry.answers.is_empty();
         if self.settings.prompts == Prompts::Deny
@@ -72,10 +101,12 @@ impl Agent {
         {
             return None;
         }
-        match self.ruling(session, entry, cx)? {
-            Ruling::Ask { rule } if fallback_of(entry).is_none() => self.describe(entry, rule),
-            Ruling::Ask { .. } => None,
-            Ruling::Allow { .. } | Ruling::Deny { .. } => None,
+        let tool = self.tools.get(&entry.call.name)?;
+        let input = entry.effective_input()?;
+        self.accepted(entry, input).ok()?;
+        match self.lacks_review(entry) {
+            true => None,
+            false => Some(self.ruling(session, entry, self.request(&tool.tool, input), cx)),
         }
     }
 
@@ -94,33 +125,30 @@ impl Agent {
         )
     }
 
-    /// Returns the policy's decision about a call; `None` if it cannot run.
-    fn ruling(&self, session: &Session, entry: &BatchCall, cx: &TurnContext<'_>) -> Option<Ruling> {
-        let tool = self.tool(&entry.call.name)?;
-        let input = entry.effective_input()?;
-        self.tools.validate(&entry.call.name, input).ok()?;
-        if self.lacks_review(entry) {
-            return None;
-        }
-        let ruling = self.decide_call(session, self.request(tool, input), cx);
-        Some(Self::after_review(entry, ruling))
-    }
-
-    /// Returns the policy's decision about a call, given the remembered approvals.
-    pub(super) fn decide_call(
+    /// Returns the policy's decision about a call, given its review and the remembered approvals.
+    pub(super) fn ruling(
         &self,
         session: &Session,
+        entry: &BatchCall,
         call: CallRequest<'_>,
         cx: &TurnContext<'_>,
     ) -> Ruling {
         let remembered = session.state().remembered().iter();
         let remembered = remembered.chain(cx.approvals);
-        decide_call(
-            &call,
-            &self.settings.rules,
-            &self.settings.approved,
-            remembered,
-        )
+        let (rules, approved) = (&self.settings.rules, &self.settings.approved);
+        Self::after_review(entry, decide_call(&call, rules, approved, remembered))
+    }
+
+    /// Checks arguments of a call.
+    pub(super) fn accepted(
+        &self,
+        entry: &BatchCall,
+        input: &Arc<Map<String, Value>>,
+    ) -> Result<Arguments, ToolFailure> {
+        match self.tools.get(&entry.call.name) {
+            Some(tool) => entry.check.accept(tool, input),
+            None => Err(unknown(&entry.call.name)),
+        }
     }
 
     /// Returns whether a call needs approval if none is remembered; false for an unknown tool.
@@ -190,6 +218,11 @@ impl Agent {
             None => input,
         }
     }
+}
+
+/// Whether the user has to decide about a call. A hook's result needs no decision.
+fn asks(entry: &BatchCall, ruling: &Ruling) -> bool {
+    matches!(ruling, Ruling::Ask { .. }) && fallback_of(entry).is_none()
 }
 
 /// Returns a tool's description of itself in one bounded line.

@@ -157,7 +157,7 @@ impl Agent {
             }
             let plan = {
                 let session = session.lock();
-                self.plan(&session, &call.entry, cx)
+                self.plan(&session, &call.entry, None, cx)
             };
             let run = match plan {
                 Plan::Run(run) if run.runtime == ToolRuntime::Host => run,

@@ -11,11 +11,12 @@ pub(super) use plan::{Plan, Run, answer_of, interrupted};
 pub(super) use run::{Caller, call_intended, checked, question, quota_failure};
 
 use super::{
-    Agent, Step, StepOutput, StepResult, Timing, Transition, TurnContext, approval::request_name,
-    hooks::decided,
+    Agent, Prompts, Step, StepOutput, StepResult, Timing, Transition, TurnContext,
+    approval::request_name, hooks::decided,
 };
 use crate::{
     artifact::result_name,
+    policy::Ruling,
     session::{BatchCall, Session},
     spill::spill_output,
     tool::{CallReport, RunEnd},
@@ -47,13 +48,18 @@ impl Agent {
                 self.settle_skipped(session, cx, &entry.call, not_run_after_halt());
                 continue;
             }
-            if self.settings.timing == Timing::InOrder && self.pending(session, entry, cx).is_some()
+            let ruled = session.rulings.remove(&entry.call.id);
+            let plan = self.plan(session, entry, ruled, cx);
+            if let Plan::Ask(rule) = &plan
+                && self.settings.timing == Timing::InOrder
+                && self.settings.prompts == Prompts::Ask
             {
                 // The calls before it have run now, so its approval is due.
+                let ruling = Ruling::Ask { rule: rule.clone() };
+                session.rulings.insert(entry.call.id.clone(), ruling);
                 let asked = self.run_group(session, group, cx).await?;
                 return Ok(asked.unwrap_or_else(|| StepResult::go(Step::CheckApproval)));
             }
-            let plan = self.plan(session, entry, cx);
             let plan = allowance.admit(&self.settings.budgets, session, entry, plan);
             let next = match plan {
                 Plan::Run(run) if run.runtime == ToolRuntime::External => {

@@ -335,7 +335,8 @@ impl Agent {
             )));
         }
         self.tools
-            .validate(&pending.tool, input)
+            .accept(&pending.tool, input)
+            .map(drop)
             .map_err(|failure| {
                 refuse(format!(
                     "the edited arguments of call {} are not valid: {}",

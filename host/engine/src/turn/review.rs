@@ -74,14 +74,12 @@ impl Agent {
         entry: &BatchCall,
         cx: &TurnContext<'_>,
     ) -> Option<CallReview> {
-        let call = &entry.call;
         if !self.lacks_review(entry) || self.is_in_doubt(entry) {
             return None;
         }
         // A call that cannot run is answered without any hook.
-        self.tool(&call.name)?;
         let input = entry.effective_input()?;
-        self.tools.validate(&call.name, input).ok()?;
+        self.accepted(entry, input).ok()?;
         tokio::select! {
             biased;
             () = cx.cancel.cancelled() => None,
@@ -163,8 +161,8 @@ impl Agent {
                 "the hook changed the arguments, which now nest more than {} levels deep",
                 json::MAX_DEPTH
             )),
-            CallVerdict::Modify(input) => match self.tools.validate(&entry.call.name, &input) {
-                Ok(()) => CallVerdict::Modify(input),
+            CallVerdict::Modify(input) => match self.accepted(entry, &input) {
+                Ok(_) => CallVerdict::Modify(input),
                 Err(failure) => block(format!(
                     "the hook changed the arguments, which do not fit the tool any more: {}",
                     failure.message()

@@ -57,7 +57,7 @@ async fn call_with(
     tool.call(Call {
         tool: name,
         call_id: &CallId("call-1".to_owned()),
-        input: &input(&arguments),
+        input: &input(&arguments).into(),
         idempotency_key: "key-1",
         effect: Effect::ReadOnly,
         grants: Arc::new(grants),
@@ -255,7 +255,7 @@ async fn progress_reaches_the_caller() {
         .call(Call {
             tool: "echo",
             call_id: &CallId("c".to_owned()),
-            input: &Map::new(),
+            input: &Map::new().into(),
             idempotency_key: "k",
             effect: Effect::ReadOnly,
             grants: Arc::default(),

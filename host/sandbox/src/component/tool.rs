@@ -14,6 +14,7 @@ use crate::{
     text,
 };
 use agent_host_engine::{
+    arguments::Arguments,
     definitions::Definitions,
     schema::{InputSchema, OutputSchema},
 };
@@ -60,7 +61,7 @@ pub enum Compiled {
 ///     .call(Call {
 ///         tool: "forecast",
 ///         call_id: &CallId("call-1".to_owned()),
-///         input: &input,
+///         input: &input.into(),
 ///         idempotency_key: "key-1",
 ///         effect: Effect::ReadOnly,
 ///         grants: Arc::default(),
@@ -245,13 +246,10 @@ impl ToolComponent {
         }
     }
 
-    /// Checks arguments against the tool's input schema.
-    pub(crate) fn check_input(
-        &self,
-        tool: &str,
-        input: &Map<String, Value>,
-    ) -> Result<(), ToolFailure> {
+    /// Checks arguments against the tool's input schema, unless it has accepted them.
+    pub(crate) fn check_input(&self, tool: &str, input: &Arguments) -> Result<(), ToolFailure> {
         match self.input_schema(tool) {
+            Some(schema) if input.fit(schema) => Ok(()),
             Some(schema) => schema.validate(input),
             None => Err(ToolFailure::new(
                 ToolErrorCode::UnknownTool,

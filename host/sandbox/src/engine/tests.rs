@@ -27,7 +27,7 @@ async fn calls_run_with_any_address_space() {
         .call(Call {
             tool: "echo",
             call_id: &CallId("c".to_owned()),
-            input: &Map::new(),
+            input: &Map::new().into(),
             idempotency_key: "k",
             effect: Effect::ReadOnly,
             grants: Arc::default(),

@@ -1,6 +1,7 @@
 //! Plans each call of a batch: it is answered without running, or runs.
 
 use crate::{
+    arguments::Arguments,
     policy::{Ruling, denied_call},
     session::{BatchCall, Session},
     turn::{
@@ -35,7 +36,10 @@ pub(in crate::turn) enum Plan {
 #[derive(Clone, Debug)]
 pub(in crate::turn) struct Run {
     pub(in crate::turn) entry: BatchCall,
+    /// The arguments as the journal has them.
     pub(in crate::turn) input: Arc<Map<String, Value>>,
+    /// The arguments as the tool gets them.
+    pub(in crate::turn) arguments: Arguments,
     pub(in crate::turn) input_digest: Digest,
     /// Equal for every attempt of the call, unique among all calls of all sessions.
     pub(in crate::turn) idempotency_key: String,
@@ -106,11 +110,13 @@ impl Allowance {
 }
 
 impl Agent {
-    /// Plans a call. Asks the policy again, whatever it decided before the turn paused.
+    /// Plans a call. Asks the policy, unless it has decided in this turn: `ruled`. What it decided
+    /// before a pause counts no more.
     pub(in crate::turn) fn plan(
         &self,
         session: &Session,
         entry: &BatchCall,
+        ruled: Option<Ruling>,
         cx: &TurnContext<'_>,
     ) -> Plan {
         let call = &entry.call;
@@ -126,9 +132,10 @@ impl Agent {
         let Some(input) = entry.effective_input().cloned() else {
             return Plan::Answer(not_an_object().into());
         };
-        if let Err(failure) = self.tools.validate(&call.name, &input) {
-            return Plan::Answer(failure.into());
-        }
+        let arguments = match self.accepted(entry, &input) {
+            Ok(arguments) => arguments,
+            Err(failure) => return Plan::Answer(failure.into()),
+        };
         if self.lacks_review(entry) {
             return Plan::Answer(match cx.cancel.is_cancelled() {
                 true => ToolFailure::not_started().into(),
@@ -139,7 +146,7 @@ impl Agent {
         let confirmed = entry.decision.is_some() || !entry.answers.is_empty();
         let request = self.request(tool, &input);
         let input_digest = request.input_digest;
-        let ruling = Self::after_review(entry, self.decide_call(session, request, cx));
+        let ruling = ruled.unwrap_or_else(|| self.ruling(session, entry, request, cx));
         if let (Ruling::Ask { .. } | Ruling::Allow { .. }, Some(output)) =
             (&ruling, fallback_of(entry))
         {
@@ -151,6 +158,7 @@ impl Agent {
             Ruling::Ask { rule } | Ruling::Allow { rule } => Plan::Run(Box::new(Run {
                 entry: entry.clone(),
                 input,
+                arguments,
                 input_digest,
                 idempotency_key: idempotency_key(session.id(), entry),
                 effect: tool.effect,

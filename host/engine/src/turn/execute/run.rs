@@ -133,7 +133,7 @@ impl Agent {
             session: caller.session,
             call_id: call.id.clone(),
             tool: call.name.clone(),
-            input: self.with_integers(&call.name, (*run.input).clone()),
+            input: run.arguments.clone(),
             idempotency_key: run.idempotency_key.clone(),
             shared: Arc::clone(&snapshot.shared),
             context: Arc::clone(&snapshot.context),

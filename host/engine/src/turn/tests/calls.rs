@@ -243,7 +243,7 @@ async fn recorded_intent_is_what_runs() {
             .map(|(invocation, (effect, rule))| Event::CallIntended {
                 call_id: invocation.call_id.clone(),
                 tool: invocation.tool.clone(),
-                input: invocation.input.clone().into(),
+                input: invocation.input.clone().into_object().into(),
                 input_digest: Digest::of(br#"{"n":1}"#),
                 effect,
                 idempotency_key: invocation.idempotency_key.clone(),
@@ -300,7 +300,7 @@ async fn integers_are_recorded_as_the_tool_gets_them() {
             Some(reply.tool_calls[0].clone())
         });
         let recorded = replied.unwrap();
-        assert_eq!(json!(ran), json!({"n": 5}), "{written}");
+        assert_eq!(json!(ran.into_object()), json!({"n": 5}), "{written}");
         assert_eq!(json!(recorded.input), json!({"n": 5}), "{written}");
         assert_eq!(recorded.raw_arguments, written);
     }

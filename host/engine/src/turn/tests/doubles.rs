@@ -13,13 +13,14 @@ use crate::{
 use agent_host_types::{
     approval::ApprovalRule,
     event::{Event, EventRecord},
+    failure::ToolFailure,
     id::{CallId, Digest, SessionId},
     limits::Limits,
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
     output::{Blob, ToolResultOutput},
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolCall, ToolDefinition, ToolRuntime},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
@@ -147,7 +148,11 @@ pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
             component: None,
         },
         body: Box::new(|invocation| {
-            let text = format!("{} {}", invocation.tool, Value::Object(invocation.input));
+            let text = format!(
+                "{} {}",
+                invocation.tool,
+                Value::Object(invocation.input.into_object())
+            );
             Box::pin(std::future::ready(
                 CallReport::of(ToolResultOutput::Text(text)).into(),
             ))
@@ -225,6 +230,8 @@ pub(super) struct Ran {
     pub(super) peak: AtomicUsize,
     /// Calls that started before their intent was durable.
     pub(super) premature: Mutex<Vec<CallId>>,
+    /// The arguments that were checked.
+    pub(super) checks: Mutex<Vec<Value>>,
 }
 
 /// Runs the closure of a tool.
@@ -254,6 +261,11 @@ pub(super) fn tool_set(
 impl ToolHandler for TestHandler {
     fn limits(&self) -> Option<&Limits> {
         self.tool.limits.as_ref()
+    }
+
+    fn check(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        self.ran.checks.lock().unwrap().push(json!(input));
+        Ok(())
     }
 
     fn run<'a>(

@@ -233,6 +233,39 @@ async fn approved_arguments_are_those_of_the_hook() {
     assert_eq!(intended, Some((n(2), object_digest(&n(2)))));
 }
 
+/// Arguments are checked where they enter, and again where a hook or the user changed them.
+#[tokio::test]
+async fn arguments_are_checked_once_until_they_change() {
+    let passes = || Reviewer::new("passes", |_| Pass);
+    let edit = Decision::Edit {
+        call_id: CallId("a".into()),
+        input: n(7),
+    };
+    let approve = Decision::approve(CallId("a".into()));
+    let table = [
+        ("act", vec![], None, vec![1]),
+        ("act", vec![passes(), passes()], None, vec![1]),
+        ("act", vec![adds(), passes()], None, vec![1, 2]),
+        ("send", vec![passes()], Some(approve), vec![1]),
+        // Once for the refusal of a bad edit, and once for its run.
+        ("send", vec![passes()], Some(edit), vec![1, 7, 7]),
+    ];
+    for (tool, hooks, decision, expected) in table {
+        let mut bench = hooked(tool, r#"{"n": 1}"#, hooks);
+        bench.is_unreplayable = true;
+        match decision {
+            None => assert_eq!(kind(&bench.say("go").await), "needs-more-turns"),
+            Some(decision) => {
+                let continuation = bench.ask().await;
+                bench.decide(&continuation, vec![decision]).await;
+            }
+        }
+        assert_eq!(bench.ran(), ["a"]);
+        let expected: Vec<Value> = expected.into_iter().map(|n| json!({"n": n})).collect();
+        assert_eq!(*bench.ran.checks.lock().unwrap(), expected, "{tool}");
+    }
+}
+
 /// Arguments that the user wrote are reviewed as well: a hook can stop them, and not change them.
 #[tokio::test]
 async fn edited_arguments_are_reviewed_again() {

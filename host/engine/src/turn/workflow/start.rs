@@ -122,7 +122,7 @@ impl Driver<'_> {
             .open_node(&start.run)
             .and_then(|(_, node)| node.agent.clone());
         let review = self.reviewed(&mut entry, has_session.as_ref()).await;
-        let plan = self.agent.plan(self.session, &entry, self.cx);
+        let plan = self.agent.plan(self.session, &entry, None, self.cx);
         let (output, rule) = match plan {
             Plan::Answer(output) => (output, None),
             Plan::Deny(output, rule) => (output, Some(rule)),
@@ -221,8 +221,10 @@ impl Driver<'_> {
         let effect = start.node.effect;
         let child = self.agent.in_session(&tool, input.clone());
         let spawned = Some((child.name.clone(), child.definition));
+        let instructions = Arc::new(in_session(&start.run.to_string(), &tool));
         let call = PlannedCall {
-            input: Arc::new(in_session(&start.run.to_string(), &tool)),
+            arguments: Arc::clone(&instructions).into(),
+            input: instructions,
             input_digest: Digest::of(b""),
             idempotency_key: String::new(),
             effect,

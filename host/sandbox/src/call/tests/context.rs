@@ -23,7 +23,7 @@ async fn run(guest: &Guest<'_>, context: CallContext) -> RunEnd {
     tool.call(Call {
         tool: "echo",
         call_id: &CallId("c".to_owned()),
-        input: &Map::new(),
+        input: &Map::new().into(),
         idempotency_key: "k",
         effect: Effect::Effectful,
         grants: Arc::default(),

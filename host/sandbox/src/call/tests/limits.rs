@@ -212,7 +212,7 @@ async fn call(tool: &ToolComponent, what: &Tool, grants: Grants, limits: &Limits
     tool.call(Call {
         tool: name,
         call_id: &CallId("call-1".to_owned()),
-        input: arguments.as_object().unwrap(),
+        input: &arguments.as_object().unwrap().clone().into(),
         idempotency_key: "key-1",
         effect: Effect::Effectful,
         grants: Arc::new(grants),

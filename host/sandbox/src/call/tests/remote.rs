@@ -37,7 +37,7 @@ async fn read(
     let call = Call {
         tool: "read_file",
         call_id: &CallId("call-1".to_owned()),
-        input: &input(&json!({"path": "a.txt"})),
+        input: &input(&json!({"path": "a.txt"})).into(),
         idempotency_key: "key-1",
         effect: Effect::ReadOnly,
         grants: Arc::new(grants),

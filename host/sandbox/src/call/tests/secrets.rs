@@ -55,7 +55,7 @@ async fn run(
     tool.call(Call {
         tool: "echo",
         call_id: &CallId("c".to_owned()),
-        input: &input(arguments),
+        input: &input(arguments).into(),
         idempotency_key: "k",
         effect: Effect::Effectful,
         grants: Arc::new(grants),

@@ -33,7 +33,11 @@ async fn call_dropped_at_any_point_leaves_nothing() {
     let restless = sandbox.load(&restless.bytes()).await.unwrap();
     let echo = sandbox.load(&Guest::default().bytes()).await.unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let (call_id, nothing, limits) = (CallId("c".to_owned()), input(&json!({})), Limits::default());
+    let (call_id, nothing, limits) = (
+        CallId("c".to_owned()),
+        input(&json!({})).into(),
+        Limits::default(),
+    );
     let grants = Arc::new(workspace(dir.path()));
     // From before its admission until long after the start of its wait.
     for step in 0..150 {

@@ -46,7 +46,7 @@ async fn echo(tool: &ToolComponent) -> ToolResultOutput {
     tool.call(Call {
         tool: "echo",
         call_id: &CallId("c".to_owned()),
-        input: &Map::new(),
+        input: &Map::new().into(),
         idempotency_key: "k",
         effect: Effect::ReadOnly,
         grants: Arc::default(),

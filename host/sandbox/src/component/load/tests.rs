@@ -374,7 +374,7 @@ async fn echo(tool: &ToolComponent) -> CallReport {
     tool.call(Call {
         tool: "echo",
         call_id: &CallId("c".to_owned()),
-        input: &Map::new(),
+        input: &Map::new().into(),
         idempotency_key: "k",
         effect: Effect::ReadOnly,
         grants: Arc::default(),

@@ -34,7 +34,7 @@ async fn report(tool: &ToolComponent, name: &str, input: &Value, limits: &Limits
     tool.call(Call {
         tool: name,
         call_id: &CallId("call-1".to_owned()),
-        input: input.as_object().unwrap(),
+        input: &input.as_object().unwrap().clone().into(),
         idempotency_key: "key-1",
         effect: Effect::Effectful,
         grants: std::sync::Arc::default(),

@@ -38,7 +38,7 @@ async fn agent_and_its_calls_are_reviewed() {
     let message = &child.requests()[0].messages[0];
     assert_eq!(message.content[0].text(), Some("look, please"));
     let ran = child.ran.invocations.lock().unwrap();
-    assert_eq!(ran[0].input, *n(2));
+    assert_eq!(*ran[0].input, *n(2));
 }
 
 fn flow(nodes: &Value, hooks: Vec<Arc<Reviewer>>) -> Bench {

@@ -115,7 +115,7 @@ async fn memory_after(server: &Server, secrets: Arc<Secrets>) -> Vec<u8> {
         .call(Call {
             tool: "echo",
             call_id: &CallId("call-1".to_owned()),
-            input: &serde_json::Map::new(),
+            input: &serde_json::Map::new().into(),
             idempotency_key: "key-1",
             effect: Effect::ReadOnly,
             grants: Arc::new(grants),

@@ -79,7 +79,7 @@ async fn load_and_call(sandbox: &Sandbox, bytes: &[u8]) -> Result<(), TestCaseEr
         .call(Call {
             tool: &definition.name,
             call_id: &CallId("1".to_owned()),
-            input: &Map::new(),
+            input: &Map::new().into(),
             idempotency_key: "k",
             effect: definition.effect,
             grants: Arc::default(),

@@ -383,7 +383,7 @@ async fn mistyped_argument_never_reaches_the_function() {
         let output = call(&tool, "take", &input).await;
         assert_eq!(failure(&output).0, "invalid-input", "{ty} {value}");
         let object = input.as_object().unwrap();
-        let fits = tool.check_input("take", object);
+        let fits = tool.check_input("take", &object.clone().into());
         let refused = fits.and_then(|()| tool.check("take", object)).unwrap_err();
         assert_eq!(failure(&refused.into()), failure(&output), "{ty} {value}");
     }
