@@ -15,6 +15,7 @@ use agent_host_types::{
     limits::Limits,
     output::{Blob, ToolResultOutput},
     question::{AnsweredQuestion, PendingQuestion},
+    turn::ChildSummary,
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -85,11 +86,11 @@ impl From<ToolResultOutput> for RunEnd {
     }
 }
 
-/// The report of a settled call.
+/// The report of a settled call; `O` is its result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CallReport {
+pub struct CallReport<O = ToolResultOutput> {
     /// The result; an abnormal end is `error-json`.
-    pub output: ToolResultOutput,
+    pub output: O,
     /// The resources that the call used.
     pub accounting: Accounting,
     /// The call's requests to the gate, with its decisions.
@@ -98,6 +99,10 @@ pub struct CallReport {
     pub changes: Vec<SessionChange>,
     /// The verdicts of hooks about the run, beside those that passed it.
     pub verdicts: Vec<HookVerdict>,
+    /// The figures of the session that an agent of the host had for it; set by the loop.
+    pub child: Option<ChildSummary>,
+    /// The rule of the policy that denied it; set by the loop.
+    pub rule: Option<String>,
 }
 
 /// A change of its session that a call asks for.
@@ -113,16 +118,31 @@ pub enum SessionChange {
     Delete(ArtifactName),
 }
 
-impl CallReport {
+impl<O> CallReport<O> {
     /// Creates a report of the result alone.
     #[must_use]
-    pub fn of(output: ToolResultOutput) -> Self {
+    pub fn of(output: O) -> Self {
         Self {
             output,
             accounting: Accounting::default(),
             audit: Vec::new(),
             changes: Vec::new(),
             verdicts: Vec::new(),
+            child: None,
+            rule: None,
+        }
+    }
+
+    /// Replaces the result by one that follows from it.
+    pub(crate) fn map<T>(self, result: impl FnOnce(O) -> T) -> CallReport<T> {
+        CallReport {
+            output: result(self.output),
+            accounting: self.accounting,
+            audit: self.audit,
+            changes: self.changes,
+            verdicts: self.verdicts,
+            child: self.child,
+            rule: self.rule,
         }
     }
 }

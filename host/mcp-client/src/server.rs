@@ -196,7 +196,6 @@ impl McpServer {
             Reach::Http(Endpoint { url, .. }) => Some(url.clone()),
         };
         CallReport {
-            output,
             accounting: Accounting {
                 wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
                 bytes_in,
@@ -215,8 +214,7 @@ impl McpServer {
                 count: 1,
                 grant: None,
             }],
-            changes: Vec::new(),
-            verdicts: Vec::new(),
+            ..CallReport::of(output)
         }
     }
 

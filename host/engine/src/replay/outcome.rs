@@ -70,14 +70,10 @@ impl Tape {
                     audit,
                     ..
                 } if of == call_id => {
-                    let report = CallReport {
-                        output: self.restored(output, whole.as_ref()),
-                        accounting: accounting.clone(),
-                        audit: audit.clone(),
-                        changes: self.changes(records, at + 1, call_id),
-                        verdicts: Vec::new(),
-                    };
-                    return Outcome::Ends(Box::new(report.into()));
+                    let output = self.restored(output, whole.as_ref());
+                    let changes = self.changes(records, at + 1, call_id);
+                    let end = ended(output, accounting, audit, changes);
+                    return Outcome::Ends(Box::new(end));
                 }
                 Event::QuestionAsked { call_id: of, .. } if of == call_id => {
                     return Outcome::Ends(Box::new(asked(&record.event)));
@@ -251,11 +247,10 @@ fn ended(
     changes: Vec<SessionChange>,
 ) -> RunEnd {
     CallReport {
-        output,
         accounting: accounting.clone(),
         audit: audit.to_vec(),
         changes,
-        verdicts: Vec::new(),
+        ..CallReport::of(output)
     }
     .into()
 }

@@ -1,7 +1,7 @@
 //! Starts a turn: checks the input against the state of the session, and answers calls that an
 //! earlier turn left open. Nothing is recorded before every check has passed.
 
-use super::{Agent, Step, Transition, TurnContext, execute, resume};
+use super::{Agent, Step, Transition, TurnContext, plan, resume};
 use crate::{
     session::Session,
     spill::{SpilledMessage, spill_message},
@@ -111,14 +111,14 @@ impl Agent {
             if entry.result.is_some() {
                 continue;
             }
-            let decided = entry.decision.as_ref().and_then(execute::answer_of);
+            let decided = entry.decision.as_ref().and_then(plan::answer_of);
             let output = match (decided, entry.intended) {
                 (Some(output), _) => output,
                 (None, Some(_)) if entry.dispatched_externally => resume::unanswered(),
                 (None, Some(_)) if entry.is_spawned => {
                     ToolFailure::new(ToolErrorCode::Cancelled, STOPPED).into()
                 }
-                (None, Some(_)) => execute::interrupted(&entry.call.name).into(),
+                (None, Some(_)) => plan::interrupted(&entry.call.name).into(),
                 (None, None) => ToolResultOutput::ExecutionDenied(Some(SUPERSEDED.to_owned())),
             };
             self.settle_skipped(session, cx, &entry.call, output);

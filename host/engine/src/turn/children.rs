@@ -12,15 +12,16 @@ use super::{
     Actors, Agent, StepResult, Transition, TurnContext,
     approval::request_name,
     begin::refuse,
-    budget::{self, Share},
-    execute::{Caller, EndedBy, Run, call_intended, record_end},
+    budget::Share,
+    job::{Caller, JobEnd, Unsettled, checked},
+    plan::Run,
 };
 use crate::{
     agents::SubAgent,
     journal::JournalError,
     observer::{Live, Observer, Unobserved},
     session::{FIRST_MERGE, Session, SessionStart, Snapshot},
-    tool::{CallReport, SessionChange},
+    tool::CallReport,
 };
 use agent_host_types::{
     continuation::{Awaiting, WaitingChild},
@@ -31,30 +32,8 @@ use agent_host_types::{
     output::{ContentPart, ToolResultOutput},
     turn::{AgentInput, ChildSummary, RunOutcome, TurnEnd, TurnError},
 };
-use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use std::time::Instant;
-
-/// The result of an agent that waited when another call ended the run.
-const STOPPED: &str = "The agent was stopped: another call ended the run.";
-
-/// The end of a call of an agent. Its figures are absent if the agent did not run.
-pub(super) type ChildEnd = Result<(CallReport, Option<ChildSummary>), Unsettled>;
-
-/// Why a call has no end yet.
-pub(super) enum Unsettled {
-    /// Its session waits for the user.
-    Waiting(Box<WaitingChild>),
-    /// The turn was drained. The call stays open, and its session continues with the next turn.
-    Drained,
-    Failed(TurnError),
-}
-
-impl From<TurnError> for Unsettled {
-    fn from(error: TurnError) -> Self {
-        Self::Failed(error)
-    }
-}
 
 impl Agent {
     pub(super) fn sub_agent(&self, tool: &str) -> Option<&SubAgent> {
@@ -86,114 +65,6 @@ impl Agent {
                 Ok(Session::start(journal, start))
             }
             resumed => Ok(resumed?),
-        }
-    }
-
-    /// Runs agents concurrently and records their ends in the order of the calls. If some wait, the
-    /// turn waits with them.
-    pub(super) async fn run_agents(
-        &self,
-        session: &mut Session,
-        group: Vec<Run>,
-        cx: &TurnContext<'_>,
-    ) -> Result<Option<StepResult>, TurnError> {
-        if cx.is_drained() {
-            return Ok(Some(StepResult::end(TurnEnd::NeedsMoreTurns)));
-        }
-        for run in group.iter().filter(|run| !run.entry.is_spawned) {
-            let Some(child) = self.sub_agent(&run.entry.call.name) else {
-                continue;
-            };
-            let spawned = Event::AgentSpawned {
-                call_id: run.entry.call.id.clone(),
-                session: self.key.child(session.id(), &run.entry.call.id),
-                agent: child.name.clone(),
-                definition: child.definition,
-            };
-            session.record_all(vec![call_intended(run), spawned], Vec::new());
-        }
-        if session.undurable() > 0 {
-            session.barrier(cx.observer).await?;
-        }
-        let share = budget::share(&self.settings.budgets, session.state(), group.len(), &[]);
-        let caller = Caller::of(session, &self.settings);
-        let (caller, share) = (&caller, &share);
-        // One that ends the run stops the others.
-        let stop = &cx.cancel.child_token();
-        let of_agents = &TurnContext {
-            cancel: stop,
-            ..*cx
-        };
-        let with_input: Vec<_> = group
-            .into_iter()
-            .map(|run| {
-                let input = session.child_input(&run.entry.call.id);
-                (run, input)
-            })
-            .collect();
-        let mut ends = stream::iter(with_input.into_iter().map(|(run, input)| async move {
-            let end = self.run_agent(caller, &run, input, share, of_agents).await;
-            if let Ok((report, _)) = &end
-                && report.changes.iter().any(SessionChange::is_halt)
-            {
-                stop.cancel();
-            }
-            (run, end)
-        }))
-        .buffered(self.settings.parallel_agents.max(1));
-        let mut ended = Vec::new();
-        while let Some(pair) = ends.next().await {
-            ended.push(pair);
-        }
-        drop(ends);
-        self.record_agents(session, ended, cx).await
-    }
-
-    /// Records the results of agents that ended, and returns what the others wait for.
-    async fn record_agents(
-        &self,
-        session: &mut Session,
-        ended: Vec<(Run, ChildEnd)>,
-        cx: &TurnContext<'_>,
-    ) -> Result<Option<StepResult>, TurnError> {
-        let (mut waiting, mut is_drained, mut failed) = (Vec::new(), false, None);
-        for (run, end) in ended {
-            match end {
-                Ok((report, summary)) => {
-                    let report = self.within_quota(session, report);
-                    let by = EndedBy {
-                        child: summary,
-                        ..EndedBy::default()
-                    };
-                    record_end(session, &run.entry.call, report, by);
-                }
-                Err(Unsettled::Waiting(child)) => waiting.push(*child),
-                Err(Unsettled::Drained) => is_drained = true,
-                Err(Unsettled::Failed(error)) => failed = failed.or(Some(error)),
-            }
-        }
-        match failed {
-            Some(error) => Err(error),
-            None if session.state().halt().is_some() => {
-                // Those that wait or were drained do not continue.
-                self.abandon_children(session, cx).await?;
-                self.answer_agents(session, cx);
-                Ok(None)
-            }
-            None => {
-                let drained = is_drained.then(|| StepResult::end(TurnEnd::NeedsMoreTurns));
-                Ok(self.wait_for_children(session, waiting).or(drained))
-            }
-        }
-    }
-
-    /// Answers the calls of agents that the end of the run stopped.
-    fn answer_agents(&self, session: &mut Session, cx: &TurnContext<'_>) {
-        for entry in session.state().batch().to_vec() {
-            if entry.is_spawned && entry.result.is_none() {
-                let stopped = ToolFailure::new(ToolErrorCode::Cancelled, STOPPED).into();
-                self.settle_skipped(session, cx, &entry.call, stopped);
-            }
         }
     }
 
@@ -231,19 +102,18 @@ impl Agent {
         &self,
         caller: &Caller,
         run: &Run,
-        input: Option<AgentInput>,
         share: &Share,
         cx: &TurnContext<'_>,
-    ) -> ChildEnd {
+    ) -> JobEnd {
         let call = &run.entry.call;
         let Some(child) = self.sub_agent(&call.name) else {
             let failure =
                 ToolFailure::new(ToolErrorCode::ToolUnavailable, "There is no such agent.");
-            return Ok((CallReport::of(failure.into()), None));
+            return Ok(CallReport::of(failure.into()).into());
         };
         let max = self.settings.max_agent_depth;
         if child.program_loop().is_none() && caller.agent_depth >= max {
-            return Ok((CallReport::of(too_deep(max).into()), None));
+            return Ok(CallReport::of(too_deep(max).into()).into());
         }
         let began = Instant::now();
         cx.observer.live(Live::CallStarted {
@@ -253,24 +123,22 @@ impl Agent {
         });
         let invocation = self.invocation(caller, run, cx);
         let mut verdicts = Vec::new();
-        let (report, summary) = match self.may_run(&invocation).await {
+        let report = match self.may_run(&invocation).await {
             Ok(passed) => {
                 verdicts = passed;
-                let driven = self.drive(child, caller, run, input, share, cx).await;
-                let (session, end) = driven?;
+                let (session, end) = self.drive(child, caller, run, share, cx).await?;
                 let output = result_of(&session, run, end).await?;
-                let report = report_of(&session, output).await?;
-                (report, Some(summary(child, &session)))
+                report_of(child, &session, output).await?
             }
             Err(mut report) => {
                 verdicts.append(&mut report.verdicts);
-                (*report, None)
+                *report
             }
         };
         let (mut report, _) = self.judge_result(&invocation, report).await;
         verdicts.append(&mut report.verdicts);
         report.verdicts = verdicts;
-        let mut report = super::execute::checked(report);
+        let mut report = checked(report);
         report.accounting.wall_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         cx.observer.live(Live::CallEnded {
             call_id: &call.id,
@@ -279,7 +147,7 @@ impl Agent {
             output: &report.output,
             wall_us: report.accounting.wall_us,
         });
-        Ok((report, summary))
+        Ok(report.into())
     }
 
     /// Runs the turns of an agent's session, and returns it with its end.
@@ -288,11 +156,10 @@ impl Agent {
         child: &SubAgent,
         caller: &Caller,
         run: &Run,
-        input: Option<AgentInput>,
         share: &Share,
         cx: &TurnContext<'_>,
     ) -> Result<(Box<Session>, TurnEnd), Unsettled> {
-        let call_id = &run.entry.call.id;
+        let (call_id, input) = (&run.entry.call.id, run.resumed_with.clone());
         let mut session = self.open_child(child, caller.session, call_id).await?;
         let (agent, setup) = self.bounded(child, session.id(), share, caller)?;
         let snapshot = run.entry.snapshot.as_ref().unwrap_or(&caller.snapshot);
@@ -348,9 +215,14 @@ impl Agent {
     }
 }
 
-/// Returns the report of a call whose result is that of a session.
-async fn report_of(session: &Session, output: ToolResultOutput) -> Result<CallReport, TurnError> {
+/// Returns the report of a call whose result is that of an agent's session.
+async fn report_of(
+    child: &SubAgent,
+    session: &Session,
+    output: ToolResultOutput,
+) -> Result<CallReport, TurnError> {
     let mut report = CallReport::of(output);
+    report.child = Some(summary(child, session));
     if report.output.is_success() {
         report.changes = session.own_changes().await?;
     }

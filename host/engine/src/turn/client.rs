@@ -5,20 +5,20 @@
 //! same code. The differences: several run concurrently in one session, and the client's server
 //! holds a paused call. Budgets belong to a user's message and do not apply.
 
-mod agent;
-
 use super::{
     Agent, Prompts, TurnContext,
     approval::request_name,
     begin::refuse,
-    execute::{Caller, Plan, Run, call_intended, question, record_settled},
+    budget::Share,
+    job::{Caller, Unsettled, question},
+    plan::{Plan, Run},
     review::reviewed,
 };
 use crate::{
     BoxFuture,
     journal::JournalError,
     session::{BatchCall, ClientSession, Session},
-    tool::RunEnd,
+    tool::{CallReport, RunEnd},
 };
 use agent_host_types::{
     approval::Decision,
@@ -48,8 +48,6 @@ pub struct ClientCall {
     agent_depth: u8,
     /// The run of the agent that waits.
     agent: Option<Box<Run>>,
-    /// The input that the agent continues with.
-    input: Option<AgentInput>,
 }
 
 /// An error of the journal that leaves a client's call without a result.
@@ -122,7 +120,6 @@ impl Agent {
             fresh: false,
             agent_depth,
             agent: None,
-            input: None,
         }
     }
 
@@ -143,8 +140,13 @@ impl Agent {
         Box::pin(async move {
             let flushed = session.flush_if_full(cx.observer).await;
             flushed.map_err(ClientCallError::NotRun)?;
-            if let Some(run) = call.agent.clone() {
-                return self.run_client_agent(session, call, run, cx).await;
+            if let Some(waiting) = &mut call.agent {
+                let resumed_with = waiting.resumed_with.take();
+                let run = Run {
+                    resumed_with,
+                    ..(**waiting).clone()
+                };
+                return self.work_of_client(session, call, run.into(), cx).await;
             }
             if let Some(output) = call.answered.take() {
                 return Ok(self.settle_skipped_call(session, cx, call, output, None));
@@ -160,14 +162,11 @@ impl Agent {
                 self.plan(&session, &call.entry, None, cx)
             };
             let run = match plan {
-                Plan::Run(run) if run.runtime == ToolRuntime::Host => run,
-                Plan::Run(run) if run.runtime == ToolRuntime::Agent => {
-                    return self.run_client_agent(session, call, run, cx).await;
-                }
-                Plan::Run(_) => {
+                Plan::Run(run) if run.runtime == ToolRuntime::External => {
                     let output = external_tool().into();
                     return Ok(self.settle_skipped_call(session, cx, call, output, None));
                 }
+                Plan::Run(run) => run,
                 Plan::Answer(output) => {
                     return Ok(self.settle_skipped_call(session, cx, call, output, None));
                 }
@@ -188,8 +187,8 @@ impl Agent {
         })
     }
 
-    /// Runs a call that may run, with a durable record before and after it if it may change
-    /// something.
+    /// Runs a call that may run, with a durable record before it if it may change something or has
+    /// a session.
     async fn run_planned(
         &self,
         session: &ClientSession,
@@ -197,55 +196,96 @@ impl Agent {
         run: Box<Run>,
         cx: &TurnContext<'_>,
     ) -> Result<ClientCallEnd, ClientCallError> {
-        let caller = {
+        {
             let mut session = session.lock();
-            let caller = call.caller(self, &session);
             // A run that resumes after a question sees what the first run saw.
             let snapshot = || session.state().snapshot();
             call.entry.snapshot.get_or_insert_with(snapshot);
-            let intended = call_intended(&run);
-            session.record(intended, Vec::new());
-            caller
-        };
-        if (std::mem::take(&mut call.fresh) || run.effect != Effect::ReadOnly)
+            self.intend(&mut session, &run);
+        }
+        if (std::mem::take(&mut call.fresh) || !is_light(&run))
             && let Err(error) = session.flush(cx.observer).await
         {
             // If the intent is stored later, so is its result: the call did not run.
-            self.settle_skipped(
-                &mut session.lock(),
-                cx,
-                &call.entry.call,
-                unwritable().into(),
-            );
+            let output = unwritable().into();
+            self.settle_skipped(&mut session.lock(), cx, &call.entry.call, output);
             return Err(ClientCallError::NotRun(error));
         }
-        let mut report = match self.run_call(&caller, &run, cx).await {
-            RunEnd::Settled(report) => report,
-            RunEnd::Asked(asked) => {
+        self.work_of_client(session, call, run, cx).await
+    }
+
+    /// Does the work of a call until it has its result or needs the user, with a durable record
+    /// after it as before it. The client's calls have no budgets, so an agent has its own.
+    async fn work_of_client(
+        &self,
+        session: &ClientSession,
+        call: &mut ClientCall,
+        run: Box<Run>,
+        cx: &TurnContext<'_>,
+    ) -> Result<ClientCallEnd, ClientCallError> {
+        let caller = call.caller(self, &session.lock());
+        let report = match self.work(&caller, &run, &Share::default(), cx).await {
+            Ok(RunEnd::Settled(report)) => report,
+            Ok(RunEnd::Asked(asked)) => {
                 let question = asked.question.clone();
                 call.asked = Some((run, asked));
                 return Ok(ClientCallEnd::Question(question));
             }
+            Err(Unsettled::Waiting(waiting)) => {
+                call.agent = Some(Box::new(Run {
+                    resumed_with: None,
+                    ..*run
+                }));
+                return Ok(ClientCallEnd::Agent(waiting));
+            }
+            Err(Unsettled::Drained) => CallReport::of(ToolFailure::stopped(run.effect).into()),
+            Err(Unsettled::Failed(error)) => CallReport::of(failed(&error).into()),
         };
-        let settled = {
-            let mut locked = session.lock();
-            // The client's loop is not ours to end.
-            report.changes.retain(|change| !change.is_halt());
-            report = self.within_quota(&locked, report);
-            let changes = report.changes.clone();
-            let settled = ClientCallEnd::Settled {
-                output: report.output.clone(),
-                stdio: report.accounting.stdio.clone(),
-            };
-            record_settled(&mut locked, &call.entry.call, report);
-            session.forward_changes(&locked, changes);
-            settled
-        };
-        if run.effect != Effect::ReadOnly {
+        call.agent = None;
+        let settled = self.settle_client_call(session, &call.entry.call, report);
+        if !is_light(&run) {
             let stored = session.flush(cx.observer).await;
             stored.map_err(ClientCallError::NotStored)?;
         }
         Ok(settled)
+    }
+
+    /// Records the result of a call.
+    fn settle_client_call(
+        &self,
+        session: &ClientSession,
+        call: &ToolCall,
+        mut report: CallReport,
+    ) -> ClientCallEnd {
+        let mut locked = session.lock();
+        // The client's loop is not ours to end.
+        report.changes.retain(|change| !change.is_halt());
+        let report = self.within_quota(&locked, report, ToolResultOutput::from);
+        let changes = report.changes.clone();
+        let settled = ClientCallEnd::Settled {
+            output: report.output.clone(),
+            stdio: report.accounting.stdio.clone(),
+        };
+        self.settle(&mut locked, call, report);
+        session.forward_changes(&locked, changes);
+        settled
+    }
+
+    /// Sets what the agent of a call continues with. [`Self::run_client_call`] resumes it.
+    ///
+    /// # Errors
+    /// When no agent of the call waits.
+    pub fn resume_client_agent(
+        &self,
+        call: &mut ClientCall,
+        input: AgentInput,
+    ) -> Result<(), TurnError> {
+        let id = call.entry.call.id.clone();
+        let Some(run) = &mut call.agent else {
+            return Err(refuse(format!("no agent of call {id} waits")));
+        };
+        run.resumed_with = Some(input);
+        Ok(())
     }
 
     /// Records the user's decision about a call. [`Self::run_client_call`] resumes the call.
@@ -354,6 +394,19 @@ impl Agent {
             stdio: String::new(),
         }
     }
+}
+
+/// Whether a call changes nothing and has no session, so that its records need not be durable.
+fn is_light(run: &Run) -> bool {
+    run.effect == Effect::ReadOnly && run.runtime == ToolRuntime::Host
+}
+
+/// Returns the result of an agent whose session cannot be continued.
+fn failed(error: &TurnError) -> ToolFailure {
+    let message = format!(
+        "The agent cannot continue: {error}. What it did so far is in its session; check that before you start it again."
+    );
+    ToolFailure::new(ToolErrorCode::AgentFailed, message)
 }
 
 /// Returns the result of a call whose intent could not be stored.

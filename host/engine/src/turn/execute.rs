@@ -4,34 +4,35 @@
 //! interrupted runs). The rest run: adjacent read-only calls concurrently, every other call alone
 //! and only after its intent is durable.
 
-mod plan;
-mod run;
-
-pub(super) use plan::{Plan, Run, answer_of, interrupted};
-pub(super) use run::{Caller, call_intended, checked, question, quota_failure};
+mod allowance;
 
 use super::{
     Agent, Prompts, Step, StepOutput, StepResult, Timing, Transition, TurnContext,
-    approval::request_name, hooks::decided,
+    approval::request_name,
+    budget,
+    job::{Caller, JobEnd, Unsettled, call_intended, question},
+    plan::{Plan, Run},
 };
 use crate::{
-    artifact::result_name,
     policy::Ruling,
     session::{BatchCall, Session},
-    spill::spill_output,
-    tool::{CallReport, RunEnd},
+    tool::{RunEnd, SessionChange},
 };
 use agent_host_types::{
     budget::Budget,
-    continuation::PendingCall,
+    continuation::{PendingCall, WaitingChild},
     event::Event,
-    failure::ToolFailure,
+    failure::{ToolErrorCode, ToolFailure},
     output::ToolResultOutput,
-    tool::{Effect, ToolCall, ToolRuntime},
-    turn::{ChildSummary, Durability, TurnEnd, TurnError},
+    question::PendingQuestion,
+    tool::{Effect, ToolRuntime},
+    turn::{Durability, TurnEnd, TurnError},
 };
+use allowance::Allowance;
 use futures_util::{StreamExt as _, stream};
-use plan::Allowance;
+
+/// The result of an agent that waited when another call ended the run.
+const STOPPED: &str = "The agent was stopped: another call ended the run.";
 
 impl Agent {
     pub(super) async fn execute_tools(
@@ -204,9 +205,9 @@ impl Agent {
         self.pause(session)
     }
 
-    /// Runs calls concurrently and records their ends in the order of the calls. If one asks the
-    /// user a question, the turn pauses; of several questions only the first counts, and the other
-    /// calls ask again in their next run.
+    /// Runs calls of one runtime concurrently and records their ends in the order of the calls. If
+    /// one asks the user a question, or the sessions of agents wait, the turn pauses; of several
+    /// questions only the first counts, and the other calls ask again in their next run.
     async fn run_group(
         &self,
         session: &mut Session,
@@ -218,62 +219,144 @@ impl Agent {
             self.settle_unstarted(session, &group, cx);
             return Ok(None);
         }
-        match group.first().map(|first| first.runtime) {
-            None => return Ok(None),
-            Some(ToolRuntime::Agent) => return self.run_agents(session, group, cx).await,
-            Some(ToolRuntime::Host | ToolRuntime::External) => {}
+        let Some(runtime) = group.first().map(|first| first.runtime) else {
+            return Ok(None);
+        };
+        let of_agents = runtime == ToolRuntime::Agent;
+        if of_agents && cx.is_drained() {
+            return Ok(Some(StepResult::end(TurnEnd::NeedsMoreTurns)));
         }
-        for run in &group {
-            session.record(call_intended(run), Vec::new());
+        for run in group.iter().filter(|run| !run.entry.is_spawned) {
+            self.intend(session, run);
         }
         let is_strict = self.settings.durability == Durability::Strict;
-        if is_strict
-            || session.must_be_durable_to_run()
-            || group.iter().any(|run| run.effect != Effect::ReadOnly)
-        {
+        let must_be_durable = match of_agents {
+            // The journal of an agent must not be ahead.
+            true => session.undurable() > 0,
+            false => {
+                is_strict
+                    || session.must_be_durable_to_run()
+                    || group.iter().any(|run| run.effect != Effect::ReadOnly)
+            }
+        };
+        if must_be_durable {
             session.barrier(cx.observer).await?;
         }
+        let ended = self.run_side_by_side(session, group, of_agents, cx).await;
+        let mut open = self.settle_group(session, ended)?;
+        if session.state().halt().is_some() {
+            self.stop_group(session, std::mem::take(&mut open), cx)
+                .await?;
+        }
+        if is_strict && !of_agents {
+            session.barrier(cx.observer).await?;
+        }
+        let drained = open
+            .is_drained
+            .then(|| StepResult::end(TurnEnd::NeedsMoreTurns));
+        let asked = open.questions.into_iter().next();
+        let asked = asked.and_then(|(run, asked)| self.ask_question(session, &run, asked));
+        let waiting = self.wait_for_children(session, open.waiting);
+        Ok(asked.or(waiting).or(drained))
+    }
+
+    /// Does the work of calls concurrently; of agents, one that ends the run stops the others.
+    async fn run_side_by_side(
+        &self,
+        session: &mut Session,
+        group: Vec<Run>,
+        of_agents: bool,
+        cx: &TurnContext<'_>,
+    ) -> Vec<(Run, JobEnd)> {
+        let (share, places) = match of_agents {
+            true => (
+                budget::share(&self.settings.budgets, session.state(), group.len(), &[]),
+                self.settings.parallel_agents,
+            ),
+            false => (budget::Share::default(), self.settings.parallel_calls),
+        };
         let caller = Caller::of(session, &self.settings);
-        let caller = &caller;
-        let mut ends = stream::iter(group.into_iter().map(|run| async move {
-            let end = self.run_call(caller, &run, cx).await;
+        let (caller, share) = (&caller, &share);
+        let stop = &cx.cancel.child_token();
+        let cx = &TurnContext {
+            cancel: stop,
+            ..*cx
+        };
+        let resumed = group.into_iter().map(|run| Run {
+            resumed_with: session.child_input(&run.entry.call.id),
+            ..run
+        });
+        let resumed: Vec<Run> = resumed.collect();
+        stream::iter(resumed.into_iter().map(|run| async move {
+            let end = self.work(caller, &run, share, cx).await;
+            if let Ok(RunEnd::Settled(report)) = &end
+                && of_agents
+                && report.changes.iter().any(SessionChange::is_halt)
+            {
+                stop.cancel();
+            }
             (run, end)
         }))
-        .buffered(self.settings.parallel_calls.max(1));
-        let mut ended = Vec::new();
-        while let Some(pair) = ends.next().await {
-            ended.push(pair);
-        }
-        drop(ends);
-        let mut questions = Vec::new();
+        .buffered(places.max(1))
+        .collect()
+        .await
+    }
+
+    /// Records the results of calls that ended, and returns the others.
+    fn settle_group(
+        &self,
+        session: &mut Session,
+        ended: Vec<(Run, JobEnd)>,
+    ) -> Result<Open, TurnError> {
+        let (mut open, mut failed) = (Open::default(), None);
         for (run, end) in ended {
             match end {
-                RunEnd::Settled(report) => {
-                    let report = self.within_quota(session, report);
-                    record_settled(session, &run.entry.call, report);
-                }
-                RunEnd::Asked(asked) => questions.push((run, asked)),
+                Ok(RunEnd::Settled(report)) => self.settle(session, &run.entry.call, report),
+                Ok(RunEnd::Asked(asked)) => open.questions.push((run, asked)),
+                Err(Unsettled::Waiting(child)) => open.waiting.push(*child),
+                Err(Unsettled::Drained) => open.is_drained = true,
+                Err(Unsettled::Failed(error)) => failed = failed.or(Some(error)),
             }
         }
-        if session.state().halt().is_some() {
-            for (run, _) in questions.drain(..) {
-                self.settle_skipped(session, cx, &run.entry.call, not_run_after_halt());
+        failed.map_or(Ok(open), Err)
+    }
+
+    /// Answers the calls that are open when another one ends the run. Agents that wait or were
+    /// drained do not continue.
+    async fn stop_group(
+        &self,
+        session: &mut Session,
+        open: Open,
+        cx: &TurnContext<'_>,
+    ) -> Result<(), TurnError> {
+        for (run, _) in open.questions {
+            self.settle_skipped(session, cx, &run.entry.call, not_run_after_halt());
+        }
+        self.abandon_children(session, cx).await?;
+        for entry in session.state().batch().to_vec() {
+            if entry.is_spawned && entry.result.is_none() {
+                let stopped = ToolFailure::new(ToolErrorCode::Cancelled, STOPPED).into();
+                self.settle_skipped(session, cx, &entry.call, stopped);
             }
         }
-        let first_question = questions.into_iter().next();
-        if is_strict {
-            session.barrier(cx.observer).await?;
-        }
-        Ok(first_question.and_then(|(run, asked)| {
-            let output = StepOutput::Human {
-                call_id: run.entry.call.id.clone(),
-                tool: run.entry.call.name.clone(),
-                question: asked.question.clone(),
-            };
-            session.record(question(session, &run, asked), Vec::new());
-            let transition = Transition::end(self.pause(session)?);
-            Some(StepResult { output, transition })
-        }))
+        Ok(())
+    }
+
+    /// Pauses the turn for the question of a call.
+    fn ask_question(
+        &self,
+        session: &mut Session,
+        run: &Run,
+        asked: PendingQuestion,
+    ) -> Option<StepResult> {
+        let output = StepOutput::Human {
+            call_id: run.entry.call.id.clone(),
+            tool: run.entry.call.name.clone(),
+            question: asked.question.clone(),
+        };
+        session.record(question(session, run, asked), Vec::new());
+        let transition = Transition::end(self.pause(session)?);
+        Some(StepResult { output, transition })
     }
 
     /// Answers calls of a cancelled turn.
@@ -283,87 +366,14 @@ impl Agent {
             self.settle_skipped(session, cx, &run.entry.call, output);
         }
     }
-
-    /// Answers a call that does not run.
-    pub(super) fn settle_skipped(
-        &self,
-        session: &mut Session,
-        cx: &TurnContext<'_>,
-        call: &ToolCall,
-        output: ToolResultOutput,
-    ) {
-        let report = self.skipped_report(call, output, cx);
-        record_settled(session, call, report);
-    }
-
-    /// Answers a call that a rule of the policy denies.
-    pub(super) fn settle_denied(
-        &self,
-        session: &mut Session,
-        cx: &TurnContext<'_>,
-        call: &ToolCall,
-        output: ToolResultOutput,
-        rule: String,
-    ) {
-        let report = self.skipped_report(call, output, cx);
-        let by = EndedBy {
-            rule: Some(rule),
-            ..EndedBy::default()
-        };
-        record_end(session, call, report, by);
-    }
 }
 
-/// The part of a call's end that few calls have.
+/// The calls of a group that ran and are not settled.
 #[derive(Default)]
-pub(super) struct EndedBy {
-    /// The rule that denied it.
-    pub(super) rule: Option<String>,
-    /// The figures of its agent's session.
-    pub(super) child: Option<ChildSummary>,
-}
-
-pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
-    record_end(session, call, report, EndedBy::default());
-}
-
-/// Records the end of a call.
-pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallReport, by: EndedBy) {
-    let CallReport {
-        output,
-        mut accounting,
-        audit,
-        changes,
-        verdicts,
-    } = report;
-    let known = session.state().limits(&call.name);
-    if known.is_some() && known == accounting.limits.as_ref() {
-        accounting.limits = None;
-    }
-    let mut settled = spill_output(output, &result_name(&call.id).to_string());
-    let (call_id, tool) = (call.id.clone(), call.name.clone());
-    let changed: Vec<Event> = changes
-        .into_iter()
-        .map(|change| change.into_event(&call_id, &tool, &mut settled.blobs))
-        .collect();
-    let settled_event = Event::CallSettled {
-        call_id: call_id.clone(),
-        tool,
-        output: settled.output,
-        whole: settled.whole,
-        child: by.child,
-        accounting,
-        audit,
-        rule: by.rule,
-        path: Vec::new(),
-        labels: Vec::new(),
-        tape: None,
-    };
-    let events = decided(verdicts, Some(&call.id))
-        .chain([settled_event])
-        .chain(changed)
-        .collect();
-    session.record_all(events, settled.blobs);
+struct Open {
+    questions: Vec<(Run, PendingQuestion)>,
+    waiting: Vec<WaitingChild>,
+    is_drained: bool,
 }
 
 /// Returns the result of a call that has not started when another one ends the run.

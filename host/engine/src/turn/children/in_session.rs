@@ -1,7 +1,7 @@
 //! A call of a workflow's node in a session of its own, because the user decides about it or
 //! answers it: a turn of a model that requests this call and nothing else.
 
-use super::{ChildEnd, report_of, summary};
+use super::report_of;
 use crate::{
     BoxFuture,
     agents::SubAgent,
@@ -10,7 +10,8 @@ use crate::{
     turn::{
         Agent, TurnContext, TurnError,
         budget::Share,
-        execute::{Caller, Run, checked},
+        job::{Caller, JobEnd, checked},
+        plan::Run,
         review::of_calls,
     },
 };
@@ -21,7 +22,6 @@ use agent_host_types::{
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason},
     output::ToolResultOutput,
     tool::{Approval, ToolCall},
-    turn::AgentInput,
 };
 use serde_json::{Map, Value, json};
 use std::{future::ready, sync::Arc};
@@ -120,14 +120,12 @@ impl Agent {
         child: &SubAgent,
         caller: &Caller,
         run: &Run,
-        input: Option<AgentInput>,
         share: &Share,
         cx: &TurnContext<'_>,
-    ) -> ChildEnd {
-        let (session, _) = self.drive(child, caller, run, input, share, cx).await?;
+    ) -> JobEnd {
+        let (session, _) = self.drive(child, caller, run, share, cx).await?;
         let output = last_result(&session, run).await?;
-        let report = report_of(&session, output).await?;
-        Ok((checked(report), Some(summary(child, &session))))
+        Ok(checked(report_of(child, &session, output).await?).into())
     }
 }
 

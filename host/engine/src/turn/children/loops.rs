@@ -3,7 +3,7 @@
 
 use crate::{
     agents::{AgentLoop, MadeLoop, SubAgent},
-    turn::{Agent, Prompts, budget::Share, execute::Caller},
+    turn::{Agent, Prompts, budget::Share, job::Caller},
 };
 use agent_host_types::{id::SessionId, output::Blob, turn::TurnError};
 

@@ -2,14 +2,20 @@
 
 use super::{
     Driver,
-    node::{Ended, Landed, NodeEnd},
+    node::{Landed, NodeEnd},
     start::OfStart as _,
 };
 use crate::{
     artifact::result_name,
     session::OpenNode,
     spill::{SpilledNode, spill_node},
-    turn::{TurnError, begin::refuse, children::Unsettled, execute::quota_failure, hooks::decided},
+    tool::CallReport,
+    turn::{
+        TurnError,
+        begin::refuse,
+        hooks::decided,
+        job::{Unsettled, unknown_limits},
+    },
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -36,7 +42,7 @@ impl Driver<'_> {
         self.under_way.remove(&start.run);
         match end {
             Ok(NodeEnd::Settled(ended)) => {
-                self.settle(&start, &call_id, *ended, None).await?;
+                self.settle(&start, &call_id, *ended).await?;
                 // Others may run for long, and a crash meanwhile would leave the effect in doubt.
                 if effect != Effect::ReadOnly && !self.under_way.is_empty() {
                     self.session.barrier(self.cx.observer).await?;
@@ -69,20 +75,15 @@ impl Driver<'_> {
         }
     }
 
-    /// Records how a node ended, unless another attempt follows. `rule` is the one that denied it.
+    /// Records how a node ended, unless another attempt follows.
     pub(super) async fn settle(
         &mut self,
         start: &Start,
         call_id: &CallId,
-        ended: Ended,
-        rule: Option<String>,
+        ended: CallReport<NodeOutput>,
     ) -> Result<(), TurnError> {
-        let mut ended = ended;
-        let quota = self.agent.settings.artifact_bytes;
-        if let Some(failure) = quota_failure(self.session, quota, &ended.changes) {
-            ended.output = NodeOutput::of_failure(&start.node.id, failure);
-            ended.changes.clear();
-        }
+        let failed = |failure| NodeOutput::of_failure(&start.node.id, failure);
+        let ended = self.agent.within_quota(self.session, ended, failed);
         let SpilledNode {
             output,
             preview,
@@ -120,6 +121,7 @@ impl Driver<'_> {
         let changed: Vec<Event> = changes
             .map(|change| change.into_event(&call_id, &tool, &mut blobs))
             .collect();
+        let accounting = unknown_limits(self.session, &tool, ended.accounting);
         let settled = Event::NodeSettled {
             call_id: call_id.clone(),
             node,
@@ -128,9 +130,9 @@ impl Driver<'_> {
             output: shown,
             whole,
             child: ended.child,
-            accounting: self.accounting(&call_id, ended.accounting),
+            accounting,
             audit: ended.audit,
-            rule,
+            rule: ended.rule,
         };
         let events = decided(ended.verdicts, Some(&call_id))
             .chain([settled])
@@ -139,20 +141,6 @@ impl Driver<'_> {
         self.session.record_all(events, blobs);
         self.record_skipped();
         Ok(())
-    }
-
-    /// Leaves out the limits that the session has of the tool's last call.
-    fn accounting(&self, call_id: &CallId, accounting: Accounting) -> Accounting {
-        let state = self.session.state();
-        let node = state.open_workflow().and_then(|run| run.open.get(call_id));
-        let known = node.and_then(|node| state.limits(&node.tool));
-        match known.is_some() && known == accounting.limits.as_ref() {
-            true => Accounting {
-                limits: None,
-                ..accounting
-            },
-            false => accounting,
-        }
     }
 
     /// Settles a node that never began. The journal does not know it.

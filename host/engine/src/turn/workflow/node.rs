@@ -1,22 +1,18 @@
 //! One run of a node: its agent, its call or its handler, with its timeout.
 
 use crate::{
-    agents::SubAgent,
-    tool::{CallReport, RunEnd, SessionChange},
+    tool::{CallReport, RunEnd},
     turn::{
         Agent, TurnContext, budget,
-        children::Unsettled,
-        execute::{Caller, Run as PlannedCall},
+        job::{Caller, Unsettled},
+        plan::Run as PlannedCall,
     },
     workflow::{Handler, HandlerInput},
 };
 use agent_host_types::{
-    accounting::{Accounting, AuditEntry},
     failure::ToolErrorCode,
-    hook::HookVerdict,
     id::CallId,
     tool::Effect,
-    turn::{AgentInput, ChildSummary},
     workflow::{NodeFailure, NodeOutput},
 };
 use agent_host_workflow::run::Start;
@@ -30,9 +26,6 @@ use super::start::OfStart as _;
 pub(super) enum Task {
     Handler(Arc<dyn Handler>),
     Call(Box<PlannedCall>),
-    Agent(Box<PlannedCall>),
-    /// A call in a session of its own.
-    InSession(Box<SubAgent>, Box<PlannedCall>),
 }
 
 /// A node that runs.
@@ -43,8 +36,6 @@ pub(super) struct Flight {
     pub(super) caller: Caller,
     pub(super) share: budget::Share,
     pub(super) cancel: CancellationToken,
-    /// The input of its session.
-    pub(super) resumed_with: Option<AgentInput>,
 }
 
 /// A node that does not run any more.
@@ -57,32 +48,9 @@ pub(super) struct Landed {
 
 /// How a run of a node ended.
 pub(super) enum NodeEnd {
-    Settled(Box<Ended>),
+    Settled(Box<CallReport<NodeOutput>>),
     /// The call asks the user, and is to run in a session of its own.
     Asked(Box<PlannedCall>),
-}
-
-/// The end of a node, with its figures.
-pub(super) struct Ended {
-    pub(super) output: NodeOutput,
-    pub(super) child: Option<ChildSummary>,
-    pub(super) accounting: Accounting,
-    pub(super) audit: Vec<AuditEntry>,
-    pub(super) changes: Vec<SessionChange>,
-    pub(super) verdicts: Vec<HookVerdict>,
-}
-
-impl Ended {
-    pub(super) fn of(output: NodeOutput) -> Self {
-        Self {
-            output,
-            child: None,
-            accounting: Accounting::default(),
-            audit: Vec::new(),
-            changes: Vec::new(),
-            verdicts: Vec::new(),
-        }
-    }
 }
 
 impl Flight {
@@ -138,25 +106,19 @@ impl Flight {
             cancel: &self.cancel,
             ..*cx
         };
-        let resumed_with = self.resumed_with.clone();
-        let (report, child) = match task {
+        let call = match task {
             Task::Handler(handler) => return Ok(self.handle(&*handler).await),
-            Task::Call(call) => match agent.run_call(&self.caller, &call, cx).await {
-                RunEnd::Settled(report) => (report, None),
-                RunEnd::Asked(_) => return Ok(NodeEnd::Asked(call)),
-            },
-            Task::Agent(call) => {
-                agent
-                    .run_agent(&self.caller, &call, resumed_with, &self.share, cx)
-                    .await?
-            }
-            Task::InSession(child, call) => {
-                agent
-                    .run_in_session(&child, &self.caller, &call, resumed_with, &self.share, cx)
-                    .await?
-            }
+            Task::Call(call) => call,
         };
-        Ok(NodeEnd::Settled(Box::new(self.ended(report, child))))
+        Ok(
+            match agent.work(&self.caller, &call, &self.share, cx).await? {
+                RunEnd::Settled(report) => {
+                    let report = report.map(|result| self.start.output_of(result));
+                    NodeEnd::Settled(Box::new(report))
+                }
+                RunEnd::Asked(_) => NodeEnd::Asked(call),
+            },
+        )
     }
 
     async fn handle(&self, handler: &dyn Handler) -> NodeEnd {
@@ -174,18 +136,7 @@ impl Flight {
             output = NodeOutput::of_failure(&self.start.node.id, failure);
         }
         output.normalize();
-        NodeEnd::Settled(Box::new(Ended::of(output)))
-    }
-
-    fn ended(&self, report: CallReport, child: Option<ChildSummary>) -> Ended {
-        Ended {
-            output: self.start.output_of(report.output),
-            child,
-            accounting: report.accounting,
-            audit: report.audit,
-            changes: report.changes,
-            verdicts: report.verdicts,
-        }
+        NodeEnd::Settled(Box::new(CallReport::of(output)))
     }
 
     /// Replaces the end of a node that took too long.
@@ -205,14 +156,14 @@ impl Flight {
         let mut output = NodeOutput::of_failure(&self.start.node.id, failure);
         output.agent_id = self.start.node.agent().map(str::to_owned);
         let ended = match end {
-            Ok(NodeEnd::Settled(ended)) => Ended {
+            Ok(NodeEnd::Settled(ended)) => CallReport {
                 output,
                 changes: Vec::new(),
                 ..*ended
             },
             // Its session is not continued.
             Ok(NodeEnd::Asked(_)) | Err(Unsettled::Waiting(_) | Unsettled::Drained) => {
-                Ended::of(output)
+                CallReport::of(output)
             }
             Err(Unsettled::Failed(error)) => return Err(error.into()),
         };

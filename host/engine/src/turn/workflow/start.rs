@@ -2,15 +2,17 @@
 
 use super::{
     Driver, UnderWay,
-    node::{Ended, Flight, Task},
+    node::{Flight, Task},
 };
 use crate::{
     agents::TOOL_PREFIX,
     session::{BatchCall, OpenNode, Session},
+    tool::CallReport,
     turn::{
         MAX_UNDURABLE, Prompts, Settings, TurnError, budget,
         children::{SESSION_RULE, in_session},
-        execute::{Caller, Plan, Run as PlannedCall},
+        job::Caller,
+        plan::{Plan, Run as PlannedCall},
         review::reviewed,
     },
 };
@@ -66,8 +68,6 @@ struct Admitted {
     input: Option<Arc<Map<String, Value>>>,
     effect: Effect,
     rule: Option<String>,
-    /// The agent that gets a session, and the digest of its definition.
-    spawned: Option<(String, Digest)>,
 }
 
 impl Driver<'_> {
@@ -81,7 +81,7 @@ impl Driver<'_> {
                     let message = format!("there is no handler `{name}`");
                     let failure = ToolFailure::new(ToolErrorCode::ToolUnavailable, message);
                     let output = NodeOutput::of_failure(&start.node.id, failure);
-                    return self.settle(&start, &call_id, Ended::of(output), None).await;
+                    return self.settle(&start, &call_id, CallReport::of(output)).await;
                 };
                 let admitted = Admitted {
                     tool: name.clone(),
@@ -90,7 +90,6 @@ impl Driver<'_> {
                     call_id,
                     input: None,
                     rule: None,
-                    spawned: None,
                 };
                 self.take_off(start, admitted).await
             }
@@ -149,8 +148,9 @@ impl Driver<'_> {
         if has_session.is_some() {
             self.abandon(&start.run).await?;
         }
-        let output = start.output_of(output);
-        self.settle(&start, &call_id, Ended::of(output), rule).await
+        let mut report = CallReport::of(start.output_of(output));
+        report.rule = rule;
+        self.settle(&start, &call_id, report).await
     }
 
     /// Has the hooks review the call of a node, unless the journal has their review, or they review
@@ -181,29 +181,17 @@ impl Driver<'_> {
         mut call: PlannedCall,
         start: Start,
     ) -> Result<(), TurnError> {
-        let input = call.input.clone();
-        let (effect, rule) = (call.effect, Some(call.rule.clone()));
-        let tool = call.entry.call.name.clone();
-        let mut spawned = None;
         if call.runtime == ToolRuntime::Agent {
             call.entry.call.id = self.session_call_id(&start);
             call.files = with_bytes(self.session, start.input.files()).await?;
-            let agent = self.agent.sub_agent(&tool);
-            spawned = agent.map(|agent| (agent.name.clone(), agent.definition));
         }
-        let call_id = call.entry.call.id.clone();
-        let task = match spawned {
-            Some(_) => Task::Agent(Box::new(call)),
-            None => Task::Call(Box::new(call)),
-        };
         let admitted = Admitted {
-            task,
-            call_id,
-            tool,
-            input: Some(input),
-            effect,
-            rule,
-            spawned,
+            call_id: call.entry.call.id.clone(),
+            tool: call.entry.call.name.clone(),
+            input: Some(call.input.clone()),
+            effect: call.effect,
+            rule: Some(call.rule.clone()),
+            task: Task::Call(Box::new(call)),
         };
         self.take_off(start, admitted).await
     }
@@ -220,7 +208,6 @@ impl Driver<'_> {
         let call_id = entry.call.id.clone();
         let effect = start.node.effect;
         let child = self.agent.in_session(&tool, input.clone());
-        let spawned = Some((child.name.clone(), child.definition));
         let instructions = Arc::new(in_session(&start.run.to_string(), &tool));
         let call = PlannedCall {
             arguments: Arc::clone(&instructions).into(),
@@ -231,42 +218,48 @@ impl Driver<'_> {
             rule: SESSION_RULE.to_owned(),
             runtime: ToolRuntime::Agent,
             files: Vec::new(),
+            in_session: Some(Box::new(child)),
+            resumed_with: None,
             entry,
         };
         let admitted = Admitted {
-            task: Task::InSession(Box::new(child), Box::new(call)),
+            task: Task::Call(Box::new(call)),
             call_id,
             tool,
             input: Some(input),
             effect,
             rule: None,
-            spawned,
         };
         self.take_off(start, admitted).await
     }
 
     /// Records the intent of a node, and lets it run.
-    async fn take_off(&mut self, start: Start, admitted: Admitted) -> Result<(), TurnError> {
-        let has_session = admitted.spawned.is_some();
+    async fn take_off(&mut self, start: Start, mut admitted: Admitted) -> Result<(), TurnError> {
+        let spawned = match &admitted.task {
+            Task::Call(call) => self.agent.spawned(self.session, call),
+            Task::Handler(_) => None,
+        };
+        let has_session = spawned.is_some();
         let known = self.session.state().open_workflow();
         let known = known.and_then(|run| run.open.get(&admitted.call_id));
         if known.is_none_or(|known| known.agent.is_none()) {
-            self.record_intent(&start, &admitted);
+            self.record_intent(&start, &admitted, spawned);
         }
-        if self.needs_barrier(&start, &admitted) {
+        if self.needs_barrier(&start, admitted.effect, has_session) {
             self.session.barrier(self.cx.observer).await?;
         }
         let lane = Lane::of(&start);
         let share = has_session.then(|| self.share());
         let cancel = self.cx.cancel.child_token();
-        let resumed_with = self.session.child_input(&admitted.call_id);
+        if let Task::Call(call) = &mut admitted.task {
+            call.resumed_with = self.session.child_input(&admitted.call_id);
+        }
         let flight = Flight {
             caller: Caller::of(self.session, &self.agent.settings),
             share: share.clone().unwrap_or_default(),
             cancel: cancel.clone(),
             call_id: admitted.call_id,
             effect: admitted.effect,
-            resumed_with,
             start,
         };
         let held = UnderWay {
@@ -280,7 +273,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn record_intent(&mut self, start: &Start, admitted: &Admitted) {
+    fn record_intent(&mut self, start: &Start, admitted: &Admitted, spawned: Option<Event>) {
         let intended = Event::NodeIntended {
             call_id: admitted.call_id.clone(),
             node: start.node.id.to_string(),
@@ -292,27 +285,19 @@ impl Driver<'_> {
             effect: admitted.effect,
             rule: admitted.rule.clone(),
         };
-        let mut events = vec![intended];
-        if let Some((agent, definition)) = &admitted.spawned {
-            events.push(Event::AgentSpawned {
-                call_id: admitted.call_id.clone(),
-                session: self.agent.key.child(self.session.id(), &admitted.call_id),
-                agent: agent.clone(),
-                definition: *definition,
-            });
-        }
-        self.session.record_all(events, Vec::new());
+        let events = std::iter::once(intended).chain(spawned);
+        self.session.record_all(events.collect(), Vec::new());
     }
 
     /// Whether everything recorded so far has to be durable before the node runs: because it may
     /// change something, because it has a journal of its own, which must not be ahead, or because
     /// it depends on others. The iterations of a `foreach` count as one node.
-    fn needs_barrier(&self, start: &Start, admitted: &Admitted) -> bool {
+    fn needs_barrier(&self, start: &Start, effect: Effect, has_session: bool) -> bool {
         let undurable = self.session.undurable();
         let is_first = start.run.iteration.is_none_or(|index| index == 0);
         undurable > 0
-            && (admitted.effect != Effect::ReadOnly
-                || admitted.spawned.is_some()
+            && (effect != Effect::ReadOnly
+                || has_session
                 || (is_first && !start.node.is_entry())
                 || self.agent.settings.durability == Durability::Strict
                 || self.session.must_be_durable_to_run()

@@ -1,22 +1,28 @@
-//! Runs one call and records its intent and its end.
+//! The work of one call, whoever schedules it (a batch, a client, a node of a workflow): its intent,
+//! its run, and its end. It is planned before ([`super::plan`]).
 
-use super::plan::Run;
+use super::{
+    Agent, Prompts, Settings, TurnContext, approval::request_name, budget::Share, hooks::decided,
+    plan::Run,
+};
 use crate::{
-    artifact::{MAX_STORED, SessionArtifacts, Stored},
+    artifact::{MAX_STORED, SessionArtifacts, Stored, result_name},
     observer::{Live, Traced},
     session::{BatchCall, Session, Snapshot},
+    spill::spill_output,
     tool::{CallReport, Invocation, RunEnd, SessionChange},
-    turn::{Agent, Prompts, Settings, TurnContext, approval::request_name},
 };
 use agent_host_types::{
     accounting::Accounting,
     approval::ApprovalRule,
+    continuation::WaitingChild,
     event::Event,
     failure::{ToolErrorCode, ToolFailure},
     id::SessionId,
     output::ToolResultOutput,
     question::{MAX_QUESTIONS, PendingQuestion},
-    tool::ToolCall,
+    tool::{ToolCall, ToolRuntime},
+    turn::TurnError,
 };
 use std::{
     pin::pin,
@@ -30,18 +36,18 @@ use tokio::time::timeout;
 const STOP_GRACE: Duration = Duration::from_millis(500);
 
 /// The part of an invocation that all calls of a session share.
-pub(in crate::turn) struct Caller {
-    pub(in crate::turn) session: SessionId,
-    pub(in crate::turn) snapshot: Snapshot,
+pub(super) struct Caller {
+    pub(super) session: SessionId,
+    pub(super) snapshot: Snapshot,
     artifacts: SessionArtifacts,
     /// The depth of the agent that calls.
-    pub(in crate::turn) agent_depth: u8,
+    pub(super) agent_depth: u8,
     /// The approvals remembered in the session, which hold for the calls of its programs.
-    pub(in crate::turn) remembered: Vec<ApprovalRule>,
+    pub(super) remembered: Vec<ApprovalRule>,
 }
 
 impl Caller {
-    pub(in crate::turn) fn of(session: &Session, settings: &Settings) -> Self {
+    pub(super) fn of(session: &Session, settings: &Settings) -> Self {
         Self {
             session: session.id(),
             snapshot: session.state().snapshot(),
@@ -52,13 +58,120 @@ impl Caller {
     }
 }
 
+/// How the work of a call ended.
+pub(super) type JobEnd = Result<RunEnd, Unsettled>;
+
+/// Why the work of a call has no end yet.
+pub(super) enum Unsettled {
+    /// Its session waits for the user.
+    Waiting(Box<WaitingChild>),
+    /// The turn was drained. The call stays open, and its session continues with the next turn.
+    Drained,
+    Failed(TurnError),
+}
+
+impl From<TurnError> for Unsettled {
+    fn from(error: TurnError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 impl Agent {
-    pub(in crate::turn) async fn run_call(
+    /// Does the work of a call: of a tool, of an agent, or in a session for it alone.
+    pub(super) async fn work(
         &self,
         caller: &Caller,
         run: &Run,
+        share: &Share,
         cx: &TurnContext<'_>,
-    ) -> RunEnd {
+    ) -> JobEnd {
+        match (&run.in_session, run.runtime) {
+            (Some(child), _) => self.run_in_session(child, caller, run, share, cx).await,
+            (None, ToolRuntime::Agent) => self.run_agent(caller, run, share, cx).await,
+            (None, ToolRuntime::Host | ToolRuntime::External) => {
+                Ok(self.run_call(caller, run, cx).await)
+            }
+        }
+    }
+
+    /// Records that a call is about to run, and that its agent gets a session.
+    pub(super) fn intend(&self, session: &mut Session, run: &Run) {
+        let events = std::iter::once(call_intended(run)).chain(self.spawned(session, run));
+        session.record_all(events.collect(), Vec::new());
+    }
+
+    /// Returns the event that the agent of a call gets a session.
+    pub(super) fn spawned(&self, session: &Session, run: &Run) -> Option<Event> {
+        let call = &run.entry.call;
+        let child = match run.runtime {
+            ToolRuntime::Agent => run.in_session.as_deref().or(self.sub_agent(&call.name))?,
+            ToolRuntime::Host | ToolRuntime::External => return None,
+        };
+        Some(Event::AgentSpawned {
+            call_id: call.id.clone(),
+            session: self.key.child(session.id(), &call.id),
+            agent: child.name.clone(),
+            definition: child.definition,
+        })
+    }
+
+    /// Records the end of a call.
+    pub(super) fn settle(&self, session: &mut Session, call: &ToolCall, report: CallReport) {
+        let report = self.within_quota(session, report, ToolResultOutput::from);
+        let (call_id, tool) = (call.id.clone(), call.name.clone());
+        let mut spilled = spill_output(report.output, &result_name(&call.id).to_string());
+        let changes = report.changes.into_iter();
+        let changed: Vec<Event> = changes
+            .map(|change| change.into_event(&call_id, &tool, &mut spilled.blobs))
+            .collect();
+        let accounting = unknown_limits(session, &tool, report.accounting);
+        let settled = Event::CallSettled {
+            call_id,
+            tool,
+            output: spilled.output,
+            whole: spilled.whole,
+            child: report.child,
+            accounting,
+            audit: report.audit,
+            rule: report.rule,
+            path: Vec::new(),
+            labels: Vec::new(),
+            tape: None,
+        };
+        let events = decided(report.verdicts, Some(&call.id))
+            .chain([settled])
+            .chain(changed)
+            .collect();
+        session.record_all(events, spilled.blobs);
+    }
+
+    /// Answers a call that does not run.
+    pub(super) fn settle_skipped(
+        &self,
+        session: &mut Session,
+        cx: &TurnContext<'_>,
+        call: &ToolCall,
+        output: ToolResultOutput,
+    ) {
+        let report = self.skipped_report(call, output, cx);
+        self.settle(session, call, report);
+    }
+
+    /// Answers a call that a rule of the policy denies.
+    pub(super) fn settle_denied(
+        &self,
+        session: &mut Session,
+        cx: &TurnContext<'_>,
+        call: &ToolCall,
+        output: ToolResultOutput,
+        rule: String,
+    ) {
+        let mut report = self.skipped_report(call, output, cx);
+        report.rule = Some(rule);
+        self.settle(session, call, report);
+    }
+
+    async fn run_call(&self, caller: &Caller, run: &Run, cx: &TurnContext<'_>) -> RunEnd {
         let call = &run.entry.call;
         let (call_id, tool) = (&call.id, call.name.as_str());
         if cx.cancel.is_cancelled() {
@@ -121,7 +234,7 @@ impl Agent {
     }
 
     /// Returns the input of a run.
-    pub(in crate::turn) fn invocation(
+    pub(super) fn invocation(
         &self,
         caller: &Caller,
         run: &Run,
@@ -176,7 +289,7 @@ impl Agent {
     }
 
     /// Returns the report of a call that did not run.
-    pub(super) fn skipped_report(
+    fn skipped_report(
         &self,
         call: &ToolCall,
         output: ToolResultOutput,
@@ -197,15 +310,16 @@ impl Agent {
 
     /// Turns a success whose artifacts exceed the quota into a failure. Calls that ran beside each
     /// other, and agents, can together store more than was left when each began.
-    pub(in crate::turn) fn within_quota(
+    pub(super) fn within_quota<O>(
         &self,
         session: &Session,
-        report: CallReport,
-    ) -> CallReport {
+        report: CallReport<O>,
+        failed: impl FnOnce(ToolFailure) -> O,
+    ) -> CallReport<O> {
         match quota_failure(session, self.settings.artifact_bytes, &report.changes) {
             None => report,
             Some(failure) => CallReport {
-                output: failure.into(),
+                output: failed(failure),
                 changes: Vec::new(),
                 ..report
             },
@@ -221,8 +335,19 @@ impl Agent {
     }
 }
 
+/// Returns the accounting without the limits that the session has of the tool's last call.
+pub(super) fn unknown_limits(
+    session: &Session,
+    tool: &str,
+    mut accounting: Accounting,
+) -> Accounting {
+    let known = session.state().limits(tool);
+    accounting.limits.take_if(|limits| known == Some(limits));
+    accounting
+}
+
 /// Returns the event that a call is about to run.
-pub(in crate::turn) fn call_intended(run: &Run) -> Event {
+pub(super) fn call_intended(run: &Run) -> Event {
     Event::CallIntended {
         call_id: run.entry.call.id.clone(),
         tool: run.entry.call.name.clone(),
@@ -236,7 +361,7 @@ pub(in crate::turn) fn call_intended(run: &Run) -> Event {
 }
 
 /// Returns the event that a call asked the user a question.
-pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQuestion) -> Event {
+pub(super) fn question(session: &Session, run: &Run, asked: PendingQuestion) -> Event {
     Event::QuestionAsked {
         request: request_name(session),
         turn: session.state().turns(),
@@ -251,7 +376,7 @@ pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQues
 
 /// Replaces a result that cannot be sent to a model or parsed from the journal, whichever runner
 /// returned it. Only a success changes the session, and only one that hooks left.
-pub(in crate::turn) fn checked(mut report: CallReport) -> CallReport {
+pub(super) fn checked(mut report: CallReport) -> CallReport {
     if let Err(failure) = report.output.validate() {
         report.output = failure.into();
     }
@@ -262,7 +387,7 @@ pub(in crate::turn) fn checked(mut report: CallReport) -> CallReport {
 }
 
 /// Returns the failure of a call whose artifacts exceed what is left of the quota.
-pub(in crate::turn) fn quota_failure(
+fn quota_failure(
     session: &Session,
     quota_bytes: u64,
     changes: &[SessionChange],

@@ -1,27 +1,28 @@
-//! Plans each call of a batch: it is answered without running, or runs.
+//! Plans a call, whoever schedules it: it is answered without running, or runs.
 
+use super::{
+    Agent, Prompts, TurnContext,
+    review::{fallback_of, idempotency_key, is_hook_rule, unreviewed},
+};
 use crate::{
+    agents::SubAgent,
     arguments::Arguments,
     policy::{Ruling, denied_call},
     session::{BatchCall, Session},
-    turn::{
-        Agent, Prompts, TurnContext, budget,
-        review::{fallback_of, idempotency_key, is_hook_rule, unreviewed},
-    },
 };
 use agent_host_types::{
     approval::Decision,
-    budget::{Budget, Budgets},
     failure::{ToolErrorCode, ToolFailure},
     id::Digest,
     output::{FilePart, ToolResultOutput},
     tool::{Effect, ToolRuntime},
+    turn::AgentInput,
 };
 use serde_json::{Map, Value};
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 /// The plan for one call.
-pub(in crate::turn) enum Plan {
+pub(super) enum Plan {
     /// Answer the call without running it.
     Answer(ToolResultOutput),
     /// Answer the call without running it, as this rule denies it.
@@ -34,21 +35,25 @@ pub(in crate::turn) enum Plan {
 
 /// A call that runs.
 #[derive(Clone, Debug)]
-pub(in crate::turn) struct Run {
-    pub(in crate::turn) entry: BatchCall,
+pub(super) struct Run {
+    pub(super) entry: BatchCall,
     /// The arguments as the journal has them.
-    pub(in crate::turn) input: Arc<Map<String, Value>>,
+    pub(super) input: Arc<Map<String, Value>>,
     /// The arguments as the tool gets them.
-    pub(in crate::turn) arguments: Arguments,
-    pub(in crate::turn) input_digest: Digest,
+    pub(super) arguments: Arguments,
+    pub(super) input_digest: Digest,
     /// Equal for every attempt of the call, unique among all calls of all sessions.
-    pub(in crate::turn) idempotency_key: String,
-    pub(in crate::turn) effect: Effect,
+    pub(super) idempotency_key: String,
+    pub(super) effect: Effect,
     /// The policy rule that allows it.
-    pub(in crate::turn) rule: String,
-    pub(in crate::turn) runtime: ToolRuntime,
+    pub(super) rule: String,
+    pub(super) runtime: ToolRuntime,
     /// The files of the message to an agent.
-    pub(in crate::turn) files: Vec<FilePart>,
+    pub(super) files: Vec<FilePart>,
+    /// The agent of a session for this call alone, in which the user decides about it.
+    pub(super) in_session: Option<Box<SubAgent>>,
+    /// What its session continues with.
+    pub(super) resumed_with: Option<AgentInput>,
 }
 
 impl Run {
@@ -59,60 +64,10 @@ impl Run {
     }
 }
 
-/// The use of the budgets for calls, with the calls of this batch. The session counts a call when
-/// it starts, and a group is planned before its first call starts.
-pub(super) struct Allowance {
-    calls: u64,
-    /// The runs of each tool with each arguments that the batch has.
-    repeats: HashMap<(String, Digest), u64>,
-    /// The first budget that refused a call.
-    pub(super) used_up: Option<Budget>,
-}
-
-impl Allowance {
-    pub(super) fn new(session: &Session) -> Self {
-        Self {
-            calls: session.state().spent().calls,
-            repeats: HashMap::new(),
-            used_up: None,
-        }
-    }
-
-    /// Replaces the run of a call that a budget refuses by an answer. A repetition after a crash
-    /// was admitted before.
-    pub(super) fn admit(
-        &mut self,
-        budgets: &Budgets,
-        session: &Session,
-        entry: &BatchCall,
-        plan: Plan,
-    ) -> Plan {
-        let Plan::Run(run) = plan else {
-            return plan;
-        };
-        if entry.intended.is_some() {
-            return Plan::Run(run);
-        }
-        // No equal call of the batch has started when the first one is planned.
-        let before = |call: &(_, _)| session.state().spent().repeats(call);
-        let call = (run.entry.call.name.clone(), run.input_digest);
-        let repeats = self.repeats.entry(call).or_insert_with_key(before);
-        let tool = &run.entry.call.name;
-        if let Some(budget) = budget::refusing(budgets, self.calls, tool, *repeats) {
-            let refusal = ToolResultOutput::ExecutionDenied(Some(budget::refusal(&budget)));
-            self.used_up.get_or_insert(budget);
-            return Plan::Answer(refusal);
-        }
-        self.calls += 1;
-        *repeats += 1;
-        Plan::Run(run)
-    }
-}
-
 impl Agent {
     /// Plans a call. Asks the policy, unless it has decided in this turn: `ruled`. What it decided
     /// before a pause counts no more.
-    pub(in crate::turn) fn plan(
+    pub(super) fn plan(
         &self,
         session: &Session,
         entry: &BatchCall,
@@ -165,6 +120,8 @@ impl Agent {
                 rule,
                 runtime: tool.runtime,
                 files: Vec::new(),
+                in_session: None,
+                resumed_with: None,
             })),
         }
     }
@@ -185,7 +142,7 @@ impl Agent {
     }
 
     /// Returns the result of a call that no one approves.
-    pub(in crate::turn) fn unapproved(&self, rule: &str) -> ToolResultOutput {
+    pub(super) fn unapproved(&self, rule: &str) -> ToolResultOutput {
         let why = match self.settings.prompts {
             Prompts::Deny if is_hook_rule(rule) => {
                 "no one can be asked in this run. The hook of this name asks for it, whatever the rules allow"
@@ -205,7 +162,7 @@ impl Agent {
 }
 
 /// Returns the result that a decision itself provides; `None` if the call runs.
-pub(in crate::turn) fn answer_of(decision: &Decision) -> Option<ToolResultOutput> {
+pub(super) fn answer_of(decision: &Decision) -> Option<ToolResultOutput> {
     match decision {
         Decision::Approve { .. } | Decision::Edit { .. } => None,
         Decision::Reject { reason, .. } => Some(ToolResultOutput::ExecutionDenied(reason.clone())),
@@ -214,7 +171,7 @@ pub(in crate::turn) fn answer_of(decision: &Decision) -> Option<ToolResultOutput
 }
 
 /// Returns the result of a call that was running when the host died.
-pub(in crate::turn) fn interrupted(tool: &str) -> ToolFailure {
+pub(super) fn interrupted(tool: &str) -> ToolFailure {
     let message = format!(
         "The host stopped while `{tool}` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again."
     );
