@@ -1,5 +1,5 @@
-//! The work of one call, whoever schedules it (a batch, a client, a node of a workflow): its intent,
-//! its run, and its end. It is planned before ([`super::plan`]).
+//! The work of one call of a batch, of a client or of a node: its intent, its run, and its end. It is
+//! planned before ([`super::plan`]).
 
 use super::{
     Agent, Prompts, Settings, TurnContext, approval::request_name, budget::Share, hooks::decided,

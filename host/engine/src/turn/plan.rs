@@ -1,4 +1,4 @@
-//! Plans a call, whoever schedules it: it is answered without running, or runs.
+//! Plans a call of a batch, of a client or of a node: it is answered without running, or runs.
 
 use super::{
     Agent, Prompts, TurnContext,
@@ -52,7 +52,7 @@ pub(super) struct Run {
     pub(super) files: Vec<FilePart>,
     /// The agent of a session for this call alone, in which the user decides about it.
     pub(super) in_session: Option<Box<SubAgent>>,
-    /// What its session continues with.
+    /// The input that its session continues with.
     pub(super) resumed_with: Option<AgentInput>,
 }
 
