@@ -14,10 +14,9 @@ use agent_host_journal::JournalStore;
 use agent_host_types::{
     accounting::AuditEntry,
     approval::Decision,
-    event::Event,
+    event::{CallEnd, Event},
     hook::{HookVerdict, VerdictKind},
     id::{CallId, SessionId},
-    workflow::NodeOutput,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -112,23 +111,10 @@ impl Explanation {
 
     /// Adds the session's next event.
     pub fn add(&mut self, event: Event) {
+        if let Some(end) = event.call_end() {
+            return self.settle(&end);
+        }
         match event {
-            Event::CallSettled {
-                call_id,
-                tool,
-                output,
-                audit,
-                rule,
-                ..
-            } => self.settle(call_id, tool, output.tag().to_owned(), rule, audit),
-            Event::NodeSettled {
-                call_id,
-                tool,
-                output,
-                audit,
-                rule,
-                ..
-            } => self.settle(call_id, tool, outcome(&output), rule, audit),
             Event::DecisionRecorded {
                 decisions,
                 by: Some(by),
@@ -160,25 +146,20 @@ impl Explanation {
     }
 
     /// Adds a call that settled.
-    fn settle(
-        &mut self,
-        call_id: CallId,
-        tool: String,
-        outcome: String,
-        rule: Option<String>,
-        asked: Vec<AuditEntry>,
-    ) {
-        let hooks = self.verdicts.remove(&call_id).unwrap_or_default();
-        let decided_by = self.deciders.remove(&call_id);
+    fn settle(&mut self, end: &CallEnd<'_>) {
+        // An attempt that another one follows is no end.
+        let Some(tool) = end.tool else { return };
+        let hooks = self.verdicts.remove(end.call_id).unwrap_or_default();
+        let decided_by = self.deciders.remove(end.call_id);
         self.calls.push(ExplainedCall {
-            call_id,
-            tool,
-            outcome,
-            rule,
+            call_id: end.call_id.clone(),
+            tool: tool.to_owned(),
+            outcome: outcome(end).to_owned(),
+            rule: end.rule.map(str::to_owned),
             remedy: None,
             hooks,
             decided_by,
-            asked,
+            asked: end.audit.to_vec(),
         });
     }
 
@@ -201,12 +182,12 @@ impl Explanation {
     }
 }
 
-/// Returns the tag of a node's result; that of text where an agent or a handler returned it.
-fn outcome(output: &NodeOutput) -> String {
-    match (&output.output, &output.error) {
-        (Some(result), _) => result.tag().to_owned(),
-        (None, None) => "text".to_owned(),
-        (None, Some(failure)) => failure.code.clone(),
+/// Returns the tag of a result; that of text where an agent or a handler of a workflow returned it.
+fn outcome<'a>(end: &CallEnd<'a>) -> &'a str {
+    match (end.output, end.failure) {
+        (Some(result), _) => result.tag(),
+        (None, None) => "text",
+        (None, Some(failure)) => &failure.code,
     }
 }
 

@@ -6,10 +6,9 @@ use agent_host_engine::{
 };
 use agent_host_journal::JournalStore;
 use agent_host_types::{
-    accounting::Accounting,
-    event::Event,
+    event::{CallEnd, CallStart, Event},
     id::{CallId, SessionId},
-    output::{ContentPart, ToolResultOutput},
+    output::ContentPart,
     tool::Effect,
 };
 use agent_host_undo::{
@@ -259,6 +258,12 @@ struct MadeCall {
 
 impl Answers {
     fn add(&mut self, event: Event) {
+        if let Some(start) = event.call_start() {
+            return self.begin(&start);
+        }
+        if let Some(end) = event.call_end() {
+            return self.settle(&end);
+        }
         match event {
             // The files were changed in the session that it was copied from.
             Event::SessionForked { .. } => self.answers.clear(),
@@ -272,50 +277,6 @@ impl Answers {
                 ),
                 ..Answer::default()
             }),
-            Event::CallIntended {
-                call_id,
-                tool,
-                effect,
-                ..
-            }
-            | Event::NodeIntended {
-                call_id,
-                tool,
-                effect,
-                ..
-            } => {
-                // A client's loop sends no messages.
-                if self
-                    .answers
-                    .last()
-                    .is_none_or(|answer| answer.message.is_none())
-                {
-                    self.answers.push(Answer::default());
-                }
-                let call = MadeCall {
-                    tool,
-                    effect,
-                    hosts: Vec::new(),
-                    is_outside: true,
-                };
-                if let Some(answer) = self.answers.last_mut() {
-                    answer.calls.insert(call_id, call);
-                }
-            }
-            Event::CallSettled {
-                call_id,
-                output,
-                accounting,
-                ..
-            } => {
-                let is_denied = matches!(output, ToolResultOutput::ExecutionDenied(_));
-                self.settle(&call_id, accounting, is_denied);
-            }
-            Event::NodeSettled {
-                call_id,
-                accounting,
-                ..
-            } => self.settle(&call_id, accounting, /* is_denied */ false),
             Event::AgentSpawned {
                 call_id, session, ..
             } => {
@@ -329,19 +290,36 @@ impl Answers {
         }
     }
 
-    fn settle(&mut self, call_id: &CallId, accounting: Accounting, is_denied: bool) {
+    fn begin(&mut self, start: &CallStart<'_>) {
+        // A client's loop sends no messages.
+        let last = self.answers.last();
+        if last.is_none_or(|answer| answer.message.is_none()) {
+            self.answers.push(Answer::default());
+        }
+        let call = MadeCall {
+            tool: start.tool.to_owned(),
+            effect: start.effect,
+            hosts: Vec::new(),
+            is_outside: true,
+        };
+        if let Some(answer) = self.answers.last_mut() {
+            answer.calls.insert(start.call_id.clone(), call);
+        }
+    }
+
+    fn settle(&mut self, end: &CallEnd<'_>) {
         let answers = self.answers.iter_mut().rev();
         let call = answers
-            .filter_map(|answer| answer.calls.get_mut(call_id))
+            .filter_map(|answer| answer.calls.get_mut(end.call_id))
             .next();
         if let Some(call) = call {
             // Only the sandbox limits a call, and it knows all that one has reached.
-            if accounting.limits.is_some() {
+            if end.accounting.limits.is_some() {
                 self.sandboxed.insert(call.tool.clone());
             }
             let is_sandboxed = self.sandboxed.contains(&call.tool);
-            call.is_outside = !accounting.hosts.is_empty() || !(is_sandboxed || is_denied);
-            call.hosts = accounting.hosts;
+            call.hosts.extend_from_slice(&end.accounting.hosts);
+            call.is_outside = !call.hosts.is_empty() || !(is_sandboxed || end.is_denied());
         }
     }
 }

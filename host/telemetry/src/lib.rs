@@ -256,10 +256,7 @@ fn ends_span(event: &Event) -> bool {
             | Event::ModelReplied { .. }
             | Event::HistorySummarised { .. }
             | Event::TurnInterrupted { .. }
-            | Event::CallSettled { .. }
-            | Event::NodeSettled { .. }
-            | Event::NodeRetried { .. }
             | Event::WorkflowEnded { .. }
             | Event::TurnEnded { .. }
-    )
+    ) || event.call_end().is_some()
 }

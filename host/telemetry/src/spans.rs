@@ -2,14 +2,13 @@
 
 mod build;
 mod content;
-mod settled;
 
 use crate::{
     conventions::{DENIED, INTERRUPTED, TOOL_TYPE, attribute, event, operation, provider},
     ids::{call_span, event_span},
 };
 use agent_host_types::{
-    event::{Event, EventRecord},
+    event::{CallEnd, Event, EventRecord},
     id::{CallId, SessionId},
     message::Message,
     model::{Provenance, Usage},
@@ -23,7 +22,6 @@ use opentelemetry::{
 };
 use opentelemetry_sdk::trace::SpanData;
 use serde_json::{Map, Value, json};
-use settled::Settled;
 use std::{collections::HashMap, sync::Arc};
 
 /// The place of a session's spans in a trace.
@@ -162,39 +160,7 @@ impl SessionSpans {
                 draft.usage(*usage);
                 self.finish(draft);
             }
-            Event::CallIntended {
-                call_id,
-                tool,
-                input,
-                effect,
-                rule,
-                ..
-            } => {
-                let rule = rule.iter().map(|rule| (attribute::RULE, rule.as_str()));
-                let effect = (attribute::EFFECT, effect.as_str());
-                let facts = [effect].into_iter().chain(rule);
-                self.begin_call((call_id, tool), at_ms, Some(input), facts);
-            }
-            Event::NodeIntended {
-                call_id,
-                node,
-                tool,
-                input,
-                effect,
-                ..
-            } => {
-                let facts = [
-                    (attribute::EFFECT, effect.as_str()),
-                    (attribute::NODE, node.as_str()),
-                ];
-                self.begin_call((call_id, tool), at_ms, input.as_ref(), facts.into_iter());
-            }
-            Event::CallSettled { .. } | Event::NodeSettled { .. } | Event::NodeRetried { .. } => {
-                if let Some(settled) = Settled::of(event) {
-                    self.end_call(at_ms, &settled);
-                }
-            }
-            other => self.note(at_ms, other),
+            other => self.call(at_ms, other),
         }
     }
 
@@ -253,9 +219,25 @@ impl SessionSpans {
         });
     }
 
-    fn end_call(&mut self, at_ms: u64, settled: &Settled<'_>) {
+    fn call(&mut self, at_ms: u64, event: &Event) {
+        match (event.call_start(), event.call_end()) {
+            (Some(start), _) => {
+                let facts = [
+                    Some((attribute::EFFECT, start.effect.as_str())),
+                    start.rule.map(|rule| (attribute::RULE, rule)),
+                    start.node.map(|node| (attribute::NODE, node)),
+                ];
+                let call = (start.call_id, start.tool);
+                self.begin_call(call, at_ms, start.input, facts.into_iter().flatten());
+            }
+            (_, Some(end)) => self.end_call(at_ms, &end),
+            _ => self.note(at_ms, event),
+        }
+    }
+
+    fn end_call(&mut self, at_ms: u64, settled: &CallEnd<'_>) {
         let begun = self.calls.remove(settled.call_id);
-        let work = at_ms.saturating_sub(settled.wall_us / 1_000);
+        let work = at_ms.saturating_sub(settled.accounting.wall_us / 1_000);
         let start = match &begun {
             Some(call) if !call.has_waited => call.at_ms,
             // Waiting is not work.
@@ -271,14 +253,17 @@ impl SessionSpans {
         let id = call_span(self.session, settled.call_id);
         let tool = begun
             .as_ref()
-            .map_or(settled.tool, |call| &call.tool)
+            .map(|call| call.tool.as_str())
+            .or(settled.tool)
+            .or(settled.node)
+            .unwrap_or_default()
             .to_owned();
         let mut draft = self.draft(operation::EXECUTE_TOOL, Some(&tool), id, start, at_ms);
         draft.parent = parent;
         draft.text(attribute::TOOL, &tool);
         draft.text(attribute::TOOL_TYPE, TOOL_TYPE);
         draft.text(attribute::CALL_ID, &settled.call_id.0);
-        draft.number(attribute::MEMORY, settled.peak_memory_bytes);
+        draft.number(attribute::MEMORY, settled.accounting.peak_memory_bytes);
         let is_ruled = begun.as_ref().is_some_and(|call| {
             let mut names = call.attributes.iter().map(|attribute| &attribute.key);
             names.any(|name| name.as_str() == attribute::RULE)
@@ -286,9 +271,9 @@ impl SessionSpans {
         if let Some(rule) = settled.rule.filter(|_| !is_ruled) {
             draft.text(attribute::RULE, rule);
         }
-        match (settled.output, &settled.failure) {
+        match (settled.output, settled.failure) {
             (Some(ToolResultOutput::ExecutionDenied(_)), _) => draft.unset_error(DENIED),
-            (_, Some(code)) => draft.error(code),
+            (_, Some(failure)) => draft.error(&failure.code),
             (Some(output), None) if !output.is_success() => draft.error(output.tag()),
             _ => {}
         }

@@ -1,9 +1,11 @@
 //! The events of a session: a complete, ordered record from which every other view is derived.
 
+mod call;
 mod stored;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use call::{CallEnd, CallStart};
 pub use stored::{EVENT_VERSION, EventError, EventRecord};
 
 use crate::{

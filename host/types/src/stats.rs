@@ -12,7 +12,6 @@ use crate::{
     id::SessionId,
     model::{Provenance, Usage},
     session_status::SessionPhase,
-    workflow::NodeOutput,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -149,28 +148,11 @@ impl StatsChange {
                 };
                 Self::ModelCall(None, Figures::of_model_call(lost))
             }
-            Event::CallSettled {
-                tool,
-                output,
-                accounting,
-                ..
-            } => {
-                let has_failed = !output.is_success();
-                let figures = Figures::of_call(Some(output), has_failed, accounting.wall_us);
-                Self::ToolCall(tool.clone(), figures)
+            event => {
+                let end = event.call_end()?;
+                // An attempt that another one follows counts with that one.
+                Self::ToolCall(end.tool?.to_owned(), Figures::of_call(&end))
             }
-            Event::NodeSettled {
-                tool,
-                output,
-                accounting,
-                ..
-            } => {
-                let NodeOutput { output, error, .. } = output;
-                let has_failed = error.is_some();
-                let figures = Figures::of_call(output.as_ref(), has_failed, accounting.wall_us);
-                Self::ToolCall(tool.clone(), figures)
-            }
-            _ => return None,
         })
     }
 }

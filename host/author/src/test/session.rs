@@ -18,7 +18,7 @@ use agent_host_engine::session::SessionState;
 use agent_host_types::{
     accounting::AuditEntry,
     audit::AuditRequest,
-    event::Event,
+    event::{CallEnd, CallStart, Event},
     hook::VerdictKind,
     id::CallId,
     output::ToolResultOutput,
@@ -129,59 +129,21 @@ impl SessionCases {
     /// Adds the session's next event.
     pub fn add(&mut self, event: Event) {
         self.state.apply(&event);
+        if let Some(start) = event.call_start() {
+            return self.begin(&start);
+        }
+        if let Some(end) = event.call_end() {
+            return self.settle(&end);
+        }
         match event {
             Event::SessionStarted {
                 directory: Some(directory),
                 ..
             } if is_telling(&directory) => self.private.push(directory),
-            Event::CallIntended {
-                call_id,
-                tool,
-                input,
-                ..
-            }
-            | Event::NodeIntended {
-                call_id,
-                tool,
-                input: Some(input),
-                ..
-            } => self.begin(call_id, tool, input),
             Event::CallsDispatched { calls, .. } => {
                 for call in calls {
                     self.change(&call.call_id, |call| call.is_external = true);
                 }
-            }
-            Event::CallSettled {
-                call_id,
-                tool,
-                output,
-                whole,
-                audit,
-                rule,
-                ..
-            } => {
-                let settled = Settled {
-                    output: Some(output),
-                    is_preview: whole.is_some(),
-                    rule,
-                };
-                self.settle(call_id, tool, settled, &audit);
-            }
-            Event::NodeSettled {
-                call_id,
-                tool,
-                output,
-                whole,
-                audit,
-                rule,
-                ..
-            } => {
-                let settled = Settled {
-                    output: output.output,
-                    is_preview: whole.is_some(),
-                    rule,
-                };
-                self.settle(call_id, tool, settled, &audit);
             }
             other => self.add_detail(other),
         }
@@ -218,16 +180,17 @@ impl SessionCases {
         }
     }
 
-    fn begin(&mut self, call: CallId, tool: String, input: Arc<Map<String, Value>>) {
+    fn begin(&mut self, start: &CallStart<'_>) {
+        let Some(input) = start.input else { return };
         // After an answer or a crash a call begins again.
-        if !self.component.tools.contains(&tool) || self.index.contains_key(&call) {
+        if !self.component.tools.contains(start.tool) || self.index.contains_key(start.call_id) {
             return;
         }
-        self.index.insert(call.clone(), self.calls.len());
+        self.index.insert(start.call_id.clone(), self.calls.len());
         self.calls.push(Recorded {
-            call,
-            tool,
-            input,
+            call: start.call_id.clone(),
+            tool: start.tool.to_owned(),
+            input: Arc::clone(input),
             state: Arc::clone(self.state.shared()),
             has_context: !self.state.context().is_empty(),
             questions: Vec::new(),
@@ -248,18 +211,28 @@ impl SessionCases {
         }
     }
 
-    fn settle(&mut self, call: CallId, tool: String, settled: Settled, audit: &[AuditEntry]) {
-        if self.index.contains_key(&call) {
-            self.change(&call, |call| {
-                call.settled = Some(settled);
-                call.used(audit);
+    fn settle(&mut self, end: &CallEnd<'_>) {
+        // An attempt that another one follows is no end.
+        let Some(tool) = end.tool else { return };
+        if self.index.contains_key(end.call_id) {
+            self.change(end.call_id, |call| {
+                call.settled = Some(Settled {
+                    output: end.output.cloned(),
+                    is_preview: end.whole.is_some(),
+                    rule: end.rule.map(str::to_owned),
+                });
+                call.used(end.audit);
             });
-        } else if self.component.tools.contains(&tool) {
-            let reason = match settled.rule {
+        } else if self.component.tools.contains(tool) {
+            let reason = match end.rule {
                 Some(rule) => format!("it was denied by {rule}"),
                 None => "it did not run".to_owned(),
             };
-            self.not_run.push(SkippedCall { call, tool, reason });
+            self.not_run.push(SkippedCall {
+                call: end.call_id.clone(),
+                tool: tool.to_owned(),
+                reason,
+            });
         }
     }
 

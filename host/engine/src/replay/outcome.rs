@@ -154,11 +154,9 @@ impl Tape {
                 return Some(0);
             }
             let rest = track.records.iter().enumerate().skip(track.position);
-            let mut ends = rest.filter(|(_, record)| match &record.event {
-                Event::NodeSettled { call_id: of, .. } | Event::NodeRetried { call_id: of, .. } => {
-                    of == call_id
-                }
-                _ => false,
+            let mut ends = rest.filter(|(_, record)| {
+                let end = record.event.call_end();
+                end.is_some_and(|end| end.call_id == call_id)
             });
             ends.next().map(|(at, _)| at)
         });

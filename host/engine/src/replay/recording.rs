@@ -173,22 +173,12 @@ impl Recording {
             _ => None,
         });
         let spawned: HashMap<(SessionId, &CallId), SessionId> = spawned.collect();
-        let gone = self.events().find_map(|record| match &record.event {
-            Event::CallSettled {
-                call_id,
-                child: Some(_),
-                ..
-            }
-            | Event::NodeSettled {
-                call_id,
-                child: Some(_),
-                ..
-            } => {
-                let session = spawned.get(&(record.session, call_id))?;
-                let records = self.sessions.get(session);
-                records.is_none_or(Vec::is_empty).then_some(*session)
-            }
-            _ => None,
+        let gone = self.events().find_map(|record| {
+            let end = record.event.call_end()?;
+            end.child?;
+            let session = spawned.get(&(record.session, end.call_id))?;
+            let records = self.sessions.get(session);
+            records.is_none_or(Vec::is_empty).then_some(*session)
         });
         match gone.or(self.missing_session()) {
             Some(session) => Err(Unreplayable::NoAgentSession(session)),

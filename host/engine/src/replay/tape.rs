@@ -306,11 +306,9 @@ impl Tape {
         let mut turn = rest
             .iter()
             .take_while(|record| !matches!(record.event, Event::TurnEnded { .. }));
-        let settles = |record: &EventRecord| match &record.event {
-            Event::CallSettled { call_id, .. }
-            | Event::NodeSettled { call_id, .. }
-            | Event::NodeRetried { call_id, .. } => *call_id == parent.call_id,
-            _ => false,
+        let settles = |record: &EventRecord| {
+            let end = record.event.call_end();
+            end.is_some_and(|end| *end.call_id == parent.call_id)
         };
         match turn.any(settles) {
             true => Of::Settled,

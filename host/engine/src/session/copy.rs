@@ -312,15 +312,14 @@ pub fn referenced_blobs(event: &Event) -> Vec<Digest> {
         Event::InputReceived { message, .. } | Event::HistorySummarised { message, .. } => {
             file_blobs(&message.content)
         }
-        Event::CallSettled { output, whole, .. } => result_blobs(Some(output), whole.as_ref()),
         Event::ProgramEnded { output, whole, .. } => result_blobs(Some(output), whole.as_ref()),
-        Event::NodeSettled { output, whole, .. } => {
-            result_blobs(output.output.as_ref(), whole.as_ref())
-        }
         Event::WorkflowStarted { definition, .. } => vec![definition.digest],
         Event::ArtifactStored { blob, .. } => vec![blob.digest],
         Event::LoopConfigured { setup, .. } => vec![setup.digest],
-        _ => Vec::new(),
+        other => match other.call_end() {
+            Some(end) => result_blobs(end.output, end.whole),
+            None => Vec::new(),
+        },
     }
 }
 

@@ -7,11 +7,9 @@ use crate::{
 };
 use agent_host_engine::observer::{Live, Observer};
 use agent_host_types::{
-    accounting::Accounting,
-    event::{Event, EventRecord},
+    event::{CallEnd, Event, EventRecord},
     id::{CallId, SessionId},
     model::{Provenance, Usage},
-    output::ToolResultOutput,
     turn::TurnReport,
 };
 use opentelemetry::KeyValue;
@@ -138,23 +136,31 @@ impl Recorder {
         self.count_tokens(&model.unwrap_or_else(unknown), usage);
     }
 
-    fn end_call(
-        &self,
-        (session, call_id, tool): (SessionId, &CallId, &str),
-        output: Option<&ToolResultOutput>,
-        has_failed: bool,
-        accounting: &Accounting,
-    ) {
+    fn call(&self, session: SessionId, event: &Event) {
+        if let Some(start) = event.call_start() {
+            let mut effects = self.metrics.effects();
+            if effects.len() < MAX_CALLS {
+                effects.insert((session, start.call_id.clone()), start.effect);
+            }
+        } else if let Some(end) = event.call_end()
+            && let Some(tool) = end.tool
+        {
+            self.end_call(session, tool, &end);
+        }
+    }
+
+    fn end_call(&self, session: SessionId, tool: &str, end: &CallEnd<'_>) {
         let metrics = &self.metrics.0;
-        let effect = self.metrics.effects().remove(&(session, call_id.clone()));
-        let outcome = match output {
-            Some(ToolResultOutput::ExecutionDenied(_)) => DENIED,
-            _ if has_failed => "failed",
-            _ => "success",
+        let key = (session, end.call_id.clone());
+        let effect = self.metrics.effects().remove(&key);
+        let outcome = match (end.is_denied(), end.is_success()) {
+            (true, _) => DENIED,
+            (_, false) => "failed",
+            (_, true) => "success",
         };
         let tool = text(attribute::TOOL, &metrics.tools.value(tool));
         let effect = effect.map_or(NO_EFFECT, |effect| effect.as_str());
-        let seconds = Duration::from_micros(accounting.wall_us).as_secs_f64();
+        let seconds = Duration::from_micros(end.accounting.wall_us).as_secs_f64();
         metrics
             .instruments
             .call_seconds
@@ -207,44 +213,8 @@ impl Observer for Recorder {
                 self.lost_tokens(*lost_tokens);
                 self.lose_request(at_ms, INTERRUPTED);
             }
-            Event::CallIntended {
-                call_id, effect, ..
-            }
-            | Event::NodeIntended {
-                call_id, effect, ..
-            } => {
-                let mut effects = self.metrics.effects();
-                if effects.len() < MAX_CALLS {
-                    effects.insert((session, call_id.clone()), *effect);
-                }
-            }
-            Event::CallSettled {
-                call_id,
-                tool,
-                output,
-                accounting,
-                ..
-            } => {
-                let has_failed = !output.is_success();
-                self.end_call(
-                    (session, call_id, tool),
-                    Some(output),
-                    has_failed,
-                    accounting,
-                );
-            }
-            Event::NodeSettled {
-                call_id,
-                tool,
-                output,
-                accounting,
-                ..
-            } => {
-                let (result, has_failed) = (output.output.as_ref(), output.error.is_some());
-                self.end_call((session, call_id, tool), result, has_failed, accounting);
-            }
             Event::TurnEnded { outcome, .. } => self.end_turn(at_ms, outcome),
-            _ => {}
+            event => self.call(session, event),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Figures, and the sums of them by day, subject and name.
 
 use super::StatsBy;
-use crate::{model::Usage, output::ToolResultOutput};
+use crate::{event::CallEnd, model::Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, btree_map::Entry};
@@ -154,17 +154,13 @@ impl Figures {
         }
     }
 
-    pub(super) fn of_call(
-        output: Option<&ToolResultOutput>,
-        has_failed: bool,
-        tool_us: u64,
-    ) -> Self {
-        let denied = matches!(output, Some(ToolResultOutput::ExecutionDenied(_)));
+    pub(super) fn of_call(end: &CallEnd<'_>) -> Self {
+        let denied = end.is_denied();
         Self {
             tool_calls: 1,
-            failed: u64::from(has_failed && !denied),
+            failed: u64::from(!end.is_success() && !denied),
             denied: u64::from(denied),
-            tool_us,
+            tool_us: end.accounting.wall_us,
             ..Self::default()
         }
     }

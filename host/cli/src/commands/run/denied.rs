@@ -9,10 +9,9 @@ use agent_host_engine::{
     policy::{CallRule, RuleDecision},
 };
 use agent_host_types::{
-    event::{Event, EventRecord},
+    event::{CallEnd, Event, EventRecord},
     hook::{CallReview, ReviewEnd},
     id::CallId,
-    output::ToolResultOutput,
     tool::DecisionKind,
 };
 use serde_json::{Map, Value};
@@ -65,38 +64,28 @@ impl DeniedCalls {
             } => {
                 calls.blocked.insert(call_id.clone());
             }
-            Event::CallSettled { call_id, .. } if calls.blocked.remove(call_id) => {
-                calls.inputs.remove(call_id);
+            event => {
+                if let Some(end) = event.call_end() {
+                    calls.settle(&end, rules);
+                }
             }
-            Event::CallSettled {
-                call_id,
-                tool,
-                output: ToolResultOutput::ExecutionDenied(_),
-                rule: Some(rule),
-                ..
-            } if !denies(rules, rule) => {
-                let input = calls.inputs.remove(call_id).unwrap_or_default();
-                calls.add(tool, input);
-            }
-            Event::CallSettled { call_id, .. } => {
-                calls.inputs.remove(call_id);
-            }
-            Event::NodeSettled {
-                tool,
-                output,
-                rule: Some(rule),
-                ..
-            } if !denies(rules, rule)
-                && matches!(output.output, Some(ToolResultOutput::ExecutionDenied(_))) =>
-            {
-                calls.add(tool, Arc::default());
-            }
-            _ => {}
         }
     }
 }
 
 impl Calls {
+    fn settle(&mut self, end: &CallEnd<'_>, rules: &[CallRule]) {
+        let input = self.inputs.remove(end.call_id).unwrap_or_default();
+        let is_blocked = self.blocked.remove(end.call_id);
+        if let (Some(tool), Some(rule)) = (end.tool, end.rule)
+            && end.is_denied()
+            && !is_blocked
+            && !denies(rules, rule)
+        {
+            self.add(tool, input);
+        }
+    }
+
     fn add(&mut self, tool: &str, input: Arc<Map<String, Value>>) {
         self.count += 1;
         if self.denied.len() < MAX_CALLS {
