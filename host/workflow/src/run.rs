@@ -19,7 +19,7 @@ mod start;
 mod tests;
 
 pub use each::MAX_ITEMS;
-pub use outcome::{NodeState, Outcome, RunEnd};
+pub use outcome::{NodeState, Outcome};
 pub use replay::{Fact, ReplayError};
 pub use start::{Input, Iteration, NodeRun, PriorResults, Start};
 
@@ -27,7 +27,7 @@ use crate::workflow::{NodeIndex, Workflow};
 use active::Active;
 use agent_host_types::{
     output::{ContentPart, FilePart},
-    workflow::NodeOutput,
+    workflow::{NodeOutput, WorkflowEnd},
 };
 use queue::Queue;
 use std::{collections::VecDeque, sync::Arc};
@@ -35,8 +35,8 @@ use std::{collections::VecDeque, sync::Arc};
 /// A run of a workflow.
 ///
 /// ```
-/// use agent_host_types::workflow::NodeOutput;
-/// use agent_host_workflow::run::{Input, Progress, Run, RunEnd};
+/// use agent_host_types::workflow::{NodeOutput, WorkflowEnd};
+/// use agent_host_workflow::run::{Input, Progress, Run};
 /// # use agent_host_types::tool::Effect;
 /// # use agent_host_workflow::check::{Catalog, check};
 /// # use serde_json::{Map, Value};
@@ -72,7 +72,7 @@ use std::{collections::VecDeque, sync::Arc};
 /// assert_eq!(text, "[plan]\n1. hives\n\n[tone]\nformal");
 /// run.settled(&write.run, NodeOutput::of_text("write", None, "Bees live in hives."))?;
 /// assert!(run.is_done());
-/// assert_eq!(run.outcome().end, RunEnd::Completed);
+/// assert_eq!(run.outcome().end, WorkflowEnd::Completed);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -88,7 +88,7 @@ pub struct Run {
     open: usize,
     /// Nodes of which the edges are to be followed.
     work: VecDeque<NodeIndex>,
-    end: Option<RunEnd>,
+    end: Option<WorkflowEnd>,
     news: News,
 }
 
@@ -251,7 +251,7 @@ impl Run {
     /// Ends the run: nothing starts any more, and all that is under way is to be cancelled.
     pub fn cancel(&mut self) {
         if !self.is_done() {
-            self.stop(RunEnd::Cancelled);
+            self.stop(WorkflowEnd::Cancelled);
         }
     }
 

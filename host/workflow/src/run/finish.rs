@@ -1,7 +1,7 @@
 //! The end of iterations, of nodes and of the run.
 
 use super::{
-    Phase, Progress, Run, RunEnd, RunError,
+    Phase, Progress, Run, RunError,
     active::{Active, Restart},
     shared::{self, Write},
     start::NodeRun,
@@ -12,7 +12,7 @@ use crate::{
 };
 use agent_host_types::{
     failure::ToolErrorCode,
-    workflow::{NodeFailure, NodeOutput},
+    workflow::{NodeFailure, NodeOutput, WorkflowEnd},
 };
 use std::sync::Arc;
 
@@ -133,16 +133,16 @@ impl Run {
         self.requeue(index);
         match error {
             Some(failure) if on_error == Some(OnError::Abort) && self.end.is_none() => {
-                let node = self.workflow.at(index).map(|node| Arc::clone(&node.id));
+                let node = self.workflow.at(index).map(|node| node.id.to_string());
                 let node = node.unwrap_or_default();
-                self.stop(RunEnd::Aborted { node, failure });
+                self.stop(WorkflowEnd::Aborted { node, failure });
             }
             Some(_) | None => self.work.push_back(index),
         }
     }
 
     /// Ends the run: nothing starts any more, and what is under way is to be cancelled.
-    pub(super) fn stop(&mut self, end: RunEnd) {
+    pub(super) fn stop(&mut self, end: WorkflowEnd) {
         if self.end.is_some() {
             return;
         }

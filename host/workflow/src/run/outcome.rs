@@ -1,7 +1,7 @@
 //! The states of nodes and the outcome of a run.
 
 use super::{Phase, Run};
-use agent_host_types::workflow::{NodeFailure, NodeOutput};
+use agent_host_types::workflow::{NodeOutput, WorkflowEnd};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, sync::Arc};
@@ -36,27 +36,11 @@ impl NodeState {
     }
 }
 
-/// The end of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunEnd {
-    /// All nodes settled or were skipped.
-    Completed,
-    /// A node with `on-error = "abort"` failed.
-    Aborted {
-        /// The id of the node.
-        node: Arc<str>,
-        /// The cause.
-        failure: NodeFailure,
-    },
-    /// The user or the driver cancelled it.
-    Cancelled,
-}
-
 /// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The end. Of a run that is not done, what it would be.
-    pub end: RunEnd,
+    /// The end, which is never `Halted`. Of a run that is not done, what it would be.
+    pub end: WorkflowEnd,
     /// The outputs of the nodes that settled, by id; those of an aborted run, too.
     pub outputs: BTreeMap<Arc<str>, Arc<NodeOutput>>,
     /// The nodes that were skipped, in the order of ids.
@@ -86,7 +70,7 @@ impl Run {
             }
         }
         Outcome {
-            end: self.end.clone().unwrap_or(RunEnd::Completed),
+            end: self.end.clone().unwrap_or(WorkflowEnd::Completed),
             outputs,
             skipped,
             state: self.state(),

@@ -10,7 +10,7 @@ use agent_host_types::{
     workflow::{NodeOutput, WorkflowEnd, WorkflowSummary},
 };
 use agent_host_workflow::{
-    run::{NodeRun, Outcome, RunEnd},
+    run::{NodeRun, Outcome},
     workflow::Node,
 };
 use std::sync::Arc;
@@ -52,19 +52,14 @@ impl Driver<'_> {
         WorkflowSummary {
             workflow: self.graph.workflow.name().to_owned(),
             end: match (&outcome.end, self.session.state().halt()) {
-                (RunEnd::Completed | RunEnd::Cancelled, Some(message))
+                (WorkflowEnd::Completed | WorkflowEnd::Cancelled, Some(message))
                     if !self.cx.cancel.is_cancelled() =>
                 {
                     WorkflowEnd::Halted {
                         message: message.to_owned(),
                     }
                 }
-                (RunEnd::Completed, _) => WorkflowEnd::Completed,
-                (RunEnd::Cancelled, _) => WorkflowEnd::Cancelled,
-                (RunEnd::Aborted { node, failure }, _) => WorkflowEnd::Aborted {
-                    node: node.to_string(),
-                    failure: failure.clone(),
-                },
+                (end, _) => end.clone(),
             },
             done: done.count() as u64,
             failed: failed.collect(),

@@ -40,7 +40,7 @@ fn needs_success_skips_a_dependent_of_a_failure() {
     fail(&mut run, "a");
     assert_eq!(run.take_skipped(), ["b".into(), "c".into()]);
     assert!(run.is_done());
-    assert_eq!(run.outcome().end, RunEnd::Completed);
+    assert_eq!(run.outcome().end, WorkflowEnd::Completed);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn f09_abort_names_node_and_cause_and_cancels_all_at_once() {
     let outcome = run.outcome();
     let failure = NodeFailure::new("broken", "it broke");
     let node = "bad".into();
-    assert_eq!(outcome.end, RunEnd::Aborted { node, failure });
+    assert_eq!(outcome.end, WorkflowEnd::Aborted { node, failure });
     assert_eq!(outcome.outputs["ok"].text, "kept");
     assert_eq!(state(&run, "never"), NodeState::Pending);
     assert_eq!(state(&run, "sync2"), NodeState::Pending);
@@ -160,7 +160,7 @@ fn timeout_is_a_failure_with_its_code() {
     let failure = ToolFailure::new(ToolErrorCode::Timeout, "it took more than 50 ms");
     run.settled(&start.run, NodeOutput::of_failure("", failure))
         .unwrap();
-    let RunEnd::Aborted { failure, .. } = run.outcome().end else {
+    let WorkflowEnd::Aborted { failure, .. } = run.outcome().end else {
         panic!("{:?}", run.outcome().end)
     };
     assert_eq!(failure.code, "timeout");
@@ -197,7 +197,7 @@ fn cancel_stops_everything() {
         fail(&mut run, node);
     }
     assert!(run.is_done());
-    assert_eq!(run.outcome().end, RunEnd::Cancelled);
+    assert_eq!(run.outcome().end, WorkflowEnd::Cancelled);
     assert_eq!(started(&mut run), Vec::<String>::new());
 }
 

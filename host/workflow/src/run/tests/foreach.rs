@@ -214,7 +214,7 @@ fn failure_in_an_aborting_loop_ends_the_run() {
     let mut run = begin_each("on-error = 'abort'", value!([0, 1]));
     started(&mut run);
     fail(&mut run, "each[0]");
-    let RunEnd::Aborted { node, failure } = run.outcome().end else {
+    let WorkflowEnd::Aborted { node, failure } = run.outcome().end else {
         panic!("{:?}", run.outcome());
     };
     assert_eq!((&*node, failure.failed_index), ("each", Some(0)));

@@ -223,7 +223,7 @@ impl<'a> Simulation<'a> {
         let sync = self.under_way.iter();
         let sync = sync.filter(|start| start.node.mode == NodeMode::Sync);
         let sync: BTreeSet<_> = sync.map(|start| &start.run.node).collect();
-        let has_ended = !matches!(self.run.outcome().end, RunEnd::Completed);
+        let has_ended = !matches!(self.run.outcome().end, WorkflowEnd::Completed);
         assert!(sync.len() <= 1 || has_ended, "{sync:?} overlap");
     }
 
@@ -262,7 +262,7 @@ impl<'a> Simulation<'a> {
 
     fn decide(&mut self, choice: usize) {
         let start = self.waiting.remove(choice % self.waiting.len());
-        let has_ended = !matches!(self.run.outcome().end, RunEnd::Completed);
+        let has_ended = !matches!(self.run.outcome().end, WorkflowEnd::Completed);
         self.run.decided(&start.run).unwrap();
         match has_ended {
             true => self.under_way.push(start),

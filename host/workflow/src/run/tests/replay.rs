@@ -80,7 +80,7 @@ fn interrupted_effectful_node_follows_on_error() {
         .map(|(run, output)| (run.to_string(), output.error.clone().unwrap().code))
         .collect();
     assert_eq!(ended, [("e".to_owned(), "interrupted-unknown".to_owned())]);
-    assert!(matches!(run.outcome().end, RunEnd::Aborted { .. }));
+    assert!(matches!(run.outcome().end, WorkflowEnd::Aborted { .. }));
     assert!(run.is_done());
 }
 

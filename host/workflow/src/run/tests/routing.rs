@@ -30,7 +30,7 @@ fn node_without_a_fired_edge_is_skipped_with_its_dependents() {
     assert_eq!(skipped, ["x", "y", "deep", "join"].map(Arc::from));
     assert!(run.is_done());
     let outcome = run.outcome();
-    assert_eq!(outcome.end, RunEnd::Completed);
+    assert_eq!(outcome.end, WorkflowEnd::Completed);
     assert_eq!(outcome.skipped, ["deep", "join", "x", "y"].map(Arc::from));
 }
 

@@ -20,7 +20,7 @@ fn f05_f06_wave_starts_async_then_parallel_then_one_sync() {
     assert!(!run.is_done(), "an async node is outstanding");
     ok(&mut run, "a2", "x");
     assert!(run.is_done());
-    assert_eq!(run.outcome().end, RunEnd::Completed);
+    assert_eq!(run.outcome().end, WorkflowEnd::Completed);
 }
 
 #[test]
