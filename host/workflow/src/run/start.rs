@@ -1,7 +1,12 @@
 //! A node, or an iteration of its `foreach`, that may start.
 
 use crate::workflow::Node;
-use agent_host_types::{id::Digest, json::JsonText, output::FilePart};
+use agent_host_types::{
+    id::Digest,
+    json::JsonText,
+    output::{FilePart, ToolResultOutput},
+    workflow::NodeOutput,
+};
 use serde_json::{Map, Value};
 use std::{
     fmt,
@@ -51,6 +56,20 @@ pub struct Start {
     pub not_before_ms: u64,
     /// Whether it began before, and continues where it waited or was interrupted.
     pub is_resumed: bool,
+}
+
+impl Start {
+    /// Returns the output for the result of its call.
+    #[must_use]
+    pub fn output_of(&self, result: ToolResultOutput) -> NodeOutput {
+        let id = &self.node.id;
+        match (self.node.agent(), result) {
+            (Some(agent), ToolResultOutput::Text(text)) => {
+                NodeOutput::of_text(id, Some(agent), text)
+            }
+            (agent, result) => NodeOutput::of_result(id, agent, result),
+        }
+    }
 }
 
 /// The input of a node.

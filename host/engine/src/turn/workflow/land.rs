@@ -3,7 +3,7 @@
 use super::{
     Driver,
     node::{Landed, NodeEnd},
-    start::OfStart as _,
+    start::tool_of,
 };
 use crate::{
     artifact::result_name,
@@ -116,7 +116,7 @@ impl Driver<'_> {
             self.session.record_all(events.collect(), Vec::new());
             return Ok(());
         }
-        let tool = start.tool();
+        let tool = tool_of(start);
         let changes = ended.changes.into_iter();
         let changed: Vec<Event> = changes
             .map(|change| change.into_event(&call_id, &tool, &mut blobs))

@@ -20,8 +20,6 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::start::OfStart as _;
-
 /// The work of a node.
 pub(super) enum Task {
     Handler(Arc<dyn Handler>),

@@ -21,7 +21,7 @@ use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     hook::CallReview,
     id::{CallId, Digest},
-    output::{FilePart, ToolResultOutput},
+    output::FilePart,
     tool::{Effect, ToolCall, ToolRuntime},
     turn::Durability,
     workflow::NodeOutput,
@@ -110,7 +110,7 @@ impl Driver<'_> {
         input: Arc<Map<String, Value>>,
         start: Start,
     ) -> Result<(), TurnError> {
-        let (call_id, tool) = (self.call_id(&start.run), start.tool());
+        let (call_id, tool) = (self.call_id(&start.run), tool_of(&start));
         let mut entry = BatchCall::new(&ToolCall {
             id: call_id.clone(),
             name: tool.clone(),
@@ -364,30 +364,10 @@ async fn with_bytes(session: &Session, files: &[FilePart]) -> Result<Vec<FilePar
     Ok(files)
 }
 
-/// Values that follow from a start.
-pub(super) trait OfStart {
-    /// Returns the tool or the handler; for an agent, the tool that starts it.
-    fn tool(&self) -> String;
-
-    /// Returns the output for the result of its call.
-    fn output_of(&self, result: ToolResultOutput) -> NodeOutput;
-}
-
-impl OfStart for Start {
-    fn tool(&self) -> String {
-        match &self.node.kind {
-            NodeKind::Agent(name) => format!("{TOOL_PREFIX}{name}"),
-            NodeKind::Tool(name) | NodeKind::Handler(name) => name.clone(),
-        }
-    }
-
-    fn output_of(&self, result: ToolResultOutput) -> NodeOutput {
-        let id = &self.node.id;
-        match (self.node.agent(), result) {
-            (Some(agent), ToolResultOutput::Text(text)) => {
-                NodeOutput::of_text(id, Some(agent), text)
-            }
-            (agent, result) => NodeOutput::of_result(id, agent, result),
-        }
+/// Returns the tool or the handler of a node; for an agent, the tool that starts it.
+pub(super) fn tool_of(start: &Start) -> String {
+    match &start.node.kind {
+        NodeKind::Agent(name) => format!("{TOOL_PREFIX}{name}"),
+        NodeKind::Tool(name) | NodeKind::Handler(name) => name.clone(),
     }
 }
