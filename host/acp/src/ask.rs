@@ -102,7 +102,7 @@ impl AcpAgent {
         call: &PendingCall,
         cancel: &CancellationToken,
     ) -> Result<Decision, NoAnswer> {
-        let registry = self.host.registry();
+        let registry = self.host.agents().registry();
         let id = id_of(path, &call.call_id);
         let announced = opened
             .transcript

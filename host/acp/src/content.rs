@@ -1,7 +1,7 @@
 //! Prompts as messages, and files of messages and results as content of the protocol.
 
 use crate::wire::{ContentBlock, ErrorCode, Resource, RpcError};
-use agent_host_app::Host;
+use agent_host_journal::JournalStore;
 use agent_host_types::{
     message::{Message, Role},
     output::{ContentPart, FileData, FilePart},
@@ -92,7 +92,10 @@ fn invalid(message: String) -> RpcError {
 
 /// Puts the bytes of files in the place of references to blobs. One that is too large, or cannot be
 /// read, stays a reference.
-pub(crate) async fn with_bytes(host: &Host, mut parts: Vec<ContentPart>) -> Vec<ContentPart> {
+pub(crate) async fn with_bytes(
+    store: &dyn JournalStore,
+    mut parts: Vec<ContentPart>,
+) -> Vec<ContentPart> {
     for part in &mut parts {
         let ContentPart::File(FilePart { data, .. }) = part else {
             continue;
@@ -103,7 +106,7 @@ pub(crate) async fn with_bytes(host: &Host, mut parts: Vec<ContentPart>) -> Vec<
         if blob.size > MAX_FILE_BYTES {
             continue;
         }
-        match host.read_blob(blob.digest).await {
+        match store.read_blob(blob.digest).await {
             Ok(bytes) => *data = FileData::Bytes(bytes),
             Err(error) => tracing::warn!("a file cannot be shown: {error}"),
         }

@@ -95,10 +95,10 @@ impl AcpAgent {
         }
         let session = match opened.fresh.take() {
             Some(session) => *session,
-            None => self.host.resume_session(&id.to_string()).await?,
+            None => self.host.sessions().resume(&id.to_string()).await?,
         };
-        let agent = self.host.session_agent(&session, Prompts::Ask)?;
-        let mut follower = Follower::new(&self.host, &self.runs, id, opened.position);
+        let agent = self.host.agents().session_agent(&session, Prompts::Ask)?;
+        let mut follower = Follower::new(self.host.sessions(), &self.runs, id, opened.position);
         let host = Arc::clone(&self.host);
         let mut run = tokio::spawn(runs::run(slot, host, agent, session, input, None));
         let end = loop {

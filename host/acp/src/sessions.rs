@@ -226,11 +226,9 @@ impl AcpAgent {
     pub(crate) async fn new_session(&self, request: OpenSession) -> Result<Value, RpcError> {
         self.check_scope(&request)?;
         self.sessions.check_room(None)?;
-        let system = match &self.name {
-            Some(name) => self.host.named_agent(name, Prompts::Ask)?.1,
-            None => self.host.system_prompt(Prompts::Ask),
-        };
-        let mut session = self.host.start_session_with(system).await?;
+        let agents = self.host.agents();
+        let (_, system) = agents.named_agent(self.name.as_deref(), Prompts::Ask)?;
+        let mut session = self.host.sessions().start(system).await?;
         let arguments = RunArguments {
             directory: Some(self.directory()),
             agent: self.name.clone(),
@@ -254,7 +252,7 @@ impl AcpAgent {
         let mut transcript = Transcript::replay();
         let mut position = 0;
         loop {
-            let page = self.host.store().read(row.id, position).await?;
+            let page = self.host.sessions().store().read(row.id, position).await?;
             if page.is_empty() {
                 break;
             }
@@ -311,7 +309,7 @@ impl AcpAgent {
         self.sessions.check_room(Some(row.id))?;
         // Held until it is gone, so that it does not start to run meanwhile.
         let _slot = self.reserve(row.id).await?;
-        self.host.store().delete(row.id).await?;
+        self.host.sessions().store().delete(row.id).await?;
         self.sessions.lock().remove(&row.id);
         Ok(json!({}))
     }
@@ -378,7 +376,7 @@ impl AcpAgent {
     /// Checks that the servers of a client are configured: it may name a server that runs in any
     /// case, and starts none.
     fn check_servers(&self, offered: &[OfferedServer]) -> Result<(), RpcError> {
-        let servers = self.host.registry().servers();
+        let servers = self.host.agents().registry().servers();
         let is_configured = |offered: &OfferedServer| {
             let identity = offered.identity();
             let is_it = |identity: String| {
@@ -409,14 +407,14 @@ impl AcpAgent {
     /// Returns the row of a session of this directory.
     async fn find(&self, session: &str) -> Result<SessionInfo, RpcError> {
         let session: SessionId = session.parse().map_err(|_| no_session())?;
-        let found = self.host.store().infos(vec![session]).await?;
+        let found = self.host.sessions().store().infos(vec![session]).await?;
         let mut found = found.into_iter().filter(|row| self.is_here(row));
         found.next().ok_or_else(no_session)
     }
 
     /// Returns the sessions of this directory.
     async fn rows(&self) -> Result<Vec<SessionInfo>, RpcError> {
-        let mut rows = self.host.store().list().await?;
+        let mut rows = self.host.sessions().store().list().await?;
         rows.retain(|row| self.is_here(row));
         Ok(rows)
     }

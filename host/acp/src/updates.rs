@@ -5,8 +5,9 @@
 mod tests;
 
 use crate::{content::with_bytes, tools};
-use agent_host_app::{Host, Registry, runs::Followed};
+use agent_host_app::{Config, Host, Registry, runs::Followed};
 use agent_host_engine::stream::{LiveLine, StreamContent};
+use agent_host_journal::JournalStore;
 use agent_host_mcp::{OUTPUT_KEY, content_blocks};
 use agent_host_types::{
     budget::Budget,
@@ -65,6 +66,7 @@ impl Transcript {
 
     /// Returns the updates of a line.
     pub(crate) async fn follow(&mut self, host: &Host, followed: Followed) -> Vec<Value> {
+        let registry = host.agents().registry();
         match followed {
             Followed::Lagged => {
                 self.has_gap = true;
@@ -82,7 +84,7 @@ impl Transcript {
                 StreamContent::Record(record) => {
                     self.agent_event(host, &line.path, &record.event).await
                 }
-                StreamContent::Live(live) => self.progress(host.registry(), &line.path, live),
+                StreamContent::Live(live) => self.progress(registry, &line.path, live),
             },
         }
     }
@@ -146,15 +148,15 @@ impl Transcript {
 
     /// Returns the updates of an event of the session.
     pub(crate) async fn event(&mut self, host: &Host, event: &Event) -> Vec<Value> {
-        let registry = host.registry();
+        let registry = host.agents().registry();
         match event {
             Event::InputReceived { message, .. } => {
-                let shown = self.input(host, message).await;
+                let shown = self.input(host.sessions().store().as_ref(), message).await;
                 self.next_message();
                 shown
             }
             Event::ModelReplied { reply, .. } => self.reply(registry, reply),
-            Event::TurnEnded { outcome, .. } => self.turn_ended(host, outcome),
+            Event::TurnEnded { outcome, .. } => self.turn_ended(host.config(), outcome),
             event => self.agent_event(host, &[], event).await,
         }
     }
@@ -162,7 +164,7 @@ impl Transcript {
     /// Returns the updates of an event of the session or of one of its agents. Of an agent, its
     /// calls are shown; what it writes is the result of the call that started it.
     async fn agent_event(&mut self, host: &Host, path: &[CallId], event: &Event) -> Vec<Value> {
-        let registry = host.registry();
+        let registry = host.agents().registry();
         match event {
             Event::CallIntended {
                 call_id,
@@ -178,7 +180,9 @@ impl Transcript {
                 ..
             } => {
                 let parts = match output.clone() {
-                    ToolResultOutput::Content(parts) => with_bytes(host, parts).await,
+                    ToolResultOutput::Content(parts) => {
+                        with_bytes(host.sessions().store().as_ref(), parts).await
+                    }
                     ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => {
                         vec![ContentPart::Text { text }]
                     }
@@ -211,11 +215,11 @@ impl Transcript {
     }
 
     /// Returns a message of the user, if the session is loaded.
-    async fn input(&mut self, host: &Host, message: &Message) -> Vec<Value> {
+    async fn input(&mut self, store: &dyn JournalStore, message: &Message) -> Vec<Value> {
         if !self.is_replay {
             return Vec::new();
         }
-        let parts = with_bytes(host, message.content.clone()).await;
+        let parts = with_bytes(store, message.content.clone()).await;
         let blocks = content_blocks(parts).into_iter();
         blocks
             .map(|block| self.block("user_message_chunk", &block))
@@ -252,7 +256,7 @@ impl Transcript {
         updates
     }
 
-    fn turn_ended(&mut self, host: &Host, outcome: &TurnReport) -> Vec<Value> {
+    fn turn_ended(&mut self, config: &Config, outcome: &TurnReport) -> Vec<Value> {
         let said = match &outcome.end {
             TurnEnd::Halted { message } => Some(message.clone()),
             TurnEnd::BudgetExceeded { budget } => Some(budget_text(budget)),
@@ -266,7 +270,7 @@ impl Transcript {
             self.next_message();
         }
         // The window of an unknown model is only assumed.
-        let known = host.config().context.filter(|context| context.is_known);
+        let known = config.context.filter(|context| context.is_known);
         let usage = known.filter(|_| self.used > 0).map(|context| {
             let total = &outcome.summary.total_usage;
             usage_update(self.used, context.window_tokens, total)

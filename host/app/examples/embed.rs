@@ -94,9 +94,9 @@ async fn embed() -> Result<String, Box<dyn Error>> {
     config.tools.retain(|tool| tool.name == "files");
     let host = Host::open_with_model(config, Arc::new(Script)).await?;
 
-    let mut agent = host.agent(Prompts::Deny);
+    let (mut agent, system) = host.agents().named_agent(None, Prompts::Deny)?;
     agent.tools = Arc::new(ToolSet::clone(&agent.tools).behind([count_words()?]));
-    let mut session = host.start_session().await?;
+    let mut session = host.sessions().start(system).await?;
     let cx = TurnContext {
         observer: &Unobserved,
         approvals: &[],

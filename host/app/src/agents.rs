@@ -1,49 +1,206 @@
-//! The agents of a configuration that users and clients start, and where their sessions are kept.
+//! The agents of a configuration as the engine runs them: their model, tools, rules and prompts.
+
+mod effects;
+mod loops;
+#[cfg(test)]
+mod tests;
 
 use crate::{
-    HostError,
     config::{AgentConfig, Config},
-    host::{Host, model_of},
+    default_prompt::default_prompt,
+    error::HostError,
+    models::AgentModels,
+    reach::reach,
+    registry::Registry,
+    rules::{CommandRules, check_rules},
+    skill::skill_reader,
+    undo::UndoLogs,
 };
 use agent_host_engine::{
-    BoxFuture,
-    agents::{Agents, Journals},
-    journal::{Journal, JournalError},
+    agents::Agents,
     model::Model,
-    turn::{Agent, Prompts},
+    session::{Session, now_ms},
+    tool_set::ToolEntry,
+    turn::{Agent, ContinuationKey, Prompts},
 };
 use agent_host_journal::JournalStore;
-use agent_host_types::id::SessionId;
-use std::{collections::BTreeMap, sync::Arc};
+use effects::AgentEffects;
+use std::sync::{Arc, OnceLock};
 
-/// The models of the agents that have their own, by the agents' names.
-pub(crate) type AgentModels = BTreeMap<String, Arc<dyn Model>>;
-
-/// Creates the models of agents.
-///
-/// # Errors
-/// One of them cannot be used.
-pub(crate) async fn open_models(config: &Config) -> Result<AgentModels, HostError> {
-    let mut models = BTreeMap::new();
-    for agent in &config.agent_definitions {
-        if let Some(own) = &agent.models {
-            models.insert(agent.name.clone(), model_of(own).await?);
-        }
-    }
-    Ok(models)
+/// The agents of a configuration, with the parts that their loops share.
+pub struct ConfiguredAgents {
+    config: Arc<Config>,
+    pub(crate) rules: CommandRules,
+    registry: Arc<Registry>,
+    model: Arc<dyn Model>,
+    /// The models of agents that have their own.
+    models: AgentModels,
+    /// Keeps the sessions of agents that are started by calls.
+    store: Arc<dyn JournalStore>,
+    pub(crate) key: ContinuationKey,
+    /// Reads the skills of the registry; absent without any.
+    skill_reader: Option<ToolEntry>,
+    /// The strongest effects of the agents, which are computed once.
+    effects: OnceLock<AgentEffects>,
 }
 
-/// Opens the journals of agents' sessions among those of a host.
-pub(crate) struct StoreJournals(pub(crate) Arc<dyn JournalStore>);
+impl std::fmt::Debug for ConfiguredAgents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConfiguredAgents")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
 
-impl Journals for StoreJournals {
-    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
-        Box::pin(async move {
-            match self.0.open_session(session).await {
-                Err(JournalError::NotFound(_)) => self.0.create(session).await,
-                opened => opened,
-            }
+impl ConfiguredAgents {
+    /// Opens the tools of a configuration, for these models. Nothing is run.
+    ///
+    /// # Errors
+    /// A tool or the key of the store cannot be used, or a rule names a tool that is not there.
+    pub(crate) async fn open(
+        config: Arc<Config>,
+        store: Arc<dyn JournalStore>,
+        model: Arc<dyn Model>,
+        models: AgentModels,
+    ) -> Result<Self, HostError> {
+        let mut registry = Registry::open(&config).await?;
+        registry.check_default_dir(&config)?;
+        if let Some(undo) = UndoLogs::new(&store, config.session.undo_bytes) {
+            registry.keep_changes(undo);
+        }
+        check_rules(&config, &registry)?;
+        Ok(Self {
+            rules: CommandRules::resolve(&config, &registry)?,
+            skill_reader: skill_reader(registry.skills()),
+            registry: Arc::new(registry),
+            model,
+            models,
+            key: ContinuationKey::new(store.continuation_key().await?),
+            store,
+            effects: OnceLock::new(),
+            config,
         })
+    }
+
+    /// Returns the configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the tools.
+    #[must_use]
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// Returns the model.
+    #[must_use]
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.model
+    }
+
+    /// Creates the loop of the default agent. Approvals are asked for only where both the caller
+    /// and the configuration allow it.
+    #[must_use]
+    pub fn agent(self: &Arc<Self>, prompts: Prompts) -> Agent {
+        self.agent_with_model(&self.model, prompts)
+    }
+
+    /// Creates the loop as [`Self::agent`] does, with another model; agents without a model of
+    /// their own have it, too.
+    #[must_use]
+    pub fn agent_with_model(self: &Arc<Self>, model: &Arc<dyn Model>, prompts: Prompts) -> Agent {
+        let mut from = self.starter(prompts);
+        from.model = Arc::clone(model);
+        let agents = self.agents_below(&self.config.agents, &from, self.config.agent_depth);
+        let tools = self.registry.tool_set().clone();
+        let settings = self.settings(from.prompts);
+        self.assemble(tools, model, settings, agents, self.config.code)
+    }
+
+    /// Creates the loop of one of the configured agents, as `run --agent` runs it; without a name
+    /// that of the default agent. Approvals are asked for as with [`Self::agent`]. Also returns its
+    /// system prompt.
+    ///
+    /// # Errors
+    /// There is no agent with this name.
+    pub fn named_agent(
+        self: &Arc<Self>,
+        name: Option<&str>,
+        prompts: Prompts,
+    ) -> Result<(Agent, Option<String>), HostError> {
+        let Some(name) = name else {
+            return Ok((self.agent(prompts), self.system_prompt(prompts)));
+        };
+        let agent = self.config.agent(name)?;
+        let agent_loop = self.loop_of(agent, &self.starter(prompts), self.config.agent_depth);
+        Ok((agent_loop, agent.system.as_deref().map(str::to_owned)))
+    }
+
+    /// Creates the agents that clients start by calls; none for no names. Each can start agents to
+    /// the depth that it can with [`Self::named_agent`].
+    ///
+    /// # Errors
+    /// There is no agent with one of the names.
+    pub fn served_agents(
+        self: &Arc<Self>,
+        names: &[String],
+        prompts: Prompts,
+    ) -> Result<Option<Arc<Agents>>, HostError> {
+        for name in names {
+            self.config.agent(name)?;
+        }
+        let depth = self.config.agent_depth.saturating_add(1);
+        Ok(self.agents_below(names, &self.starter(prompts), depth))
+    }
+
+    /// Creates the loop of a session that began before: that of its workflow, of its agent, or of
+    /// the default agent.
+    ///
+    /// # Errors
+    /// The workflow or the agent is no longer configured.
+    pub fn session_agent(
+        self: &Arc<Self>,
+        session: &Session,
+        prompts: Prompts,
+    ) -> Result<Agent, HostError> {
+        let (state, run) = (session.state(), session.state().run_arguments());
+        let agent = match (state.workflow(), run.agent) {
+            (Some(run), _) => self.workflow_agent(&run.name, prompts)?,
+            (None, name) => self.named_agent(name.as_deref(), prompts)?.0,
+        };
+        Ok(match run.runs_tools_outside {
+            true => self.run_outside(agent),
+            false => agent,
+        })
+    }
+
+    /// Returns the system prompt of the default agent: the configured one, or the default one
+    /// before the instruction files. It changes from day to day alone.
+    #[must_use]
+    pub fn system_prompt(&self, prompts: Prompts) -> Option<String> {
+        let configured = self.config.system.clone();
+        if !self.config.default_system {
+            return configured;
+        }
+        let day = i64::try_from(now_ms()).unwrap_or_default();
+        let day = jiff::Timestamp::from_millisecond(day).unwrap_or_default();
+        let prompt = default_prompt(
+            &day.strftime("%F").to_string(),
+            &self.config.working_dir.display().to_string(),
+            &reach(&self.registry),
+            self.prompts(prompts) == Prompts::Ask,
+        );
+        let sections = std::iter::once(prompt).chain(configured);
+        Some(sections.collect::<Vec<_>>().join("\n\n"))
+    }
+
+    fn prompts(&self, prompts: Prompts) -> Prompts {
+        match (prompts, self.config.prompts) {
+            (Prompts::Ask, Prompts::Ask) => Prompts::Ask,
+            (Prompts::Deny, _) | (_, Prompts::Deny) => Prompts::Deny,
+        }
     }
 }
 
@@ -62,42 +219,5 @@ impl Config {
                 known: names.collect::<Vec<_>>().join(", "),
             }
         })
-    }
-}
-
-impl Host {
-    /// Creates the loop of one of the configured agents, as `run --agent` runs it; without a name
-    /// that of the file's top level. Approvals are asked for only where both the caller and the
-    /// configuration allow it. Also returns its system prompt.
-    ///
-    /// # Errors
-    /// There is no agent with this name.
-    pub fn named_agent(
-        &self,
-        name: &str,
-        prompts: Prompts,
-    ) -> Result<(Agent, Option<String>), HostError> {
-        let agent = self.config().agent(name)?;
-        let prompts = self.prompts(prompts);
-        let agent_loop = self.loops.named(agent, &self.model, prompts);
-        Ok((agent_loop, agent.system.as_deref().map(str::to_owned)))
-    }
-
-    /// Creates the agents that clients start by calls; none for no names. Each can start agents to
-    /// the depth that it can with [`Self::named_agent`].
-    ///
-    /// # Errors
-    /// There is no agent with one of the names.
-    pub fn served_agents(
-        &self,
-        names: &[String],
-        prompts: Prompts,
-    ) -> Result<Option<Arc<Agents>>, HostError> {
-        for name in names {
-            self.config().agent(name)?;
-        }
-        let depth = self.config().agent_depth.saturating_add(1);
-        let prompts = self.prompts(prompts);
-        Ok(self.loops.agents(names, &self.model, prompts, depth))
     }
 }

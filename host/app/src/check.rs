@@ -89,7 +89,7 @@ async fn check(model: &ModelConfig) -> ModelAnswer {
     match model {
         ModelConfig::Served { name, provider, .. } => ask(provider, Some(name)).await,
         ModelConfig::BuiltinScript(_) | ModelConfig::Script(_) | ModelConfig::Replay(_) => {
-            match crate::host::make(model, None).await {
+            match crate::models::make(model, None).await {
                 Ok(_) => ModelAnswer::Local,
                 Err(error) => ModelAnswer::Unusable(error),
             }

@@ -1,6 +1,6 @@
 //! A turn with a host: its approvals that are remembered for the project, and its observers.
 
-use crate::{Host, HostError};
+use crate::{Host, HostError, Sessions};
 use agent_host_engine::{
     BoxFuture,
     observer::{Observer, Observers},
@@ -55,7 +55,7 @@ impl<'a> HostTurn<'a> {
         input: AgentInput,
     ) -> BoxFuture<'a, Result<RanTurn, HostError>> {
         Box::pin(async move {
-            let approvals = self.host.remembered().await?;
+            let approvals = self.host.sessions().remembered().await?;
             session.configure_loop(self.setup, &approvals);
             let rules = project_rules(self.agent, &input);
             let mut observers = self.observers;
@@ -68,7 +68,7 @@ impl<'a> HostTurn<'a> {
                 actors: self.actors,
             };
             let report = self.agent.run_turn(session, input, &cx).await;
-            let remembered = remember(self.host, session.id(), rules, &report.end).await;
+            let remembered = remember(self.host.sessions(), session.id(), rules, &report.end).await;
             Ok(RanTurn {
                 report,
                 not_remembered: remembered.err(),
@@ -86,7 +86,7 @@ fn project_rules(agent: &Agent, input: &AgentInput) -> Vec<ApprovalRule> {
 
 /// Stores rules for the project, if the turn accepted the decisions behind them.
 async fn remember(
-    host: &Host,
+    sessions: &Sessions,
     session: SessionId,
     rules: Vec<ApprovalRule>,
     end: &TurnEnd,
@@ -94,6 +94,6 @@ async fn remember(
     let is_refused = matches!(end.run_outcome(), RunOutcome::Unrecorded(_));
     match rules.is_empty() || is_refused {
         true => Ok(()),
-        false => host.remember(session, rules).await,
+        false => sessions.remember(session, rules).await,
     }
 }

@@ -1,8 +1,8 @@
 //! From `agent.toml` to a running host: the crate for embedders and the CLI. It wires the other
 //! crates together and decides nothing that they could decide themselves.
 //!
-//! [`Config::load`] resolves a configuration, [`Host::open`] opens it, and [`Host::agent`] creates
-//! the engine. `examples/embed.rs` is an embedder with a model and a native tool of its own.
+//! [`Config::load`] resolves a configuration, [`Host::open`] opens it: its [`Sessions`], and its
+//! [`ConfiguredAgents`], which create the engine. `examples/embed.rs` is an embedder with a model and a native tool of its own.
 
 mod agents;
 mod builtin;
@@ -23,8 +23,8 @@ mod indexes;
 mod lock_diff;
 mod lock_file;
 mod login_file;
-mod loops;
 mod mcp_entry;
+mod models;
 mod models_list;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
@@ -43,10 +43,13 @@ mod rules;
 mod run_states;
 pub mod runs;
 mod servers;
+mod sessions;
 mod signed_file;
 mod skill;
 mod stats;
 mod store;
+#[cfg(test)]
+mod test_host;
 mod timetable;
 mod tool_choice;
 mod tool_entry;
@@ -61,6 +64,7 @@ pub use agent_host_models::{Effort, Preset};
 pub use agent_host_registry as oci;
 pub use agent_host_telemetry::{Gauge as MetricGauge, Metrics};
 pub use agent_host_workflow::graph::Layout as WorkflowLayout;
+pub use agents::ConfiguredAgents;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
@@ -73,12 +77,13 @@ pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
 pub use file_change::{DiffRow, FileChange, WrittenText};
 pub use hooks::HookEntry;
-pub use host::{Host, model};
+pub use host::Host;
 pub use host_turn::{HostTurn, RanTurn};
 pub use indexes::{IndexFileError, IndexSource, add_to_index, read_index};
 pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};
 pub use mcp_entry::{ReadServers, read_servers, with_servers};
+pub use models::model;
 pub use models_list::{ListedModel, ListedProvider, list_models};
 pub use own_tools::OWN_TOOLS;
 pub use packages::PackageError;
@@ -90,6 +95,7 @@ pub use replay::read_recording;
 pub use rules::{CommandRules, check_rules};
 pub use run_states::{key_variable, run_states};
 pub use servers::ServerEntry;
+pub use sessions::Sessions;
 pub use signed_file::{AuthorityEntry, Entries, SignedEntry, SignedFile, SignedFileError};
 pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
 pub use stats::{Since, Stats, StatsRow};

@@ -1,6 +1,6 @@
 //! Runs whose tools run outside of the host.
 
-use crate::{Host, registry::Registry};
+use crate::{agents::ConfiguredAgents, registry::Registry};
 use agent_host_engine::{
     agents::{Agents, SubAgent},
     tool_set::ToolSet,
@@ -8,7 +8,7 @@ use agent_host_engine::{
 };
 use std::sync::Arc;
 
-impl Host {
+impl ConfiguredAgents {
     /// Has the caller of a loop run the tools of components and MCP servers, those of its agents,
     /// too: their calls pass policy and approval, are handed out, and wait for results. What the
     /// program itself offers the model runs on here: questions, artifacts, skills, the search for

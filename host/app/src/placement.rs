@@ -3,8 +3,8 @@
 //! that they reach.
 
 use crate::{
-    components::ComponentEntry, config::Config, reach::grant_lines, registry::Registry,
-    rules::CommandRules, store::session_project,
+    agents::ConfiguredAgents, components::ComponentEntry, reach::grant_lines,
+    store::session_project,
 };
 use agent_host_journal::Placement;
 use agent_host_types::id::{Digest, json_digest};
@@ -32,7 +32,8 @@ pub struct HostPlacement {
 }
 
 impl HostPlacement {
-    pub(crate) fn new(config: &Config, registry: &Registry, rules: &CommandRules) -> Self {
+    pub(crate) fn new(agents: &ConfiguredAgents) -> Self {
+        let (config, registry, rules) = (agents.config(), agents.registry(), &agents.rules);
         let hooks = registry.hooks().iter();
         let hooks: Vec<&ComponentEntry> = hooks.map(|hook| &*hook.component).collect();
         let entries: Vec<&ComponentEntry> = registry.components().map(Arc::as_ref).collect();

@@ -357,7 +357,7 @@ async fn run_listed(
     let runs = Arc::clone(&slot.runs);
     let Some(shared) = runs.shared.as_ref().filter(|_| !slot.stays) else {
         let end = run_turns(&slot, host, agent, &mut session, input, write).await;
-        host.give_up(session).await;
+        host.sessions().give_up(session).await;
         return end;
     };
     let key = fairness_key(&session, slot.by.as_deref());
@@ -375,7 +375,7 @@ async fn run_listed(
     };
     let is_handed_over = must_wait || !runs.is_open();
     let must_continue = shared.settle(claim, &end, is_handed_over).await;
-    host.give_up(session).await;
+    host.sessions().give_up(session).await;
     if must_continue {
         shared.hand_over(claim, &end, !must_wait).await;
     }

@@ -7,7 +7,7 @@ mod tests;
 
 pub use drawing::{WorkflowDrawing, workflow_drawings};
 
-use crate::{error::HostError, host::Host};
+use crate::{agents::ConfiguredAgents, error::HostError};
 use agent_host_engine::{
     agents::Agents,
     ask_user::ask_user,
@@ -29,15 +29,19 @@ pub struct CheckedWorkflow {
     pub checked: Result<Arc<Workflow>, Vec<Fault>>,
 }
 
-impl Host {
+impl ConfiguredAgents {
     /// Creates the loop that runs a workflow, as `run --workflow` does. Approvals are asked for
     /// only where both the caller and the configuration allow it.
     ///
     /// # Errors
     /// There is no workflow with this name, or all faults of its definition.
-    pub fn workflow_agent(&self, name: &str, prompts: Prompts) -> Result<Agent, HostError> {
+    pub fn workflow_agent(
+        self: &Arc<Self>,
+        name: &str,
+        prompts: Prompts,
+    ) -> Result<Agent, HostError> {
         let definition = self.workflow_definition(name)?;
-        let mut agent = self.nodes_of(slice::from_ref(definition), self.prompts(prompts));
+        let mut agent = self.nodes_of(slice::from_ref(definition), prompts);
         let graph = Graph::check(definition, &agent, Handlers::new());
         let graph = graph.map_err(|faults| HostError::FaultyWorkflow {
             name: name.to_owned(),
@@ -47,11 +51,11 @@ impl Host {
         Ok(agent)
     }
 
-    /// Returns one of the configured workflows, checked against the agents and tools of this host.
+    /// Returns one of the configured workflows, checked against the agents and tools of the configuration.
     ///
     /// # Errors
     /// There is no workflow with this name, or all faults of its definition.
-    pub fn workflow(&self, name: &str) -> Result<Arc<Workflow>, HostError> {
+    pub fn workflow(self: &Arc<Self>, name: &str) -> Result<Arc<Workflow>, HostError> {
         let checked = self.checked_workflow(name)?.checked;
         checked.map_err(|faults| HostError::FaultyWorkflow {
             name: name.to_owned(),
@@ -63,7 +67,7 @@ impl Host {
     ///
     /// # Errors
     /// There is no workflow with this name.
-    pub fn checked_workflow(&self, name: &str) -> Result<CheckedWorkflow, HostError> {
+    pub fn checked_workflow(self: &Arc<Self>, name: &str) -> Result<CheckedWorkflow, HostError> {
         let definition = self.workflow_definition(name)?;
         let agent = self.nodes_of(slice::from_ref(definition), Prompts::Deny);
         Ok(checked(definition, &agent))
@@ -71,7 +75,7 @@ impl Host {
 
     /// Returns all configured workflows, with or without faults, in the order of the configuration.
     #[must_use]
-    pub fn workflows(&self) -> Vec<CheckedWorkflow> {
+    pub fn workflows(self: &Arc<Self>) -> Vec<CheckedWorkflow> {
         let workflows = &self.config().workflows;
         let agent = self.nodes_of(workflows, Prompts::Deny);
         let workflows = workflows.iter();
@@ -94,18 +98,22 @@ impl Host {
 
     /// Returns a loop with what the nodes of these workflows may name: the agents of the
     /// configuration, its tools, and the one that asks the user.
-    fn nodes_of(&self, workflows: &[Arc<WorkflowDefinition>], prompts: Prompts) -> Agent {
+    fn nodes_of(
+        self: &Arc<Self>,
+        workflows: &[Arc<WorkflowDefinition>],
+        prompts: Prompts,
+    ) -> Agent {
         let nodes = workflows.iter().flat_map(|workflow| &workflow.node);
         let named: BTreeSet<&String> = nodes.filter_map(|node| node.agent.as_ref()).collect();
         let named: Vec<String> = named.into_iter().cloned().collect();
         let depth = self.config().agent_depth.max(NODE_DEPTH);
-        let agents = self.loops.agents(&named, &self.model, prompts, depth);
+        let from = self.starter(prompts);
+        let agents = self.agents_below(&named, &from, depth);
         // A call that waits for the user has a session as agents do.
-        let agents =
-            agents.unwrap_or_else(|| Arc::new(Agents::new(Vec::new(), self.loops.journals())));
+        let agents = agents.unwrap_or_else(|| Arc::new(Agents::new(Vec::new(), self.journals())));
         let tools = self.registry().tool_set().clone().behind(ask_user());
         Agent {
-            model: self.model.clone(),
+            model: from.model,
             tools: Arc::new(tools.behind(agents.tools())),
             agents: Some(agents),
             hooks: Vec::new(),
@@ -116,7 +124,7 @@ impl Host {
             settings: Settings {
                 max_agent_depth: depth,
                 context: None,
-                ..self.loops.settings(prompts)
+                ..self.settings(from.prompts)
             },
         }
     }

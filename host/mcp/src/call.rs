@@ -262,7 +262,7 @@ impl CallRunner {
         if !agent.needs_approval(&call.tool, input.unwrap_or(&JsonObject::new())) {
             return Ok(Vec::new());
         }
-        let remembered = self.host.remembered().await;
+        let remembered = self.host.sessions().remembered().await;
         remembered.map_err(|error| not_run(&error))
     }
 

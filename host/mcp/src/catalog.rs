@@ -1,7 +1,7 @@
 //! The tools that are served now: listed to clients, called through agents, replaced on reload.
 
 use crate::{elicitation::Elicitation, listing::Listing};
-use agent_host_app::{Host, HostError, Registry};
+use agent_host_app::{ConfiguredAgents, HostError, Registry};
 use agent_host_engine::{
     agents::Agents,
     turn::{Agent, Prompts},
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub(crate) struct CurrentCatalog {
     current: watch::Sender<Arc<ToolCatalog>>,
-    agents: ServedAgents,
+    served: ServedAgents,
 }
 
 /// The agents that clients can start, which keep the tools that the server began with.
@@ -25,19 +25,19 @@ struct ServedAgents {
 }
 
 impl CurrentCatalog {
-    /// Serves the registry that the host has loaded, and these agents of its configuration.
+    /// Serves the loaded registry, and the configured agents with these names.
     ///
     /// # Errors
     /// There is no agent with one of the names.
-    pub(crate) fn new(host: &Host, agents: &[String]) -> Result<Self, HostError> {
-        let agents = ServedAgents {
-            asking: host.served_agents(agents, Prompts::Ask)?,
-            denying: host.served_agents(agents, Prompts::Deny)?,
+    pub(crate) fn new(agents: &Arc<ConfiguredAgents>, names: &[String]) -> Result<Self, HostError> {
+        let served = ServedAgents {
+            asking: agents.served_agents(names, Prompts::Ask)?,
+            denying: agents.served_agents(names, Prompts::Deny)?,
         };
-        let catalog = ToolCatalog::new(host, Arc::clone(host.registry()), &agents);
+        let catalog = ToolCatalog::new(agents, Arc::clone(agents.registry()), &served);
         Ok(Self {
             current: watch::Sender::new(Arc::new(catalog)),
-            agents,
+            served,
         })
     }
 
@@ -47,8 +47,8 @@ impl CurrentCatalog {
     }
 
     /// Replaces the tools. Calls that run end with the registry that they started with.
-    pub(crate) fn replace(&self, host: &Host, registry: Arc<Registry>) {
-        let catalog = ToolCatalog::new(host, registry, &self.agents);
+    pub(crate) fn replace(&self, agents: &Arc<ConfiguredAgents>, registry: Arc<Registry>) {
+        let catalog = ToolCatalog::new(agents, registry, &self.served);
         self.current.send_replace(Arc::new(catalog));
     }
 
@@ -77,7 +77,7 @@ impl std::fmt::Debug for ToolCatalog {
 }
 
 impl ToolCatalog {
-    fn new(host: &Host, registry: Arc<Registry>, agents: &ServedAgents) -> Self {
+    fn new(agents: &Arc<ConfiguredAgents>, registry: Arc<Registry>, served: &ServedAgents) -> Self {
         let has_network: HashMap<&str, bool> = registry
             .components()
             .flat_map(|entry| {
@@ -88,21 +88,21 @@ impl ToolCatalog {
             .collect();
         // A tool of no component is one of another server, or an agent.
         let is_open = |name: &str| has_network.get(name).copied().unwrap_or(true);
-        let agent = |prompts, agents: &Option<Arc<Agents>>| {
+        let agent = |prompts, served: &Option<Arc<Agents>>| {
             let tools = registry.tool_set().clone();
-            let own = agents.iter().flat_map(|agents| agents.tools());
+            let own = served.iter().flat_map(|agents| agents.tools());
             Agent {
                 tools: Arc::new(tools.behind(own)),
-                agents: agents.clone(),
+                agents: served.clone(),
                 hooks: registry.engine_hooks(),
-                ..host.agent(prompts)
+                ..agents.agent(prompts)
             }
         };
-        let asking = agent(Prompts::Ask, &agents.asking);
+        let asking = agent(Prompts::Ask, &served.asking);
         Self {
             listing: Listing::new(asking.tools.tools(), is_open),
             asking,
-            denying: agent(Prompts::Deny, &agents.denying),
+            denying: agent(Prompts::Deny, &served.denying),
             registry,
         }
     }

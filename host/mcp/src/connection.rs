@@ -37,21 +37,15 @@ impl Connection {
         client: impl FnOnce() -> Option<Implementation>,
     ) -> Result<Arc<ClientSession>, HostError> {
         let mut current = self.session.lock().await;
-        let next = match current.as_ref() {
-            None => {
-                let started = host.start_client_session(client_name(client())).await;
-                started.map(Arc::new)
-            }
-            Some(session) if !session.is_over(host.config().client_session_bytes()) => {
-                return Ok(Arc::clone(session));
-            }
-            Some(session) => {
-                let name = client_name(client());
-                host.continue_client_session(session, name).await
-            }
-        };
-        let session = match (next, current.as_ref()) {
-            (Ok(next), _) => next,
+        if let Some(session) = current.as_ref()
+            && !session.is_over(host.config().client_session_bytes())
+        {
+            return Ok(Arc::clone(session));
+        }
+        let started = host.sessions().start_client(client_name(client())).await;
+        let session = match (started, current.as_ref()) {
+            (Ok(first), None) => Arc::new(ClientSession::new(first)),
+            (Ok(next), Some(session)) => session.continue_in(next),
             // A long session may grow until the next one can be started.
             (Err(_), Some(session)) if !session.is_lost() => return Ok(Arc::clone(session)),
             (Err(error), _) => return Err(error),

@@ -3,11 +3,12 @@
 //! and approvals stay those of the start, and so does the list of skills' directories.
 
 use crate::{catalog::CurrentCatalog, listeners::Listeners};
-use agent_host_app::{Host, HostError, Registry, config::ComponentSource};
+use agent_host_app::{ConfiguredAgents, HostError, Registry, config::ComponentSource};
 use std::{
     collections::BTreeSet,
     convert::Infallible,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -54,7 +55,7 @@ type Stamp = Option<(SystemTime, u64, u64)>;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reloader<'a> {
-    pub(crate) host: &'a Host,
+    pub(crate) agents: &'a Arc<ConfiguredAgents>,
     pub(crate) catalog: &'a CurrentCatalog,
     pub(crate) listeners: &'a Listeners,
 }
@@ -85,7 +86,7 @@ impl Reloader<'_> {
     /// those that are served.
     async fn reload(self) -> Option<Reloaded> {
         let current = self.catalog.get();
-        let registry = match current.registry.reopen(self.host.config()).await {
+        let registry = match current.registry.reopen(self.agents.config()).await {
             Ok(registry) => registry,
             Err(error) => {
                 self.listeners.warn(&error.to_string()).await;
@@ -96,7 +97,7 @@ impl Reloader<'_> {
         if changes.components.is_empty() && changes.skills.is_empty() {
             return None;
         }
-        self.catalog.replace(self.host, registry.into());
+        self.catalog.replace(self.agents, registry.into());
         self.listeners.notify(&changes).await;
         Some(Reloaded::Served(
             [changes.components, changes.skills].concat(),
@@ -106,7 +107,7 @@ impl Reloader<'_> {
     /// Returns the files that are polled. The files of a skill are those of its served form, with
     /// their directories, in which others may appear.
     fn paths(self) -> BTreeSet<PathBuf> {
-        let config = self.host.config();
+        let config = self.agents.config();
         let directory = config.file.as_deref().and_then(Path::parent);
         let lock = directory.map(|directory| directory.join("agent.lock"));
         let files = config.tools.iter().filter_map(|tool| match &tool.source {

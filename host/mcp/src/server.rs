@@ -49,7 +49,7 @@ impl Server {
     /// There is no agent with one of the names.
     pub fn new(host: Host, agents: &[String]) -> Result<Self, HostError> {
         let calls = Arc::new(CallRunner {
-            catalog: CurrentCatalog::new(&host, agents)?,
+            catalog: CurrentCatalog::new(host.agents(), agents)?,
             host,
             sessions: OpenSessions::default(),
             pending: PendingCalls::default(),
@@ -94,7 +94,7 @@ impl Server {
     /// calls `report` for each change.
     pub async fn watch(&self, report: impl Fn(Reloaded)) {
         let reloader = Reloader {
-            host: &self.calls.host,
+            agents: self.calls.host.agents(),
             catalog: &self.calls.catalog,
             listeners: &self.listeners,
         };

@@ -32,7 +32,7 @@ pub(crate) async fn list(
     State(service): State<Service>,
     session: VisibleSession,
 ) -> Result<Json<ArtifactList>, Problem> {
-    let artifacts = service.host.artifacts(session.id()).await?;
+    let artifacts = service.host.sessions().artifacts(session.id()).await?;
     Ok(Json(ArtifactList {
         artifacts: artifacts.into_rows().collect(),
     }))
@@ -46,9 +46,9 @@ pub(crate) async fn read(
 ) -> Result<impl IntoResponse, Problem> {
     let missing = || Problem::not_found("the session has no such artifact");
     let name: ArtifactName = name.parse().map_err(|_| missing())?;
-    let artifacts = service.host.artifacts(session.id()).await?;
+    let artifacts = service.host.sessions().artifacts(session.id()).await?;
     let artifact = artifacts.kept.get(&name).ok_or_else(missing)?;
-    let bytes = service.host.read_blob(artifact.blob.digest).await?;
+    let bytes = service.store().read_blob(artifact.blob.digest).await?;
     Ok((blobs::DOWNLOAD, bytes))
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn export(
     let file = tempfile::tempfile().map_err(unwritten)?;
     let out = file.try_clone().map_err(unwritten)?;
     let out = Box::new(BufWriter::new(out));
-    service.host.store().export(session, out).await?;
+    service.store().export(session, out).await?;
     let body = stream(file).map_err(unwritten)?;
     let mut response = (blobs::DOWNLOAD, body).into_response();
     let headers = response.headers_mut();

@@ -22,9 +22,9 @@ pub(crate) async fn read(
     let session = session.id();
     let missing = || Problem::not_found("the session has no such blob");
     let digest: Digest = digest.parse().map_err(|_| missing())?;
-    if !service.host.store().has_blob(session, digest).await? {
+    if !service.store().has_blob(session, digest).await? {
         return Err(missing());
     }
-    let bytes = service.host.read_blob(digest).await?;
+    let bytes = service.store().read_blob(digest).await?;
     Ok((DOWNLOAD, bytes))
 }

@@ -9,7 +9,7 @@ use crate::{
     routes::{API, JsonObject},
     sessions::{Accepted, run_input},
 };
-use agent_host_app::{Host, HostError};
+use agent_host_app::ConfiguredAgents;
 use agent_host_engine::turn::{Agent, Prompts};
 use agent_host_types::{
     id::SessionId, message::Message, output::ContentPart, run::RunArguments, turn::AgentInput,
@@ -18,6 +18,7 @@ use axum::{Json, extract::State, response::IntoResponse};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::sync::Arc;
 
 /// The header with the key under which a request is carried out once.
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -108,9 +109,9 @@ impl Request {
         key: Option<&str>,
     ) -> Result<Accepted, Problem> {
         let host = &service.host;
-        let (agent, system) = self.agent(host)?;
+        let (agent, system) = self.agent(host.agents())?;
         let agent = match self.runs_tools_outside {
-            true => host.run_outside(agent),
+            true => host.agents().run_outside(agent),
             false => agent,
         };
         let arguments = RunArguments {
@@ -119,12 +120,12 @@ impl Request {
             runs_tools_outside: self.runs_tools_outside,
             ..RunArguments::default()
         };
-        let id = key.map_or_else(SessionId::new, |key| host.keyed_session_id(key));
+        let id = key.map_or_else(SessionId::new, |key| host.sessions().keyed_id(key));
         // Nothing is left of a session that has no place.
         let slot = service.reserve(caller, id).await?;
         let mut session = match key {
-            Some(key) => host.keyed_session(key, caller.owner(), system).await?.0,
-            None => host.start_session_as(id, caller.owner(), system).await?,
+            Some(_) => host.sessions().with_id(id, caller.owner(), system).await?.0,
+            None => host.sessions().start_as(id, caller.owner(), system).await?,
         };
         // A later message, from wherever it comes, is for the same agent.
         let configured = session.configure_run(arguments);
@@ -142,8 +143,8 @@ impl Request {
         key: &str,
     ) -> Result<Accepted, Problem> {
         let key = &caller.own_key(key);
-        let session = service.host.keyed_session_id(key);
-        let began = Began::read(service.host.store().as_ref(), session).await?;
+        let session = service.host.sessions().keyed_id(key);
+        let began = Began::read(service.store(), session).await?;
         // The host may have ended before the session had its message.
         let Some(began) = began.filter(|began| began.message.is_some()) else {
             return self.run(service, caller, Some(key)).await;
@@ -176,15 +177,14 @@ impl Request {
     }
 
     /// Returns the agent that is named, and its prompt.
-    fn agent(&self, host: &Host) -> Result<(Agent, Option<String>), Problem> {
-        let named = match (&self.workflow, &self.agent) {
-            (Some(name), _) => host
+    fn agent(&self, agents: &Arc<ConfiguredAgents>) -> Result<(Agent, Option<String>), Problem> {
+        let named = match &self.workflow {
+            Some(name) => agents
                 .workflow_agent(name, Prompts::Ask)
                 .map(|agent| (agent, None)),
-            (None, Some(name)) => host.named_agent(name, Prompts::Ask),
-            (None, None) => Ok((host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask))),
+            None => agents.named_agent(self.agent.as_deref(), Prompts::Ask),
         };
-        named.map_err(|error: HostError| Problem::not_found(error.to_string()))
+        named.map_err(|error| Problem::not_found(error.to_string()))
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) async fn events(
         ));
     }
     // One that cannot be read is a problem, and no empty stream.
-    let _ = service.host.store().read(session, from).await?;
+    let _ = service.store().read(session, from).await?;
     let reader = Reader::new(&service, session, from);
     let next = async |(mut reader, caller): (Reader, Caller)| {
         let event = reader.event(&caller).await?;
@@ -99,7 +99,7 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn new(service: &Service, session: SessionId, next: u64) -> Self {
-        let follower = Follower::new(&service.host, &service.runs, session, next);
+        let follower = Follower::new(service.host.sessions(), &service.runs, session, next);
         Self::of(service, follower)
     }
 
@@ -110,7 +110,8 @@ impl Reader {
         next: u64,
         feed: Receiver<FeedItem>,
     ) -> Self {
-        let follower = Follower::of_feed(&service.host, &service.runs, session, next, feed);
+        let follower =
+            Follower::of_feed(service.host.sessions(), &service.runs, session, next, feed);
         Self::of(service, follower)
     }
 

@@ -31,14 +31,14 @@ pub(crate) async fn explain(
 ) -> Result<Json<Explanation>, Problem> {
     let session = session.id();
     let config = service.host.config();
-    let mut explanation = Explanation::of(service.host.store().as_ref(), session).await?;
+    let mut explanation = Explanation::of(service.store(), session).await?;
     explanation.suggest(config.implied_grant(), &config.rules);
     Ok(Json(explanation))
 }
 
 /// Lists the grants.
 pub(crate) async fn grants(State(service): State<Service>) -> Json<GrantList> {
-    let registry = service.host.registry();
+    let registry = service.host.agents().registry();
     let components = registry.components().map(|entry| ComponentGrants {
         component: entry.name.clone(),
         grants: grant_lines(&entry.grants),

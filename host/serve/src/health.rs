@@ -26,7 +26,7 @@ pub(crate) struct Health {
 pub(crate) async fn health(State(service): State<Service>, caller: Caller) -> Json<Health> {
     Json(Health {
         version: env!("CARGO_PKG_VERSION"),
-        model: service.host.model().provenance(),
+        model: service.host.agents().model().provenance(),
         role: caller.role().as_str(),
     })
 }
@@ -43,7 +43,7 @@ pub(crate) async fn ready(
             "the server is about to end",
         ));
     }
-    let store = service.host.store();
+    let store = service.store();
     let failed = |error: JournalError| match caller.role() {
         AccessRole::Operator => Problem::new(ProblemCode::Internal, error.to_string()),
         _ => error.into(),
@@ -52,7 +52,7 @@ pub(crate) async fn ready(
     // Nothing is written, by a transaction that could write.
     let written = store.remember_approvals(Vec::new()).await;
     written.map_err(failed)?;
-    let compiler = service.host.registry().check_compiler().await;
+    let compiler = service.host.agents().registry().check_compiler().await;
     compiler.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
     Ok(health(State(service), caller).await)
 }

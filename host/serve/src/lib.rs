@@ -49,6 +49,7 @@ use agent_host_app::runs;
 use agent_host_app::Host;
 use agent_host_engine::BoxFuture;
 use agent_host_http::HttpServer;
+use agent_host_journal::JournalStore;
 use metrics::ReaderCount;
 use runs::Runs;
 use std::{sync::Arc, time::Duration};
@@ -100,6 +101,10 @@ impl Service {
     pub fn with_all_projects(mut self, all_projects: bool) -> Self {
         self.all_projects = all_projects;
         self
+    }
+
+    fn store(&self) -> &dyn JournalStore {
+        self.host.sessions().store().as_ref()
     }
 
     /// Serves the API until `shutdown` is cancelled. Runs are drained then: what runs ends, nothing

@@ -61,7 +61,7 @@ pub(crate) async fn read(
     State(service): State<Service>,
     caller: Caller,
 ) -> Result<impl IntoResponse, Problem> {
-    let (store, scope) = (service.host.store(), service.scope(&caller));
+    let (store, scope) = (service.store(), service.scope(&caller));
     let counts = store.count_statuses(scope.clone()).await?;
     let waiting_approvals = counts.get(&SessionStatus::WaitingForApproval);
     let mut running = store.infos(service.runs.running()).await?;
@@ -103,7 +103,7 @@ pub(crate) async fn read(
         "Streams of events that are open.",
         service.readers.open.load(Ordering::Relaxed) as u64,
     ));
-    if let Some(instances) = service.host.registry().live_instances() {
+    if let Some(instances) = service.host.agents().registry().live_instances() {
         gauges.push(gauge(
             "agent_host_guest_instances",
             "Instances of components in the pool of the sandbox.",

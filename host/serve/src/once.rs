@@ -92,10 +92,8 @@ impl Began {
         service: &Service,
         session: SessionId,
     ) -> Result<bool, JournalError> {
-        Ok(
-            !last_turn_has_ended(service.host.store().as_ref(), session).await?
-                && !service.runs.is_running_anywhere(session).await,
-        )
+        Ok(!last_turn_has_ended(service.store(), session).await?
+            && !service.runs.is_running_anywhere(session).await)
     }
 }
 
@@ -173,7 +171,7 @@ async fn find(
     session: SessionId,
     key: &str,
 ) -> Result<Option<(Sent, bool)>, Problem> {
-    let store = service.host.store().as_ref();
+    let store = service.store();
     let oldest = now_ms().saturating_sub(LIFETIME_MS);
     let mut found = None;
     let keep = |record: EventRecord| {

@@ -94,7 +94,7 @@ pub(crate) async fn changes(
     if let Some(continuation) = open {
         waiting_calls(continuation, &mut calls);
     }
-    let registry = service.host.registry();
+    let registry = service.host.agents().registry();
     let is_decider = caller.role() >= AccessRole::Approver;
     let mut shown = Changes::default();
     for call in calls {
@@ -165,7 +165,7 @@ async fn unless_running(
     service: &Service,
     session: SessionId,
 ) -> Result<Option<Continuation>, Problem> {
-    let store = service.host.store().as_ref();
+    let store = service.store();
     let open = open_request(store, session).await?;
     if open.is_none() || !service.runs.is_running(session) {
         return Ok(open);

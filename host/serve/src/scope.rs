@@ -62,7 +62,7 @@ impl Service {
         session: SessionId,
     ) -> Result<VisibleSession, Problem> {
         let scope = self.scope(caller);
-        match self.host.store().is_within(session, scope).await? {
+        match self.store().is_within(session, scope).await? {
             true => Ok(VisibleSession(session)),
             false => Err(no_session()),
         }

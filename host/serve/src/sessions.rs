@@ -139,7 +139,7 @@ pub(crate) async fn list(
         search,
         scope: service.scope(&caller),
     };
-    let mut page = service.host.store().list_page(page).await?;
+    let mut page = service.store().list_page(page).await?;
     let has_more = page.len() > limit;
     page.truncate(limit);
     Ok(Json(SessionPage {
@@ -154,7 +154,7 @@ pub(crate) async fn read(
     session: VisibleSession,
 ) -> Result<Json<SessionRow>, Problem> {
     let session = session.id();
-    let found = service.host.store().infos(vec![session]).await?;
+    let found = service.store().infos(vec![session]).await?;
     let mut rows = service.rows(found).await?;
     let row = rows.pop().ok_or_else(no_session)?;
     Ok(Json(row))
@@ -196,7 +196,7 @@ pub(crate) async fn name(
     let session = session.id();
     let NameBody { name } = body?.0;
     let name = SessionName::parse(&name).map_err(Problem::invalid)?;
-    service.host.name_session(session, name).await?;
+    service.store().name_session(session, name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -268,7 +268,7 @@ pub(crate) async fn fork(
         name: caller.name(),
         owner: caller.owner(),
     };
-    let session = service.host.store().fork(session, at, Some(by)).await?;
+    let session = service.store().fork(session, at, Some(by)).await?;
     Ok((StatusCode::CREATED, Json(SessionRef { session })))
 }
 
@@ -278,7 +278,7 @@ pub(crate) async fn graph(
     session: VisibleSession,
 ) -> Result<Json<Drawings>, Problem> {
     let session = session.id();
-    let store = service.host.store().as_ref();
+    let store = service.store();
     let runs = workflow_drawings(store, session).await?;
     let runs = runs.into_iter().map(|run| (run.text, run.layout));
     let (drawings, layouts) = runs.unzip();
@@ -294,7 +294,7 @@ pub(crate) async fn delete(
     let session = session.id();
     // Held until it is gone, so that it does not start to run meanwhile.
     let _slot = service.hold(&caller, session).await?;
-    service.host.store().delete(session).await?;
+    service.store().delete(session).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -316,8 +316,8 @@ pub(crate) async fn run_reserved(
     session: SessionId,
     input: AgentInput,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    let opened = service.host.resume_session(&session.to_string()).await?;
-    let agent = service.host.session_agent(&opened, Prompts::Ask)?;
+    let opened = service.host.sessions().resume(&session.to_string()).await?;
+    let agent = service.host.agents().session_agent(&opened, Prompts::Ask)?;
     let accepted = service.start(slot, agent, opened, input).await?;
     Ok((StatusCode::ACCEPTED, Json(accepted)))
 }
@@ -342,7 +342,7 @@ impl Service {
             .map(|row| row.info.id)
             .collect();
         if !stale.is_empty() {
-            let read = self.host.store().infos(stale).await?;
+            let read = self.store().infos(stale).await?;
             let read = self.rows_once(read).await?.into_iter();
             let mut read: HashMap<SessionId, SessionRow> =
                 read.map(|row| (row.info.id, row)).collect();

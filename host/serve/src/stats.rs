@@ -33,7 +33,7 @@ pub(crate) async fn stats(
     let since = since.as_deref().map(Since::parse).transpose();
     let since = since.map_err(|why| Problem::invalid(format!("`since` is none: {why}")))?;
     let since_ms = since.map_or(0, |since| since.start_ms(now_ms()));
-    let store = service.host.store().as_ref();
+    let store = service.store();
     let scope = service.scope(&caller);
     Ok(Json(Stats::read(store, scope, by, since_ms).await?))
 }

@@ -50,7 +50,7 @@ pub(crate) struct WorkflowRow {
 
 /// Lists the tools.
 pub(crate) async fn tools(State(service): State<Service>) -> Json<Tools> {
-    let agent = service.host.agent(Prompts::Ask);
+    let agent = service.host.agents().agent(Prompts::Ask);
     let tools = agent.tools.tools();
     Json(Tools {
         tools: tools.map(|tool| tool.definition.as_ref().clone()).collect(),
@@ -80,7 +80,8 @@ pub(crate) async fn workflows(State(service): State<Service>) -> Json<Workflows>
             Err(faults) => faults.iter().map(ToString::to_string).collect(),
         },
     };
+    let workflows = service.host.agents().workflows();
     Json(Workflows {
-        workflows: service.host.workflows().into_iter().map(row).collect(),
+        workflows: workflows.into_iter().map(row).collect(),
     })
 }

@@ -20,7 +20,6 @@ pub(crate) use runner::run;
 pub(crate) use webhook::router;
 
 use agent_host_app::{
-    Host,
     config::{Config, ConfigError, Overlap, TriggerKind, TriggerRun},
     project, session_project,
 };
@@ -128,13 +127,12 @@ impl Triggers {
         }
     }
 
-    /// Opens the schedules and webhooks of a host: reads their keys. `page` is the address of the
-    /// server as its users have it.
+    /// Opens the schedules and webhooks of a configuration: reads their keys. `page` is the address
+    /// of the server as its users have it.
     ///
     /// # Errors
     /// A key is not where it should be, or a receiver may not be sent anything.
-    pub async fn open(host: &Host, page: &str) -> Result<Self, TriggerError> {
-        let config = host.config();
+    pub async fn open(config: &Config, page: &str) -> Result<Self, TriggerError> {
         let mut triggers = Self {
             page: page.trim_end_matches('/').to_owned(),
             ..Self::none()

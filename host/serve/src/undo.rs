@@ -40,18 +40,18 @@ pub(crate) async fn undo(
     // Held until it is done, so that no call changes files meanwhile.
     let _slot = service.hold(&caller, session).await?;
     let host = &service.host;
-    let mut opened = host.resume_session(&session.to_string()).await?;
+    let mut opened = host.sessions().resume(&session.to_string()).await?;
     let feed = service.runs.feed(session);
     let write = |line: Arc<StreamLine>| {
         publish(&feed, line);
     };
     let observer = StreamObserver::new(&write);
-    let store = host.store().as_ref();
+    let store = service.store();
     let request = UndoRequest {
         force,
         by: Some(caller.name()),
         // The session may be one of other grants, or of another project.
-        within: Some(host.registry().clone()),
+        within: Some(host.agents().registry().clone()),
     };
     let undone = undo_answer(store, &mut opened, request, &observer).await?;
     Ok(Json(UndoResult { undone }))

@@ -126,8 +126,11 @@ async fn work(order: Order) -> Report {
     let points = Points::new(order.fault, log);
     let host = Host::open(config).await.unwrap();
     let mut agent = match host.config().workflows.first() {
-        Some(workflow) => host.workflow_agent(&workflow.name, Prompts::Ask).unwrap(),
-        None => host.agent(Prompts::Ask),
+        Some(workflow) => host
+            .agents()
+            .workflow_agent(&workflow.name, Prompts::Ask)
+            .unwrap(),
+        None => host.agents().agent(Prompts::Ask),
     };
     agent.model = Arc::new(WatchedModel {
         inner: agent.model,

@@ -117,8 +117,8 @@ pub struct Config {
     pub agents: Vec<String>,
     /// The maximum depth of agents that start agents.
     pub agent_depth: u8,
-    /// The workflows. Their names differ, and [`Host::workflow`](crate::Host::workflow) checks
-    /// their nodes.
+    /// The workflows. Their names differ, and
+    /// [`ConfiguredAgents`](crate::ConfiguredAgents::workflow) check their nodes.
     pub workflows: Vec<Arc<WorkflowDefinition>>,
     /// The hooks, in the order in which they run. Their names differ, also from those of components
     /// and servers.

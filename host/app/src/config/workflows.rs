@@ -1,6 +1,6 @@
 //! `[[workflow]]`: graphs of agents and tools. Names and sizes are checked here, and the nodes by
-//! [`Host::workflow`](crate::Host::workflow), which knows the tools: a workflow that is not run
-//! stops nothing else.
+//! [`ConfiguredAgents`](crate::ConfiguredAgents::workflow), which know the tools: a workflow that is
+//! not run stops nothing else.
 
 use super::{
     ConfigError,

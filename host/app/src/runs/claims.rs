@@ -93,7 +93,7 @@ async fn start(
         fairness_key,
         journal,
     } = claimed;
-    let session = match host.resume(journal).await {
+    let session = match host.sessions().resume_journal(journal).await {
         Ok(session) if session.state().is_broken_off() => session,
         // The host ended between the end of the run and its settlement, or before the first event.
         Ok(_) | Err(JournalError::NotFound(_)) => return shared.runs.end_run(claim).await,
@@ -106,7 +106,7 @@ async fn start(
             return Err(error);
         }
     };
-    let agent = match host.session_agent(&session, Prompts::Ask) {
+    let agent = match host.agents().session_agent(&session, Prompts::Ask) {
         Ok(agent) => agent,
         Err(error) => return shared.runs.stop_run(claim, error.to_string()).await,
     };
@@ -114,7 +114,7 @@ async fn start(
         Ok(slot) => slot,
         // It runs here past its claim, which a turn of it is about to notice; or this host ends.
         Err(Refused::Running | Refused::ShuttingDown | Refused::Full) => {
-            host.give_up(session).await;
+            host.sessions().give_up(session).await;
             return shared.runs.hand_over(claim, true).await;
         }
     };

@@ -1,7 +1,7 @@
 //! A reader of a session, by its journal and by what happens in this process.
 
 use super::{FeedItem, Runs};
-use crate::Host;
+use crate::Sessions;
 use agent_host_engine::{
     journal::JournalError,
     stream::{StreamContent, StreamLine},
@@ -53,9 +53,9 @@ impl Drop for Follower {
 impl Follower {
     /// Follows a session from an event on.
     #[must_use]
-    pub fn new(host: &Host, runs: &Arc<Runs>, session: SessionId, next: u64) -> Self {
+    pub fn new(sessions: &Sessions, runs: &Arc<Runs>, session: SessionId, next: u64) -> Self {
         let feed = runs.watch(session);
-        let mut follower = Self::of_feed(host, runs, session, next, feed);
+        let mut follower = Self::of_feed(sessions, runs, session, next, feed);
         follower.must_read = true;
         follower
     }
@@ -63,14 +63,14 @@ impl Follower {
     /// Follows a session by a feed that was opened before the event `next` was recorded.
     #[must_use]
     pub fn of_feed(
-        host: &Host,
+        sessions: &Sessions,
         runs: &Arc<Runs>,
         session: SessionId,
         next: u64,
         feed: broadcast::Receiver<FeedItem>,
     ) -> Self {
         Self {
-            store: Arc::clone(host.store()),
+            store: Arc::clone(sessions.store()),
             runs: Arc::clone(runs),
             session,
             next,

@@ -35,7 +35,7 @@ impl Shared {
     /// Returns the shared runs of a host; none if its store has one host.
     pub(super) fn of(host: &Host) -> Option<Self> {
         Some(Self {
-            runs: host.store().shared_runs()?,
+            runs: host.sessions().store().shared_runs()?,
             placement: host.placement().clone(),
         })
     }

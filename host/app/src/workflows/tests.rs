@@ -1,7 +1,5 @@
-use super::*;
-use crate::{Config, Environment, Overrides};
+use crate::test_host;
 use pretty_assertions::assert_eq;
-use tempfile::TempDir;
 
 /// Tools of each effect, and agents that start each other.
 const AGENTS: &str = r#"
@@ -49,23 +47,6 @@ description = "Pays."
 tools = ["pay"]
 "#;
 
-/// Opens a host with these tools and no others.
-async fn host(directory: &TempDir, toml: &str) -> Host {
-    let environment = Environment {
-        cwd: directory.path().to_owned(),
-        ..Environment::default()
-    };
-    let overrides = Overrides {
-        state_dir: Some("state".into()),
-        ..Overrides::default()
-    };
-    let file = directory.path().join("agent.toml");
-    std::fs::write(&file, toml).unwrap();
-    let mut config = Config::load(Some(&file), &overrides, &environment).unwrap();
-    config.tools.clear();
-    Host::open_tools(config).await.unwrap()
-}
-
 /// Creating a loop on each way to them would take 2^15 steps.
 #[tokio::test]
 async fn agents_that_start_each_other_are_checked_at_any_depth() {
@@ -75,8 +56,9 @@ async fn agents_that_start_each_other_are_checked_at_any_depth() {
     let workflow = "[[workflow]]\nname = \"w\"\n[[workflow.node]]\nid = \"n\"\nagent = \"a\"\n";
     let toml = format!("agent-depth = 16\n{}{}{workflow}", agent("a"), agent("b"));
     let directory = tempfile::tempdir().unwrap();
-    let host = host(&directory, &toml).await;
-    assert_eq!(host.workflow("w").unwrap().nodes().len(), 1);
+    let host = test_host::open(directory.path(), &toml).await;
+    let agents = host.agents();
+    assert_eq!(agents.workflow("w").unwrap().nodes().len(), 1);
 }
 
 #[tokio::test]
@@ -87,10 +69,11 @@ async fn workflow_is_returned_checked_or_with_all_faults() {
         [[workflow.node]]\nid = \"a\"\ntool = \"look\"\ninput = { n = \"'1'\" }\nnext = \"c\"\n\
         [[workflow.node]]\nid = \"b\"\nagent = \"pays\"\nretry = { times = 1 }\n";
     let directory = tempfile::tempdir().unwrap();
-    let host = host(&directory, &format!("{AGENTS}{workflows}")).await;
-    let good = host.workflow("good").unwrap();
+    let host = test_host::open(directory.path(), &format!("{AGENTS}{workflows}")).await;
+    let agents = host.agents();
+    let good = agents.workflow("good").unwrap();
     assert_eq!(good.name(), "good");
-    let error = |name: &str| host.workflow(name).unwrap_err().to_string();
+    let error = |name: &str| agents.workflow(name).unwrap_err().to_string();
     assert_eq!(
         error("bad"),
         "the workflow `bad` cannot be used; correct it in agent.toml:\n  \
@@ -103,7 +86,7 @@ async fn workflow_is_returned_checked_or_with_all_faults() {
         error("other"),
         "there is no workflow `other`; the workflows are good, bad"
     );
-    let faults = host.workflows().into_iter().map(|workflow| {
+    let faults = agents.workflows().into_iter().map(|workflow| {
         let faults = workflow.checked.err().map(|faults| faults.len());
         (workflow.definition.name.clone(), faults)
     });

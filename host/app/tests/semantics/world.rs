@@ -65,7 +65,7 @@ impl World {
     ) -> Self {
         let env = prepare("", components);
         let host = open(&env).await;
-        let session = host.start_session().await.unwrap();
+        let session = start(&host).await;
         Self::around(env, host, session, natives, Some(Script::new(replies)))
     }
 
@@ -73,7 +73,7 @@ impl World {
     pub(super) async fn wired(settings: &str, components: &[Component]) -> Self {
         let env = prepare(settings, components);
         let host = open(&env).await;
-        let session = host.start_session().await.unwrap();
+        let session = start(&host).await;
         Self::around(env, host, session, Vec::new(), None)
     }
 
@@ -89,9 +89,10 @@ impl World {
             env.write(file, script);
         }
         let host = open(&env).await;
-        let session = host.start_session_with(None).await.unwrap();
+        let session = host.sessions().start(None).await.unwrap();
+        let agent = host.agents().workflow_agent("flow", Prompts::Ask);
         let mut world = Self::around(env, host, session, Vec::new(), None);
-        world.agent = world.host.workflow_agent("flow", Prompts::Ask).unwrap();
+        world.agent = agent.unwrap();
         world.wire();
         world
     }
@@ -100,9 +101,8 @@ impl World {
     pub(super) async fn refused_workflow(settings: &str, components: &[Component]) -> String {
         let env = prepare(settings, components);
         let host = open(&env).await;
-        host.workflow_agent("flow", Prompts::Ask)
-            .unwrap_err()
-            .to_string()
+        let agent = host.agents().workflow_agent("flow", Prompts::Ask);
+        agent.unwrap_err().to_string()
     }
 
     fn around(
@@ -113,7 +113,7 @@ impl World {
         script: Option<Arc<Script>>,
     ) -> Self {
         let watcher = Arc::<Watcher>::default();
-        let agent = host.agent(Prompts::Ask);
+        let agent = host.agents().agent(Prompts::Ask);
         let mut world = Self {
             agent,
             session,
@@ -132,7 +132,7 @@ impl World {
 
     /// Continues with a new session.
     pub(super) async fn start_session(&mut self) {
-        self.session = self.host.start_session().await.unwrap();
+        self.session = start(&self.host).await;
     }
 
     /// Installs the scripted model and the counted tools.
@@ -172,8 +172,8 @@ impl World {
         let (id, settings, hooks) = (session.id(), agent.settings.clone(), agent.hooks.clone());
         drop((agent, session, host));
         let host = open(&env).await;
-        let session = host.resume_session(&id.to_string()).await.unwrap();
-        let agent = host.agent(Prompts::Ask);
+        let session = host.sessions().resume(&id.to_string()).await.unwrap();
+        let agent = host.agents().agent(Prompts::Ask);
         let mut world = Self {
             agent: Agent {
                 settings: Settings {
@@ -317,9 +317,8 @@ impl World {
         let source = ImportSource::Conversation(transcript);
         let store = self.store().await;
         let imported = store.import_owned(source, ImportAs::Copy, None).await;
-        let session = imported.unwrap();
-        let session = session.to_string();
-        self.session = self.host.resume_session(&session).await.unwrap();
+        let session = imported.unwrap().to_string();
+        self.session = self.host.sessions().resume(&session).await.unwrap();
         warnings
     }
 
@@ -434,6 +433,11 @@ fn configure(env: &TestEnv, settings: &str, components: &[Component]) {
         text.insert_str(0, "tool = []\n");
     }
     env.write("agent.toml", text);
+}
+
+async fn start(host: &Host) -> Session {
+    let system = host.agents().system_prompt(Prompts::Ask);
+    host.sessions().start(system).await.unwrap()
 }
 
 async fn open(env: &TestEnv) -> Host {

@@ -8,8 +8,7 @@ use crate::{
     signals::Stop,
     terminal::{Terminal, escape},
 };
-use agent_host_app::{Host, Overrides, reach};
-use agent_host_engine::turn::Prompts;
+use agent_host_app::{ConfiguredAgents, Host, Overrides, reach};
 use agent_host_mcp::standard_streams;
 use std::sync::Arc;
 
@@ -27,10 +26,10 @@ pub(super) async fn acp(args: AcpArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     if let Some(name) = &args.agent {
         // A wrong name is an error of the start, and not of the first session.
-        host.named_agent(name, Prompts::Ask)?;
+        host.config().agent(name)?;
     }
     if !args.quiet {
-        intro(&host, terminal);
+        intro(host.agents(), terminal);
     }
     let (input, output) = standard_streams();
     let served =
@@ -42,11 +41,11 @@ pub(super) async fn acp(args: AcpArgs, terminal: &Terminal) -> Result<Exit, Fail
 }
 
 /// Prints what is served and what it may reach, from the values that the policy checks.
-fn intro(host: &Host, terminal: &Terminal) {
-    let model = host.model().provenance();
-    let directory = host.config().working_dir.display();
-    let tools = tool_names(host.registry());
-    let reach = reach(host.registry()).join("\n  ");
+fn intro(agents: &ConfiguredAgents, terminal: &Terminal) {
+    let model = agents.model().provenance();
+    let directory = agents.config().working_dir.display();
+    let tools = tool_names(agents.registry());
+    let reach = reach(agents.registry()).join("\n  ");
     terminal.note(&escape(&format!(
         "serving the Agent Client Protocol for {directory} over standard input and output, to the program that started this\nmodel: {}:{}\ntools: {tools}\naccess: {reach}",
         model.provider, model.model

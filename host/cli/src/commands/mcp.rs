@@ -160,7 +160,7 @@ fn configured(served: &McpArgs) -> Result<Config, Failure> {
 /// Prints what is served and what it may reach, from the values that the policy checks.
 fn intro(server: &Server, clients: &str, terminal: &Terminal) {
     let tools = server.tool_names().join(", ");
-    let reach = reach(server.host().registry()).join("\n  ");
+    let reach = reach(server.host().agents().registry()).join("\n  ");
     terminal.note(&escape(&format!(
         "serving over {clients}: {tools}\naccess: {reach}"
     )));

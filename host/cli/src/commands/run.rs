@@ -115,7 +115,7 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
     let recorded = arguments::recorded(&args, directory);
     session.configure_run(recorded).map_err(Failure::usage)?;
     if !args.quiet {
-        intro::show(&host, &agent, &session, terminal);
+        intro::show(host.agents(), &agent, &session, terminal);
     }
     settings::apply(&args, &mut agent.settings)?;
     let view = settings::view(&args, &agent, terminal);
@@ -145,27 +145,30 @@ async fn open(
     host: &Host,
     prompts: Prompts,
 ) -> Result<(Agent, Session, bool), Failure> {
+    let (sessions, agents) = (host.sessions(), host.agents());
     let resumed = match &args.resume {
-        Some(name) => Some(host.resume_session(name).await?),
+        Some(name) => Some(sessions.resume(name).await?),
         None => None,
     };
     let begun = resumed
         .as_ref()
         .and_then(|session| session.state().workflow());
     let begun = begun.filter(|_| args.agent.is_none()).map(|run| &run.name);
-    let (agent, system) = match (args.workflow.as_ref().or(begun), &args.agent) {
-        (Some(name), _) => (host.workflow_agent(name, prompts)?, None),
-        (None, Some(name)) => host.named_agent(name, prompts)?,
-        (None, None) => (host.agent(prompts), host.system_prompt(prompts)),
+    let (agent, system) = match args.workflow.as_ref().or(begun) {
+        Some(name) => (agents.workflow_agent(name, prompts)?, None),
+        None => agents.named_agent(args.agent.as_deref(), prompts)?,
     };
     let agent = match args.runs_tools_outside() {
-        true => host.run_outside(agent),
+        true => agents.run_outside(agent),
         false => agent,
     };
     let (session, began_before) = match (resumed, &args.idempotency_key) {
         (Some(session), _) => (session, false),
-        (None, Some(key)) => host.keyed_session(key, None, system).await?,
-        (None, None) => (host.start_session_with(system).await?, false),
+        (None, Some(key)) => {
+            let id = sessions.keyed_id(key);
+            sessions.with_id(id, None, system).await?
+        }
+        (None, None) => (sessions.start(system).await?, false),
     };
     Ok((agent, session, began_before))
 }

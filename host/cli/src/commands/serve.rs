@@ -11,7 +11,7 @@ use crate::{
     signals::Stop,
     terminal::{Terminal, escape},
 };
-use agent_host_app::{Config, Host, Overrides, reach};
+use agent_host_app::{Config, ConfiguredAgents, Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, TlsFiles, exposure_warning};
 use agent_host_mcp::http::{ConfiguredToken, configured_token};
 use agent_host_process::raise_descriptor_limit;
@@ -78,9 +78,9 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     let server = listen(args, passed, ServerAccess::new(token, tokens))?;
     let address = server.address();
     let url = format!("{scheme}://{address}");
-    let triggers = open_triggers(&host, public.as_deref().unwrap_or(&url)).await?;
+    let triggers = open_triggers(host.config(), public.as_deref().unwrap_or(&url)).await?;
     if !quiet {
-        intro(&host, &url, terminal);
+        intro(host.agents(), &url, terminal);
     }
     if let Some(token) = &generated {
         note_generated(token, &url, terminal);
@@ -125,8 +125,8 @@ fn note_generated(token: &str, url: &str, terminal: &Terminal) {
 }
 
 /// Opens schedules and webhooks, with the address by which users reach the server.
-async fn open_triggers(host: &Host, page: &str) -> Result<Triggers, Failure> {
-    let opened = Triggers::open(host, page).await;
+async fn open_triggers(config: &Config, page: &str) -> Result<Triggers, Failure> {
+    let opened = Triggers::open(config, page).await;
     opened.map_err(|error| Failure::failed(error.to_string()))
 }
 
@@ -138,7 +138,7 @@ async fn work(
     quiet: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    if host.store().shared_runs().is_none() {
+    if host.sessions().store().shared_runs().is_none() {
         return Err(Failure::usage(
             "`--worker` runs sessions of other hosts, and the store of this one has no others; set `url` in [store], or leave \
              `--worker` out",
@@ -146,14 +146,14 @@ async fn work(
     }
     if !quiet {
         let placement = host.placement();
-        let tools = tool_names(host.registry());
-        let reach = reach(host.registry()).join("\n  ");
+        let tools = tool_names(host.agents().registry());
+        let reach = reach(host.agents().registry()).join("\n  ");
         terminal.note(&escape(&format!(
             "working on {} for the sessions of the store\ntools: {tools}\naccess: {reach}",
             placement.machine
         )));
     }
-    let triggers = open_triggers(host, public.as_deref().unwrap_or_default()).await?;
+    let triggers = open_triggers(host.config(), public.as_deref().unwrap_or_default()).await?;
     Service::new(Arc::clone(host))
         .with_triggers(triggers)
         .work(stop.token)
@@ -195,10 +195,10 @@ fn listen(
 }
 
 /// Prints what is served and what it may reach, from the values that the policy checks.
-fn intro(host: &Host, url: &str, terminal: &Terminal) {
-    let model = host.model().provenance();
-    let tools = tool_names(host.registry());
-    let reach = reach(host.registry()).join("\n  ");
+fn intro(agents: &ConfiguredAgents, url: &str, terminal: &Terminal) {
+    let model = agents.model().provenance();
+    let tools = tool_names(agents.registry());
+    let reach = reach(agents.registry()).join("\n  ");
     terminal.note(&escape(&format!(
         "serving the API at {url}{API}, and the page at {url}/\nmodel: {}:{}\ntools: {tools}\naccess: {reach}",
         model.provider, model.model

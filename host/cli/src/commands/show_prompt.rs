@@ -19,14 +19,8 @@ pub(super) async fn show_prompt(args: RunArgs, terminal: &Terminal) -> Result<Ex
         ..Overrides::default()
     };
     let host = Host::open(configure(args.config, overrides)?).await?;
-    let (agent, system) = match &args.agent {
-        Some(name) => host.named_agent(name, prompts)?,
-        None => {
-            let agent = host.agent(prompts);
-            let system = host.system_prompt(agent.settings.prompts);
-            (agent, system)
-        }
-    };
+    let agents = host.agents();
+    let (agent, system) = agents.named_agent(args.agent.as_deref(), prompts)?;
     let tools = agent.tools.tools().map(|tool| &tool.definition);
     let tools: Vec<Value> = tools
         .map(|tool| {

@@ -6,10 +6,11 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, GREEN, RED, Terminal, counted, escape, one_line},
 };
-use agent_host_app::{CheckedWorkflow, Config, Host, Overrides, config::LeftOut};
+use agent_host_app::{CheckedWorkflow, Config, ConfiguredAgents, Host, Overrides, config::LeftOut};
 use agent_host_journal::Retention;
 use agent_host_workflow::graph::{self, States};
 use serde_json::json;
+use std::sync::Arc;
 
 /// The maximum length of a description in a list, in characters.
 const MAX_DESCRIPTION: usize = 80;
@@ -43,10 +44,10 @@ pub(super) async fn workflow(args: WorkflowArgs, terminal: &Terminal) -> Result<
             Ok(Exit::Done)
         }
         WorkflowCommand::Check { name, json } => {
-            let host = open(config).await?;
+            let agents = open(config).await?;
             let workflows = match name {
-                Some(name) => vec![host.checked_workflow(&name)?],
-                None => host.workflows(),
+                Some(name) => vec![agents.checked_workflow(&name)?],
+                None => agents.workflows(),
             };
             report(&workflows, json, terminal)
         }
@@ -64,9 +65,10 @@ pub(super) async fn workflow(args: WorkflowArgs, terminal: &Terminal) -> Result<
 }
 
 /// Opens the tools, without pruning sessions in the background.
-async fn open(mut config: Config) -> Result<Host, Failure> {
+async fn open(mut config: Config) -> Result<Arc<ConfiguredAgents>, Failure> {
     config.session.keep = Retention::default();
-    Ok(Host::open_tools(config).await?)
+    let host = Host::open_tools(config).await?;
+    Ok(Arc::clone(host.agents()))
 }
 
 fn list(config: &Config, as_json: bool, terminal: &Terminal) {

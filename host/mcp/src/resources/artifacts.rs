@@ -32,7 +32,8 @@ impl CallRunner {
         let Some((_, artifact)) = found else {
             return Ok(None);
         };
-        let bytes = self.host.read_blob(artifact.blob.digest).await;
+        let store = self.host.sessions().store();
+        let bytes = store.read_blob(artifact.blob.digest).await;
         let bytes = bytes.map_err(|error| unreadable(&error))?;
         Ok(Some((artifact.media_type, bytes)))
     }
@@ -44,7 +45,7 @@ impl CallRunner {
         };
         let flushed = session.flush(&Unobserved).await;
         flushed.map_err(|error| unreadable(&error))?;
-        let artifacts = self.host.artifacts(session.id()).await;
+        let artifacts = self.host.sessions().artifacts(session.id()).await;
         artifacts.map_err(|error| unreadable(&error))
     }
 }

@@ -70,7 +70,7 @@ pub(super) async fn create(
     let input = Input::of(messages(body.messages)?)?;
     let request = Request {
         caller,
-        agent: models::agent(&service.host, &body.model)?,
+        agent: models::agent(service.host.config(), &body.model)?,
         previous: None,
         functions: functions(body.tools.unwrap_or_default(), body.tool_choice.as_ref())?,
         schema: answer_schema("response_format", body.response_format.as_ref())?,

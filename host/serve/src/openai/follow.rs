@@ -163,7 +163,7 @@ impl Follow {
 
     /// Returns an event that was recorded just before the run ended.
     async fn rest(&mut self) -> Option<Line> {
-        let store = self.service.host.store();
+        let store = self.service.store();
         match store.read(self.run.session, self.next).await {
             Ok(page) if page.is_empty() => return None,
             Ok(_) => {}

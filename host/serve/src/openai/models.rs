@@ -2,7 +2,7 @@
 
 use super::error::ApiError;
 use crate::{Service, routes::Path};
-use agent_host_app::Host;
+use agent_host_app::Config;
 use axum::{Json, extract::State};
 use serde_json::{Value, json};
 
@@ -11,7 +11,10 @@ pub(super) const DEFAULT: &str = "agent-host";
 
 /// Lists the agents.
 pub(super) async fn list(State(service): State<Service>) -> Json<Value> {
-    let models: Vec<Value> = names(&service.host).into_iter().map(model).collect();
+    let models: Vec<Value> = names(service.host.config())
+        .into_iter()
+        .map(model)
+        .collect();
     Json(json!({"object": "list", "data": models}))
 }
 
@@ -20,13 +23,13 @@ pub(super) async fn read(
     State(service): State<Service>,
     Path(name): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
-    agent(&service.host, &name)?;
+    agent(service.host.config(), &name)?;
     Ok(Json(model(&name)))
 }
 
 /// Returns the name of a model's agent; `None` for that of the file's top level.
-pub(super) fn agent(host: &Host, model: &str) -> Result<Option<String>, ApiError> {
-    let names = names(host);
+pub(super) fn agent(config: &Config, model: &str) -> Result<Option<String>, ApiError> {
+    let names = names(config);
     if !names.contains(&model) {
         let message = format!(
             "there is no model `{}`; the models are the agents of this server: {}",
@@ -43,8 +46,8 @@ pub(super) fn model_of(agent: Option<&str>) -> &str {
     agent.unwrap_or(DEFAULT)
 }
 
-fn names(host: &Host) -> Vec<&str> {
-    let agents = host.config().agent_definitions.iter();
+fn names(config: &Config) -> Vec<&str> {
+    let agents = config.agent_definitions.iter();
     let named = agents.map(|agent| agent.name.as_str());
     let named = named.filter(|name| *name != DEFAULT);
     std::iter::once(DEFAULT).chain(named).collect()

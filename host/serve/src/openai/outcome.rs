@@ -105,7 +105,7 @@ impl Outcome {
         agent: Option<String>,
         before: Usage,
     ) -> Result<Self, ApiError> {
-        let first = service.host.store().read(run.session, run.seq).await?;
+        let first = service.store().read(run.session, run.seq).await?;
         Ok(Self {
             agent,
             usage: [before; 2],
@@ -117,7 +117,7 @@ impl Outcome {
     /// Reads a response; `None` if the run of a session begins nowhere there. Of the other runs of
     /// its session, only the ends beside it are read.
     pub(super) async fn read(service: &Service, run: RunId) -> Result<Option<Self>, ApiError> {
-        let store = service.host.store().as_ref();
+        let store = service.store();
         let RunId { session, seq } = run;
         let is_of_turn = |event: &Event| !event.is_between_turns();
         let before = store.last_record(session, seq, seq, is_of_turn).await?;

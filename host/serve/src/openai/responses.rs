@@ -82,7 +82,7 @@ pub(super) async fn create(
     let body = body?.0;
     parameters::check(&body.rest)?;
     let key = key_of(&caller, &headers, &body)?;
-    let agent = models::agent(&service.host, &body.model)?;
+    let agent = models::agent(service.host.config(), &body.model)?;
     let (is_stored, is_streamed) = (body.store.unwrap_or(true), body.stream.unwrap_or(false));
     let previous = body.previous_response_id.as_deref();
     let previous = previous.map(|id| {

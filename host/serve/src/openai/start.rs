@@ -101,7 +101,7 @@ impl Request {
         results: Vec<SubmittedResult>,
     ) -> Result<(Follow, Usage), ApiError> {
         let (slot, opened) = self.open(service, session, "call_not_found").await?;
-        let continuation = open_request(service.host.store().as_ref(), session).await?;
+        let continuation = open_request(service.store(), session).await?;
         let continuation = continuation.ok_or_else(|| {
             let message = "nothing waits in this session; its calls have their results, or were withdrawn by a message";
             Problem::new(ProblemCode::NotWaiting, message)
@@ -149,7 +149,7 @@ impl Request {
             visible => visible?,
         };
         let slot = service.reserve(&self.caller, session).await?;
-        let opened = service.host.resume_session(&session.to_string()).await?;
+        let opened = service.host.sessions().resume(&session.to_string()).await?;
         let state = opened.state();
         let agent = state.run_arguments().agent;
         if state.workflow().is_some() || agent != self.agent {
@@ -171,9 +171,9 @@ impl Request {
         let message = self.message(parts)?;
         let host = &service.host;
         let keyed = self.key.as_ref();
-        let keyed = keyed.map(|(key, digest)| (key, host.keyed_session_id(key), digest));
+        let keyed = keyed.map(|(key, digest)| (key, host.sessions().keyed_id(key), digest));
         if let Some((_, session, digest)) = keyed
-            && let Some(began) = Began::read(host.store().as_ref(), session).await?
+            && let Some(began) = Began::read(service.store(), session).await?
         {
             return self.repeat(service, session, digest, began, message).await;
         }
@@ -184,8 +184,8 @@ impl Request {
         let slot = service.reserve(&self.caller, id).await?;
         let owner = self.caller.owner();
         let mut session = match (history.is_empty(), keyed) {
-            (true, Some((key, ..))) => host.keyed_session(key, owner, system).await?.0,
-            (true, None) => host.start_session_as(id, owner, system).await?,
+            (true, Some(_)) => host.sessions().with_id(id, owner, system).await?.0,
+            (true, None) => host.sessions().start_as(id, owner, system).await?,
             (false, _) => import(service, id, owner, system, history).await?,
         };
         let arguments = RunArguments {
@@ -232,11 +232,8 @@ impl Request {
 
     /// Returns the agent, and its prompt.
     fn agent(&self, service: &Service) -> Result<(Agent, Option<String>), ApiError> {
-        let host = &service.host;
-        Ok(match &self.agent {
-            Some(name) => host.named_agent(name, Prompts::Ask)?,
-            None => (host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask)),
-        })
+        let agents = service.host.agents();
+        Ok(agents.named_agent(self.agent.as_deref(), Prompts::Ask)?)
     }
 
     /// Returns the message, with the fields that the response repeats.
@@ -270,7 +267,8 @@ impl Request {
         session: Session,
         input: AgentInput,
     ) -> Result<(Follow, Usage), ApiError> {
-        let agent = self.equip(service.host.session_agent(&session, Prompts::Ask)?)?;
+        let agents = service.host.agents();
+        let agent = self.equip(agents.session_agent(&session, Prompts::Ask)?)?;
         self.run_agent(service, slot, agent, session, input).await
     }
 
@@ -324,7 +322,7 @@ async fn import(
     let transcript = Transcript::from_json(transcript.into())
         .map_err(|error| ApiError::invalid(error.to_string()))?
         .with_session(id);
-    let (store, ownership) = (service.host.store(), service.host.ownership(owner));
+    let (store, ownership) = (service.store(), service.host.sessions().ownership(owner));
     store
         .import_owned(
             ImportSource::Conversation(transcript),

@@ -107,7 +107,7 @@ async fn start(
     trigger: &Arc<Trigger>,
     firing: Firing,
 ) -> Result<(), JournalError> {
-    let store = service.host.store();
+    let store = service.store();
     let update = |to: Firing| store.update_firing(firing.clone(), to);
     let wait = |firing: &Firing| Firing {
         due_ms: Some(now_ms().saturating_add(WAIT_MS)),
@@ -189,7 +189,7 @@ async fn make_due(service: &Service, firing: Firing) {
         due_ms: Some(0),
         ..firing.clone()
     };
-    match service.host.store().update_firing(firing, due).await {
+    match service.store().update_firing(firing, due).await {
         Ok(_) => service.triggers.wake.notify_one(),
         Err(error) => tracing::warn!("a firing is looked at later: {error}"),
     }
@@ -223,7 +223,7 @@ async fn before(
     let Some(overlap) = trigger.overlap else {
         return Ok(Before::Ended);
     };
-    let newest = service.host.store().firings(firing.trigger.clone(), READ);
+    let newest = service.store().firings(firing.trigger.clone(), READ);
     let newest = newest.await?;
     let is_before = |other: &&Firing| (other.at_ms, &other.key) < (firing.at_ms, &firing.key);
     let mut earlier = newest.iter().filter(is_before);
@@ -247,7 +247,7 @@ async fn is_running(service: &Service, session: SessionId) -> Result<bool, Journ
     if service.runs.is_running_anywhere(session).await {
         return Ok(true);
     }
-    match service.host.store().open_session(session).await {
+    match service.store().open_session(session).await {
         Ok(_) | Err(JournalError::NotFound(_)) => Ok(false),
         Err(JournalError::Locked { .. }) => Ok(true),
         Err(error) => Err(error),
@@ -303,7 +303,7 @@ async fn input(
     let (mut has_it, mut ended) = (false, false);
     if !is_new {
         // No other host writes to it now.
-        let store = service.host.store().as_ref();
+        let store = service.store();
         let of_key = FoundEvents::InputsOf(key.clone());
         let found = store.for_each_found(firing.session, of_key, |_| has_it = true);
         found.await?;
@@ -358,14 +358,11 @@ async fn open(
     trigger: &Trigger,
     session: SessionId,
 ) -> Result<(Agent, Session, bool), HostError> {
-    let named = || match &trigger.run.agent {
-        Some(name) => host.named_agent(name, Prompts::Ask),
-        None => Ok((host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask))),
-    };
-    let (agent, system) = named()?;
-    let (mut session, has_begun) = host.session_of_id(session, None, system).await?;
+    let name = trigger.run.agent.as_deref();
+    let (agent, system) = host.agents().named_agent(name, Prompts::Ask)?;
+    let (mut session, has_begun) = host.sessions().with_id(session, None, system).await?;
     if has_begun {
-        let agent = host.session_agent(&session, Prompts::Ask)?;
+        let agent = host.agents().session_agent(&session, Prompts::Ask)?;
         return Ok((agent, session, false));
     }
     let arguments = RunArguments {

@@ -65,7 +65,7 @@ async fn row(
     schedule: &Schedule,
     scope: &SessionScope,
 ) -> Result<ScheduleRow, Problem> {
-    let store = service.host.store();
+    let store = service.store();
     let newest = store.firings(schedule.trigger.id.clone(), READ).await?;
     let mut newest = newest.into_iter();
     let mut last = newest.find(|firing| firing.state != FiringState::Counted);

@@ -49,7 +49,7 @@ async fn fire(service: &Service, schedule: &Schedule, now_ms: u64) {
 async fn work_on_due(service: &Service, now_ms: u64) {
     let triggers = &service.triggers;
     let until_ms = now_ms.saturating_add(firing::LEASE_MS);
-    let store = service.host.store();
+    let store = service.store();
     let taken = match store.take_firings(triggers.ids(), now_ms, until_ms).await {
         Ok(taken) => taken,
         Err(error) => {

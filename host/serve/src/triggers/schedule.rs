@@ -54,7 +54,7 @@ impl Schedule {
         service: &Service,
         now_ms: u64,
     ) -> Result<Option<Firing>, JournalError> {
-        let store = service.host.store().as_ref();
+        let store = service.store();
         let seen = *self.seen_ms.lock().unwrap_or_else(PoisonError::into_inner);
         let seen_ms = match seen {
             // The clock was put back: what fired before is in the store.

@@ -58,7 +58,7 @@ impl Project {
 
     pub(crate) async fn host(&self) -> Service {
         let host = Arc::new(Host::open(self.config()).await.unwrap());
-        let triggers = Triggers::open(&host, "http://h/").await.unwrap();
+        let triggers = Triggers::open(host.config(), "http://h/").await.unwrap();
         Service::new(host).with_triggers(triggers)
     }
 }
@@ -94,7 +94,7 @@ async fn states(service: &Service) -> Vec<(String, FiringState)> {
 
 async fn firings(service: &Service) -> Vec<Firing> {
     let id = service.triggers.ids()[0].clone();
-    let mut firings = service.host.store().firings(id, 99).await.unwrap();
+    let mut firings = service.store().firings(id, 99).await.unwrap();
     firings.retain(|firing| firing.state != FiringState::Counted);
     firings.reverse();
     firings
@@ -103,7 +103,7 @@ async fn firings(service: &Service) -> Vec<Firing> {
 /// The senders of the messages of a session.
 async fn senders(service: &Service, session: SessionId) -> Vec<Option<String>> {
     let mut senders = Vec::new();
-    let store = service.host.store();
+    let store = service.store();
     let read = store.for_each_record(session, |record| {
         if let Event::InputReceived { by, .. } = record.event {
             senders.push(by);
@@ -225,7 +225,7 @@ async fn overlapping_firing_is_skipped_or_waits() {
         let session = firings(&service).await[0].session;
         // As on another host, where it runs on.
         let other = project.host().await;
-        let runs = other.host.store().open_session(session).await.unwrap();
+        let runs = other.store().open_session(session).await.unwrap();
         fire(&service, &format!("2026-12-01{ten}")).await;
         let fired = fire(&service, &format!("2026-12-01{eleven}")).await;
         let found: Vec<FiringState> = fired[1..].iter().map(|(_, state)| *state).collect();
@@ -243,7 +243,7 @@ async fn overlapping_firing_is_skipped_or_waits() {
 /// that were to start.
 async fn take(service: &Service) -> usize {
     let triggers = &service.triggers;
-    let store = service.host.store();
+    let store = service.store();
     let taken = store.take_firings(triggers.ids(), u64::MAX >> 1, now_ms());
     let taken = taken.await.unwrap();
     let waiting = |firing: &&Firing| firing.state == FiringState::Waiting;
@@ -300,7 +300,7 @@ async fn firing_of_an_ended_host_is_completed_once() {
         due_ms: Some(1),
         ..recorded.clone()
     };
-    assert!(other.host.store().update_firing(done, again).await.unwrap());
+    assert!(other.store().update_firing(done, again).await.unwrap());
     assert_eq!(take(&other).await, 1);
     other.runs.ended().await;
     assert_eq!(states(&other).await[0].1, FiringState::Started);
@@ -347,7 +347,7 @@ fn asking_project(top: &str) -> Project {
 /// The events of a session, with their times.
 async fn events(service: &Service, session: SessionId) -> Vec<(u64, Event)> {
     let mut events = Vec::new();
-    let store = service.host.store();
+    let store = service.store();
     let read = store.for_each_record(session, |record| events.push((record.at_ms, record.event)));
     read.await.unwrap();
     events
@@ -364,7 +364,7 @@ async fn expiry(service: &Service, session: SessionId) -> (u64, Option<u64>) {
 }
 
 async fn status(service: &Service, session: SessionId) -> SessionStatus {
-    service.host.store().infos(vec![session]).await.unwrap()[0].status
+    service.store().infos(vec![session]).await.unwrap()[0].status
 }
 
 /// A client that polls does not take the turn before the last one for the end of a run.
@@ -375,7 +375,7 @@ async fn row_read_before_the_end_of_a_run_is_read_again() {
     fire(&service, "2026-12-01T08:30:00Z").await;
     fire(&service, "2026-12-01T09:00:00Z").await;
     let session = firings(&service).await[0].session;
-    let ended = service.host.store().infos(vec![session]).await.unwrap();
+    let ended = service.store().infos(vec![session]).await.unwrap();
     assert_eq!(ended[0].outcome.as_deref(), Some("done"));
     for status in [SessionStatus::Running, SessionStatus::Interrupted] {
         let mut before = ended.clone();
@@ -410,8 +410,8 @@ async fn approval_of_a_firing_expires_by_default() {
         SessionStatus::WaitingForApproval
     );
 
-    let agent = service.host.agent(Prompts::Ask);
-    let session = service.host.start_session().await.unwrap();
+    let agent = service.host.agents().agent(Prompts::Ask);
+    let session = service.host.sessions().start(None).await.unwrap();
     let id = session.id();
     let slot = service
         .runs

@@ -67,7 +67,7 @@ pub(super) async fn work(
     trigger: &Arc<Trigger>,
     firing: Firing,
 ) -> Result<(), JournalError> {
-    let store = service.host.store();
+    let store = service.store();
     let closed = Firing {
         due_ms: None,
         ..firing.clone()
@@ -129,13 +129,7 @@ async fn settle(
         tracing::error!(by, %session, "calls that waited too long cannot be denied: {why}");
     }
     let is_started = matches!(started, Some(Start::Started));
-    if service
-        .host
-        .store()
-        .update_firing(firing, to.clone())
-        .await?
-        && is_started
-    {
+    if service.store().update_firing(firing, to.clone()).await? && is_started {
         tracing::warn!(by, %session, "calls waited too long for an approval and are denied");
         tokio::spawn(look_at_the_end(service.clone(), to, end));
     }
@@ -157,16 +151,13 @@ async fn resume(
     let by = Some(trigger.by.clone());
     // It runs, or this server is about to end.
     let slot = service.runs.reserve(firing.session, by).await.ok()?;
-    let session = match service
-        .host
-        .resume_session(&firing.session.to_string())
-        .await
-    {
+    let name = firing.session.to_string();
+    let session = match service.host.sessions().resume(&name).await {
         Ok(session) => session,
         Err(HostError::Journal(JournalError::Locked { .. })) => return None,
         Err(error) => return failed(error),
     };
-    let agent = match service.host.session_agent(&session, Prompts::Ask) {
+    let agent = match service.host.agents().session_agent(&session, Prompts::Ask) {
         Ok(agent) => agent,
         Err(error) => return failed(error),
     };
@@ -182,7 +173,7 @@ async fn resume(
 /// Reads how far the run of a firing is, from the last end on that was seen.
 async fn progress(service: &Service, firing: &Firing) -> Result<RunProgress, JournalError> {
     let own = FoundEvents::InputsOf(message_key(firing));
-    let store = service.host.store().as_ref();
+    let store = service.store();
     let mut next = firing.notified;
     if next.is_none() {
         let first = |record: EventRecord| next = next.or(Some(record.seq));

@@ -196,7 +196,7 @@ async fn take(
     delivery: String,
     message: String,
 ) -> Result<Firing, Problem> {
-    let store = service.host.store();
+    let store = service.store();
     let trigger = &webhook.trigger;
     if trigger.overlap.is_some() {
         let newest = store.firings(trigger.id.clone(), MAX_WAITING).await?;

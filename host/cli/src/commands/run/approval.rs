@@ -127,7 +127,7 @@ impl Run<'_> {
     }
 
     async fn change(&self, call: &PendingCall) -> Option<FileChange> {
-        let registry = self.host.registry();
+        let registry = self.host.agents().registry();
         registry.file_change(&call.tool, &call.input).await
     }
 
@@ -145,7 +145,7 @@ impl Run<'_> {
         let left = calls.get(first..).unwrap_or_default();
         let may_approve_rest = left.iter().all(may_approve);
         let asked = left.iter().zip(changes).map(|(call, change)| {
-            let reach = permission_summary::for_tool(self.host.registry(), &call.tool);
+            let reach = permission_summary::for_tool(self.host.agents().registry(), &call.tool);
             (call.clone(), reach, change)
         });
         let asked: Vec<_> = asked.collect();

@@ -5,18 +5,23 @@ use crate::{
     commands::tool_names,
     terminal::{BOLD, DIM, Terminal, YELLOW, escape_line},
 };
-use agent_host_app::{Host, reach};
+use agent_host_app::{ConfiguredAgents, reach};
 use agent_host_engine::{agents::SubAgent, session::Session, turn::Agent};
 
 /// The hint to instructions that are not read unless the user says so.
 pub(in crate::commands) const UNTOLD: &str = "the model is not told what is in AGENTS.md here; to tell it, write `instructions = [\"AGENTS.md\"]` into agent.toml";
 
-pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Terminal) {
+pub(super) fn show(
+    agents: &ConfiguredAgents,
+    agent: &Agent,
+    session: &Session,
+    terminal: &Terminal,
+) {
     match &agent.workflow {
         Some(graph) => row(terminal, "workflow", graph.workflow().name()),
-        None => show_model(host, terminal),
+        None => show_model(agents, terminal),
     }
-    row(terminal, "tools", &tool_names(host.registry()));
+    row(terminal, "tools", &tool_names(agents.registry()));
     let (programs, mut started): (Vec<SubAgent>, Vec<SubAgent>) = started_by(agent)
         .into_iter()
         .partition(|child| child.program_loop().is_some());
@@ -29,15 +34,15 @@ pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Ter
     if !names.is_empty() {
         row(terminal, "agents", &names.join(", "));
     }
-    let skills = host.skills();
+    let skills = agents.registry().skills();
     if !skills.is_empty() {
         let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
         row(terminal, "skills", &names.join(", "));
     }
-    if host.config().untold_agents_file().is_some() {
+    if agents.config().untold_agents_file().is_some() {
         row(terminal, "", UNTOLD);
     }
-    for line in reach(host.registry()) {
+    for line in reach(agents.registry()) {
         row(terminal, "reach", &line);
     }
     row(terminal, "session", &session.id().to_string());
@@ -50,8 +55,8 @@ fn started_by(agent: &Agent) -> Vec<SubAgent> {
     agents.flat_map(|agents| agents.parts().0).collect()
 }
 
-fn show_model(host: &Host, terminal: &Terminal) {
-    let models = &host.config().models;
+fn show_model(agents: &ConfiguredAgents, terminal: &Terminal) {
+    let models = &agents.config().models;
     if models.first.is_none() {
         terminal.note_at_words(&format!(
             "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real loop and the \
@@ -60,7 +65,7 @@ fn show_model(host: &Host, terminal: &Terminal) {
              agent.toml, such as ollama:NAME, or openai-compat:NAME with OPENAI_COMPAT_BASE_URL naming the server.\n"
         ));
     }
-    let model = host.model().provenance();
+    let model = agents.model().provenance();
     let name = format!("{}:{}", model.provider, model.model);
     row(terminal, "model", &name);
     if let Some(source) = &models.chosen_by {

@@ -55,7 +55,7 @@ impl RunFront for TerminalFront<'_, '_> {
             run.view.end_output();
             run.figures.add(&ran.report);
             if let Some(name) = run.name.take()
-                && let Err(error) = run.host.name_session(id, name).await
+                && let Err(error) = run.host.sessions().store().name_session(id, name).await
             {
                 // The answer is worth more than the name.
                 run.terminal.error(&error.to_string());

@@ -63,7 +63,7 @@ impl Conversation<'_, '_> {
             Command::Effort => return self.choose_effort(argument).await,
             Command::Tools => self.show_tools(),
             Command::Grants => {
-                for line in reach(self.run.host.registry()) {
+                for line in reach(self.run.host.agents().registry()) {
                     self.note(&escape_line(&line));
                 }
             }
@@ -157,12 +157,10 @@ impl Conversation<'_, '_> {
         let mut agent = self.run.agent.clone();
         if self.args.agent.is_none() {
             // Agents without a model of their own have this one, too.
-            agent = self
-                .run
-                .host
-                .agent_with_model(&model, agent.settings.prompts);
+            let agents = self.run.host.agents();
+            agent = agents.agent_with_model(&model, agent.settings.prompts);
             if self.args.runs_tools_outside() {
-                agent = self.run.host.run_outside(agent);
+                agent = agents.run_outside(agent);
             }
             agent.settings = self.run.agent.settings.clone();
         }
@@ -242,12 +240,12 @@ impl Conversation<'_, '_> {
 
     async fn clear(&mut self) -> Result<(), Failure> {
         let host = self.run.host;
-        let system = match (&self.args.agent, &self.run.agent.workflow) {
-            (Some(name), _) => host.named_agent(name, self.run.agent.settings.prompts)?.1,
+        let (name, prompts) = (&self.args.agent, self.run.agent.settings.prompts);
+        let system = match (name, &self.run.agent.workflow) {
             (None, Some(_)) => None,
-            (None, None) => host.system_prompt(self.run.agent.settings.prompts),
+            _ => host.agents().named_agent(name.as_deref(), prompts)?.1,
         };
-        let session = host.start_session_with(system).await?;
+        let session = host.sessions().start(system).await?;
         self.enter(session)
     }
 
@@ -280,7 +278,7 @@ impl Conversation<'_, '_> {
     /// Returns the sessions of this project, newest first.
     pub(super) async fn sessions(&self) -> Result<Vec<SessionInfo>, Failure> {
         let here = self.run.host.config().working_dir.display().to_string();
-        let mut sessions = self.run.host.store().list().await?;
+        let mut sessions = self.run.host.sessions().store().list().await?;
         sessions.retain(|row| row.parent.is_none() && row.directory.as_ref() == Some(&here));
         sessions.truncate(MAX_SESSIONS);
         Ok(sessions)
@@ -318,7 +316,7 @@ impl Conversation<'_, '_> {
         if name == self.session.id().to_string() {
             return Err(Failure::usage("this session is open already"));
         }
-        let session = self.run.host.resume_session(&name).await?;
+        let session = self.run.host.sessions().resume(&name).await?;
         if session.state().workflow().is_some() {
             return Err(Failure::usage(format!(
                 "session {name} is one of a workflow; continue it with agent-host run --resume {name}"
@@ -355,13 +353,9 @@ impl Conversation<'_, '_> {
     }
 
     async fn fork(&mut self) -> Result<(), Failure> {
-        let copy = self
-            .run
-            .host
-            .store()
-            .fork(self.session.id(), None, None)
-            .await?;
-        let session = self.run.host.resume_session(&copy.to_string()).await?;
+        let sessions = self.run.host.sessions();
+        let copy = sessions.store().fork(self.session.id(), None, None);
+        let session = sessions.resume(&copy.await?.to_string()).await?;
         self.enter(session)
     }
 
@@ -410,7 +404,7 @@ impl Conversation<'_, '_> {
         };
         let host = self.run.host;
         let undone = undo_answer(
-            host.store().as_ref(),
+            host.sessions().store().as_ref(),
             self.session,
             UndoRequest {
                 force,
@@ -434,7 +428,7 @@ impl Conversation<'_, '_> {
                 "name the new file, such as /export talk.session",
             ));
         }
-        let (store, id) = (self.run.host.store().as_ref(), self.session.id());
+        let (store, id) = (self.run.host.sessions().store().as_ref(), self.session.id());
         let path = self.path(file);
         sessions::export(store, &id.to_string(), Some(&path), self.run.terminal).await?;
         self.note(&format!(

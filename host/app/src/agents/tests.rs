@@ -1,7 +1,7 @@
-use crate::{Config, Environment, Host, Overrides};
+use crate::test_host;
 use agent_host_engine::turn::Prompts;
 use pretty_assertions::assert_eq;
-use std::{fmt::Write as _, path::Path, sync::Arc};
+use std::{fmt::Write as _, sync::Arc};
 
 /// Writes a file with agents that may all start each other.
 fn mutual(agents: usize, depth: u8) -> String {
@@ -15,30 +15,14 @@ fn mutual(agents: usize, depth: u8) -> String {
     toml
 }
 
-async fn host(directory: &Path, toml: &str) -> Host {
-    let environment = Environment {
-        cwd: directory.to_owned(),
-        ..Environment::default()
-    };
-    let overrides = Overrides {
-        state_dir: Some("state".into()),
-        ..Overrides::default()
-    };
-    let file = directory.join("agent.toml");
-    std::fs::write(&file, toml).unwrap();
-    let mut config = Config::load(Some(&file), &overrides, &environment).unwrap();
-    config.tools.clear();
-    Host::open_tools(config).await.unwrap()
-}
-
 /// The loops that a session holds when it starts, by those that open the journals of agents in the
 /// store, and the bytes of its recorded setup, without the digits of the depth.
 async fn cost(agents: usize, depth: u8) -> (usize, usize) {
     let directory = tempfile::tempdir().unwrap();
-    let host = host(directory.path(), &mutual(agents, depth)).await;
-    let before = Arc::strong_count(host.store());
-    let agent = host.agent(Prompts::Deny);
-    let holders = Arc::strong_count(host.store()) - before;
+    let host = test_host::open(directory.path(), &mutual(agents, depth)).await;
+    let before = Arc::strong_count(host.sessions().store());
+    let agent = host.agents().agent(Prompts::Deny);
+    let holders = Arc::strong_count(host.sessions().store()) - before;
     let setup = agent.setup().bytes.len() - depth.to_string().len();
     (holders, setup)
 }

@@ -2,63 +2,55 @@
 //! once, and that of any other when it starts. So a session costs what it starts, however many
 //! agents may start each other, and to whatever depth.
 
-mod effects;
-#[cfg(test)]
-mod tests;
-
-use crate::{
-    agents::{AgentModels, StoreJournals},
-    config::{AgentConfig, Config},
-    registry::Registry,
-    rules::CommandRules,
-};
+use super::{AgentEffects, ConfiguredAgents};
+use crate::config::AgentConfig;
 use agent_host_engine::{
+    BoxFuture,
     agents::{AgentLoop, Agents, Journals, LoopSource, MadeLoop, SubAgent},
     artifact::artifact_reader,
     ask_user::ask_user,
+    journal::{Journal, JournalError},
     model::Model,
     policy::{Grants, NameGlob},
     program::{Program, direct_tools},
     todo_list::TodoList,
     tool_search::searched,
     tool_set::{ToolEntry, ToolSet},
-    turn::{Agent, ContinuationKey, Prompts, Settings, StandardMode},
+    turn::{Agent, Prompts, Settings, StandardMode},
 };
 use agent_host_journal::JournalStore;
 use agent_host_types::{id::SessionId, tool::Effect, turn::TurnError};
-use effects::AgentEffects;
 use std::{
     collections::HashSet,
     sync::{Arc, OnceLock},
 };
 
-/// The parts of a host that its loops share.
-pub(crate) struct LoopParts {
-    pub(crate) config: Arc<Config>,
-    pub(crate) rules: CommandRules,
-    pub(crate) registry: Arc<Registry>,
-    /// The models of agents that have their own.
-    pub(crate) models: AgentModels,
-    pub(crate) store: Arc<dyn JournalStore>,
-    pub(crate) key: ContinuationKey,
-    /// Reads the skills of the registry; absent without any.
-    pub(crate) skill_reader: Option<ToolEntry>,
-    /// The strongest effects of the agents, which are computed once.
-    pub(crate) effects: OnceLock<AgentEffects>,
+/// Opens the journals of agents' sessions among those of a host.
+struct StoreJournals(Arc<dyn JournalStore>);
+
+impl Journals for StoreJournals {
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
+        Box::pin(async move {
+            match self.0.open_session(session).await {
+                Err(JournalError::NotFound(_)) => self.0.create(session).await,
+                opened => opened,
+            }
+        })
+    }
 }
 
 /// The model, the grants and the prompts that an agent has from the one that starts it.
 #[derive(Clone)]
-struct Starter {
-    model: Arc<dyn Model>,
+pub(crate) struct Starter {
+    pub(crate) model: Arc<dyn Model>,
     /// Absent for those of its tools.
     grants: Option<Arc<Grants>>,
-    prompts: Prompts,
+    pub(crate) prompts: Prompts,
 }
 
 /// The loop of a configured agent, which is made when it first starts.
 struct ConfiguredLoop {
-    parts: Arc<LoopParts>,
+    agents: Arc<ConfiguredAgents>,
     agent: Arc<AgentConfig>,
     from: Starter,
     /// The levels of agents from this one down.
@@ -73,7 +65,7 @@ impl LoopSource for ConfiguredLoop {
     }
 
     fn make(&self, _session: SessionId) -> Result<MadeLoop, TurnError> {
-        let make = || self.parts.loop_of(&self.agent, &self.from, self.depth);
+        let make = || self.agents.loop_of(&self.agent, &self.from, self.depth);
         Ok(MadeLoop {
             agent: self.made.get_or_init(make).clone(),
             setup: None,
@@ -81,8 +73,8 @@ impl LoopSource for ConfiguredLoop {
     }
 }
 
-impl LoopParts {
-    /// Returns the settings of the agent of the file's top level.
+impl ConfiguredAgents {
+    /// Returns the settings of the default agent.
     pub(crate) fn settings(&self, prompts: Prompts) -> Settings {
         Settings {
             budgets: self.config.budgets.clone(),
@@ -104,35 +96,13 @@ impl LoopParts {
         Arc::new(StoreJournals(Arc::clone(&self.store)))
     }
 
-    /// Returns the agents of a list for one that has `model`, and can start agents to this depth.
-    pub(crate) fn agents(
-        self: &Arc<Self>,
-        names: &[String],
-        model: &Arc<dyn Model>,
-        prompts: Prompts,
-        depth: u8,
-    ) -> Option<Arc<Agents>> {
-        let from = Starter {
-            model: Arc::clone(model),
+    /// Returns what an agent that a user or a client starts has.
+    pub(crate) fn starter(&self, prompts: Prompts) -> Starter {
+        Starter {
+            model: Arc::clone(&self.model),
             grants: None,
-            prompts,
-        };
-        self.agents_below(names, &from, depth)
-    }
-
-    /// Makes the loop of an agent that a user talks to.
-    pub(crate) fn named(
-        self: &Arc<Self>,
-        agent: &AgentConfig,
-        model: &Arc<dyn Model>,
-        prompts: Prompts,
-    ) -> Agent {
-        let from = Starter {
-            model: Arc::clone(model),
-            grants: None,
-            prompts,
-        };
-        self.loop_of(agent, &from, self.config.agent_depth)
+            prompts: self.prompts(prompts),
+        }
     }
 
     fn effects(&self) -> &AgentEffects {
@@ -145,7 +115,9 @@ impl LoopParts {
         })
     }
 
-    fn agents_below(
+    /// Returns the agents of a list, for a starter that has this many levels of agents from itself
+    /// down.
+    pub(crate) fn agents_below(
         self: &Arc<Self>,
         names: &[String],
         from: &Starter,
@@ -176,7 +148,7 @@ impl LoopParts {
             description: Arc::clone(&agent.description),
             system: agent.system.clone(),
             agent: AgentLoop::Deferred(Arc::new(ConfiguredLoop {
-                parts: Arc::clone(self),
+                agents: Arc::clone(self),
                 agent: Arc::clone(agent),
                 from: from.clone(),
                 depth,
@@ -192,7 +164,12 @@ impl LoopParts {
     }
 
     /// Makes the loop of an agent.
-    fn loop_of(self: &Arc<Self>, agent: &AgentConfig, from: &Starter, depth: u8) -> Agent {
+    pub(super) fn loop_of(
+        self: &Arc<Self>,
+        agent: &AgentConfig,
+        from: &Starter,
+        depth: u8,
+    ) -> Agent {
         let model = self.models.get(&agent.name).unwrap_or(&from.model);
         let grants = agent.grants.as_ref().map(|own| match &from.grants {
             Some(above) => Arc::new(own.below(above)),
@@ -224,7 +201,7 @@ impl LoopParts {
     /// Puts the tools of the program and those that start agents before `tools`. If the model
     /// writes programs, those call `tools` and the agents, and the model itself calls the program's
     /// tools.
-    pub(crate) fn assemble(
+    pub(super) fn assemble(
         &self,
         tools: ToolSet,
         model: &Arc<dyn Model>,

@@ -1,5 +1,5 @@
 use super::{FoldedSessions, MIN_FOLDED_RECORDS};
-use crate::{Config, Environment, Host, Overrides};
+use crate::test_host;
 use agent_host_engine::{
     observer::Unobserved,
     session::{FoldedSession, Session},
@@ -17,68 +17,57 @@ async fn lengthen(session: &mut Session) {
     }
 }
 
-async fn host() -> (tempfile::TempDir, Host) {
-    let project = tempfile::tempdir().unwrap();
-    let environment = Environment {
-        cwd: project.path().to_owned(),
-        ..Environment::default()
-    };
-    let overrides = Overrides {
-        state_dir: Some("state".into()),
-        ..Overrides::default()
-    };
-    let mut config = Config::load(None, &overrides, &environment).unwrap();
-    config.tools.clear();
-    (project, Host::open(config).await.unwrap())
-}
-
 /// A long session is taken from memory once, and what was recorded elsewhere meanwhile is read. One
 /// that was deleted and begun again is another one.
 #[tokio::test]
 async fn long_session_resumes_from_memory() {
-    let (_project, host) = host().await;
-    let mut session = host.start_session().await.unwrap();
+    let project = tempfile::tempdir().unwrap();
+    let host = test_host::open(project.path(), "").await;
+    let sessions = host.sessions();
+    let mut session = sessions.start(None).await.unwrap();
     let id = session.id();
     lengthen(&mut session).await;
-    host.give_up(session).await;
-    let kept = host.folded.take(id).unwrap();
-    host.folded.keep(kept);
+    sessions.give_up(session).await;
+    let kept = sessions.folded.take(id).unwrap();
+    sessions.folded.keep(kept);
 
     let name = id.to_string();
-    let mut resumed = host.resume_session(&name).await.unwrap();
-    assert!(host.folded.take(id).is_none());
+    let mut resumed = sessions.resume(&name).await.unwrap();
+    assert!(sessions.folded.take(id).is_none());
     let paths = vec!["of another run".to_owned()];
     let recorded = resumed.record_restored(paths, None, &Unobserved);
     recorded.await.unwrap();
-    host.give_up(resumed).await;
+    sessions.give_up(resumed).await;
 
-    let journal = host.store().open_session(id).await.unwrap();
+    let journal = sessions.store().open_session(id).await.unwrap();
     let read = Session::resume(journal).await.unwrap();
     let (state, records) = (read.state().clone(), read.record_count());
     drop(read);
-    let resumed = host.resume_session(&name).await.unwrap();
+    let resumed = sessions.resume(&name).await.unwrap();
     assert_eq!(resumed.state(), &state);
     assert_eq!(resumed.record_count(), records);
-    host.give_up(resumed).await;
+    sessions.give_up(resumed).await;
 
-    host.store().delete(id).await.unwrap();
-    let mut again = host.start_session_as(id, None, None).await.unwrap();
+    sessions.store().delete(id).await.unwrap();
+    let mut again = sessions.start_as(id, None, None).await.unwrap();
     let recorded = again.record_restored(vec!["new".into()], None, &Unobserved);
     recorded.await.unwrap();
     drop(again);
-    let resumed = host.resume_session(&name).await.unwrap();
+    let resumed = sessions.resume(&name).await.unwrap();
     assert_eq!(resumed.record_count(), 2);
 }
 
 #[tokio::test]
 async fn short_session_is_not_kept() {
-    let (_project, host) = host().await;
-    let mut session = host.start_session().await.unwrap();
+    let project = tempfile::tempdir().unwrap();
+    let host = test_host::open(project.path(), "").await;
+    let sessions = host.sessions();
+    let mut session = sessions.start(None).await.unwrap();
     let recorded = session.record_restored(vec!["a".into()], None, &Unobserved);
     recorded.await.unwrap();
     let id = session.id();
-    host.give_up(session).await;
-    assert!(host.folded.take(id).is_none());
+    sessions.give_up(session).await;
+    assert!(sessions.folded.take(id).is_none());
 }
 
 /// Returns a session with a message of this many bytes.

@@ -1,0 +1,121 @@
+//! Creates the models of a configuration.
+
+use crate::{
+    config::{Config, ModelConfig, ModelsConfig},
+    error::HostError,
+    recording,
+};
+use agent_host_engine::{BoxFuture, model::Model};
+use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
+use agent_host_types::model::ModelError;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The models of the agents that have their own, by the agents' names.
+pub(crate) type AgentModels = BTreeMap<String, Arc<dyn Model>>;
+
+/// Creates the models of agents.
+///
+/// # Errors
+/// One of them cannot be used.
+pub(crate) async fn agent_models(config: &Config) -> Result<AgentModels, HostError> {
+    let mut models = BTreeMap::new();
+    for agent in &config.agent_definitions {
+        if let Some(own) = &agent.models {
+            models.insert(agent.name.clone(), model_of(own).await?);
+        }
+    }
+    Ok(models)
+}
+
+/// Creates the configured model with its fallbacks; the scripted tour where none is configured.
+///
+/// # Errors
+/// No model can be selected, a script cannot be read, or the settings of an endpoint cannot be
+/// used.
+pub fn model(config: &Config) -> BoxFuture<'_, Result<Arc<dyn Model>, HostError>> {
+    model_of(&config.models)
+}
+
+/// Creates a model with its fallbacks.
+///
+/// # Errors
+/// Those of [`model`].
+fn model_of(models: &ModelsConfig) -> BoxFuture<'_, Result<Arc<dyn Model>, HostError>> {
+    Box::pin(async move {
+        let ModelsConfig {
+            first,
+            fallback,
+            selection_error,
+            record,
+            ..
+        } = models;
+        if let Some(error) = selection_error {
+            return Err(error.clone().into());
+        }
+        let recorder = match record {
+            Some(file) => Some(recording::create(file, models)?),
+            None => None,
+        };
+        let first: Arc<dyn Model> = match first {
+            Some(model) => make(model, recorder.as_ref()).await?,
+            None => Arc::new(Scripted::builtin("tour").map_err(ModelError::from)?),
+        };
+        let mut others = Vec::with_capacity(fallback.len());
+        for model in fallback {
+            others.push(make(model, recorder.as_ref()).await?);
+        }
+        if others.is_empty() {
+            return Ok(first);
+        }
+        Ok(Arc::new(Fallback::new(first, others)))
+    })
+}
+
+/// Creates one model, which is recorded if there is a recorder and it is behind a server.
+///
+/// # Errors
+/// Those of [`model`].
+pub(crate) async fn make(
+    model: &ModelConfig,
+    recorder: Option<&Arc<Recorder>>,
+) -> Result<Arc<dyn Model>, HostError> {
+    Ok(match model {
+        ModelConfig::BuiltinScript(name) => {
+            Arc::new(Scripted::builtin(name).map_err(ModelError::from)?)
+        }
+        ModelConfig::Script(path) => {
+            let text = std::fs::read_to_string(path).map_err(|source| HostError::Script {
+                path: path.clone(),
+                source,
+            })?;
+            let script = Scripted::parse(&path.display().to_string(), &text);
+            Arc::new(script.map_err(ModelError::from)?)
+        }
+        ModelConfig::Replay(path) => {
+            HttpModel::replayed(&recording::read(path)?).map_err(ModelError::from)?
+        }
+        ModelConfig::Served {
+            name,
+            provider,
+            settings,
+            price,
+        } => {
+            let endpoint = provider.open().await?;
+            let capabilities = provider.capabilities;
+            let wire = provider.preset.provider;
+            let model = HttpModel::new(wire, name, endpoint, capabilities)
+                .map_err(ModelError::from)?
+                .with_provider_name(&provider.name)
+                .with_retry(provider.retry)
+                .with_settings((**settings).clone());
+            let model: Arc<dyn Model> = Arc::new(match recorder {
+                Some(recorder) => model.recorded(recorder),
+                None => model,
+            });
+            match price {
+                Some(price) => Arc::new(Priced::new(model, *price)),
+                None => model,
+            }
+        }
+    })
+}
