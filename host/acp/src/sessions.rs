@@ -11,7 +11,7 @@ use agent_host_app::{
     runs::{Followed, Refused, Slot},
 };
 use agent_host_engine::{journal::JournalError, session::Session, turn::Prompts};
-use agent_host_journal::SessionInfo;
+use agent_host_journal::{ListPage, SessionInfo};
 use agent_host_types::{id::SessionId, run::RunArguments};
 use serde_json::{Value, json};
 use std::{
@@ -285,19 +285,25 @@ impl AcpAgent {
     }
 
     pub(crate) async fn list_sessions(&self, request: ListSessions) -> Result<Value, RpcError> {
-        let offset = match request.cursor.as_deref() {
+        let offset: usize = match request.cursor.as_deref() {
             None => 0,
-            Some(cursor) => cursor.parse::<usize>().map_err(|_| {
+            Some(cursor) => cursor.parse().map_err(|_| {
                 let message = "`cursor` is none that a list returned";
                 RpcError::new(ErrorCode::InvalidParams, message)
             })?,
         };
         let is_here = request.cwd.is_none_or(|cwd| self.is_directory(&cwd));
-        let rows = self.rows().await?.into_iter();
-        let mut rows = rows.filter(|_| is_here).skip(offset);
-        let page: Vec<Value> = rows.by_ref().take(PAGE).map(|row| self.row(&row)).collect();
+        let page = ListPage {
+            offset,
+            // One more tells whether there are more.
+            limit: if is_here { PAGE + 1 } else { 0 },
+            directory: Some(self.directory()),
+            ..ListPage::default()
+        };
+        let rows = self.host.sessions().store().list_page(page).await?;
+        let page: Vec<Value> = rows.iter().take(PAGE).map(|row| self.row(row)).collect();
         let mut list = json!({ "sessions": page });
-        if let (Some(_), Some(list)) = (rows.next(), list.as_object_mut()) {
+        if let (true, Some(list)) = (rows.len() > PAGE, list.as_object_mut()) {
             let next = offset.saturating_add(PAGE).to_string();
             list.insert("nextCursor".to_owned(), next.into());
         }
@@ -410,13 +416,6 @@ impl AcpAgent {
         let found = self.host.sessions().store().infos(vec![session]).await?;
         let mut found = found.into_iter().filter(|row| self.is_here(row));
         found.next().ok_or_else(no_session)
-    }
-
-    /// Returns the sessions of this directory.
-    async fn rows(&self) -> Result<Vec<SessionInfo>, RpcError> {
-        let mut rows = self.host.sessions().store().list().await?;
-        rows.retain(|row| self.is_here(row));
-        Ok(rows)
     }
 
     /// Whether a session is one of this directory, and no agent's.

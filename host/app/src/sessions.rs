@@ -198,10 +198,10 @@ impl Sessions {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub async fn remembered(&self) -> Result<Vec<ApprovalRule>, HostError> {
-        let approvals = self.store.approvals().await?.into_iter();
-        let here = approvals.filter(|approval| approval.project == self.approval_project);
-        Ok(here.map(|approval| approval.rule).collect())
+    pub async fn remembered(&self) -> Result<Vec<ApprovalRule>, JournalError> {
+        let project = Some(self.approval_project.clone());
+        let approvals = self.store.approvals(project).await?.into_iter();
+        Ok(approvals.map(|approval| approval.rule).collect())
     }
 
     /// Remembers, for this project, the approvals of a session. Only for decisions of the user.

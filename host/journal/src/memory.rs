@@ -217,6 +217,14 @@ impl JournalStore for MemoryStore {
         })
     }
 
+    fn named(&self, name: String) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |shared| {
+            let mut sessions = shared.state().list();
+            sessions.retain(|info| info.name.as_ref() == Some(&name));
+            Ok(sessions)
+        })
+    }
+
     fn name_session(&self, session: SessionId, name: SessionName) -> StoreFuture<'_, ()> {
         self.run(move |shared| Ok(shared.state().name(session, name.as_str())?))
     }
@@ -297,8 +305,12 @@ impl JournalStore for MemoryStore {
         })
     }
 
-    fn approvals(&self) -> StoreFuture<'_, Vec<ProjectApproval>> {
-        self.run(|shared| Ok(shared.state().approvals.clone()))
+    fn approvals(&self, project: Option<String>) -> StoreFuture<'_, Vec<ProjectApproval>> {
+        self.run(move |shared| {
+            let mut approvals = shared.state().approvals.clone();
+            approvals.retain(|kept| project.as_ref().is_none_or(|it| *it == kept.project));
+            Ok(approvals)
+        })
     }
 
     fn remember_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {

@@ -247,6 +247,10 @@ impl JournalStore for PostgresStore {
         self.run(move |database| async move { database.list_page(&page).await })
     }
 
+    fn named(&self, name: String) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |database| async move { database.named(&name).await })
+    }
+
     fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
         self.run(|database| async move { database.waiting().await })
     }
@@ -360,8 +364,8 @@ impl JournalStore for PostgresStore {
         })
     }
 
-    fn approvals(&self) -> StoreFuture<'_, Vec<ProjectApproval>> {
-        self.run(|database| async move { database.approvals().await })
+    fn approvals(&self, project: Option<String>) -> StoreFuture<'_, Vec<ProjectApproval>> {
+        self.run(move |database| async move { database.approvals(project.as_deref()).await })
     }
 
     fn remember_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {

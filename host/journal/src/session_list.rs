@@ -20,6 +20,8 @@ pub struct ListPage {
     /// A text: each of its words begins a word of the title or the name of a session. Upper and
     /// lower case are the same, and what is neither letter nor digit separates words.
     pub search: Option<String>,
+    /// The working directory in which the sessions were started; absent for any.
+    pub directory: Option<String>,
     /// The sessions among which the page is.
     pub scope: SessionScope,
 }
@@ -28,6 +30,12 @@ impl ListPage {
     /// Returns the words that are searched for.
     pub(crate) fn words(&self) -> Vec<String> {
         words(self.search.as_deref().unwrap_or_default())
+    }
+
+    /// Whether a session is one of the list of which this is a part, but for its scope.
+    pub(crate) fn has(&self, info: &SessionInfo, words: &[String]) -> bool {
+        let is_here = self.directory.is_none() || self.directory == info.directory;
+        is_here && info.parent.is_none() && info.has_words(words)
     }
 }
 

@@ -178,6 +178,10 @@ impl JournalStore for SqliteStore {
         self.run(move |db| db.reader().infos(&sessions))
     }
 
+    fn named(&self, name: String) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |db| db.reader().named(&name))
+    }
+
     fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
         self.run(Database::list_waiting)
     }
@@ -265,8 +269,8 @@ impl JournalStore for SqliteStore {
         self.run(move |db| db.recover(session))
     }
 
-    fn approvals(&self) -> StoreFuture<'_, Vec<ProjectApproval>> {
-        self.run(Database::approvals)
+    fn approvals(&self, project: Option<String>) -> StoreFuture<'_, Vec<ProjectApproval>> {
+        self.run(move |db| db.approvals(project.as_deref()))
     }
 
     fn remember_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {

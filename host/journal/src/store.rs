@@ -97,7 +97,7 @@ pub trait JournalStore: Debug + Send + Sync {
         Box::pin(async move {
             let words = page.words();
             let sessions = sessions.await?.into_iter();
-            let found = sessions.filter(|info| info.parent.is_none() && info.has_words(&words));
+            let found = sessions.filter(|info| page.has(info, &words));
             let (offset, limit) = (page.offset, page.limit);
             Ok(found.skip(offset).take(limit).collect())
         })
@@ -142,6 +142,9 @@ pub trait JournalStore: Debug + Send + Sync {
             Ok(all.filter(|info| sessions.contains(&info.id)).collect())
         })
     }
+
+    /// Reads the rows of the sessions with a name, the one that was written to last first.
+    fn named(&self, name: String) -> StoreFuture<'_, Vec<SessionInfo>>;
 
     /// Reads the next durable records of a session in order from number `from` on: one page of
     /// about 1 MiB, and an empty one behind the last record.
@@ -263,9 +266,9 @@ pub trait JournalStore: Debug + Send + Sync {
     /// [`JournalError::Locked`].
     fn recover(&self, session: SessionId) -> StoreFuture<'_, u64>;
 
-    /// Returns the approvals that are remembered for projects, the oldest first. Another process
-    /// may revoke one at any time, so they are read for each turn.
-    fn approvals(&self) -> StoreFuture<'_, Vec<ProjectApproval>>;
+    /// Returns the approvals that are remembered for a project, or else for all, the oldest first.
+    /// Another process may revoke one at any time, so they are read for each turn.
+    fn approvals(&self, project: Option<String>) -> StoreFuture<'_, Vec<ProjectApproval>>;
 
     /// Remembers approvals; one that is remembered for its project stays as it is.
     fn remember_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()>;
@@ -329,16 +332,13 @@ impl dyn JournalStore + '_ {
             self.find(LATEST).await?;
             return self.latest_in(is_here, directory).await;
         }
-        match self.find(name).await {
-            Err(JournalError::NotFound(_)) => {}
+        let none_or_several = match self.find(name).await {
+            Err(error @ JournalError::NotFound(_)) => error,
             found => return found,
-        }
-        let is_named = |info: &SessionInfo| info.name.as_deref() == Some(name.trim());
-        let sessions = self.list().await?;
-        match sessions.iter().find(|info| is_here(info) && is_named(info)) {
-            Some(here) => Ok(here.id),
-            None => self.find(name).await,
-        }
+        };
+        let named = self.named(name.trim().to_owned()).await?;
+        let here = named.iter().find(|info| is_here(info));
+        here.map(|info| info.id).ok_or(none_or_several)
     }
 
     /// Returns the latest session of a directory that has any input, or else the latest one of it.

@@ -48,7 +48,8 @@ pub(crate) async fn ready(
         AccessRole::Operator => Problem::new(ProblemCode::Internal, error.to_string()),
         _ => error.into(),
     };
-    store.approvals().await.map_err(failed)?;
+    let approvals = service.host.sessions().remembered();
+    approvals.await.map_err(failed)?;
     // Nothing is written, by a transaction that could write.
     let written = store.remember_approvals(Vec::new()).await;
     written.map_err(failed)?;

@@ -138,6 +138,7 @@ pub(crate) async fn list(
         limit: limit + 1,
         search,
         scope: service.scope(&caller),
+        directory: None,
     };
     let mut page = service.store().list_page(page).await?;
     let has_more = page.len() > limit;

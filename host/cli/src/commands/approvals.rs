@@ -67,7 +67,7 @@ fn done_unless(faults: &[String]) -> Result<Exit, Failure> {
 /// error for each unreadable session. An unreadable session cannot resume, so none of its approvals
 /// is in force.
 async fn all(store: &dyn JournalStore) -> Result<(Vec<Remembered>, Vec<String>), Failure> {
-    let approvals = store.approvals().await?;
+    let approvals = store.approvals(None).await?;
     let mut all: Vec<Remembered> = approvals
         .into_iter()
         .map(Remembered::from_project)

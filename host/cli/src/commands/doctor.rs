@@ -202,12 +202,12 @@ async fn state(config: &Config) -> Finding {
 
 async fn approvals(config: &Config) -> Finding {
     let store = open_store(config, Retention::default());
-    let approvals = async { Ok::<_, HostError>(store.await?.approvals().await?) };
-    Finding::of(approvals.await.map(|approvals| {
-        let project = project(config);
-        let here = approvals.iter().filter(|known| known.project == project);
-        format!("{} remembered for this project", here.count())
-    }))
+    let project = Some(project(config));
+    let here = async { Ok::<_, HostError>(store.await?.approvals(project).await?.len()) };
+    Finding::of(
+        here.await
+            .map(|here| format!("{here} remembered for this project")),
+    )
 }
 
 /// Checks that hosts of the store wrote every row that confers authority.

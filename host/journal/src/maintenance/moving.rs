@@ -88,7 +88,7 @@ pub async fn move_sessions(
     }
     from.forget_moved().await?;
     to.forget_moved().await?;
-    let approvals = from.approvals().await?;
+    let approvals = from.approvals(None).await?;
     let mut moved = Moved {
         approvals: approvals.len(),
         has_key: to

@@ -16,14 +16,15 @@ fn key(approval: &ProjectApproval) -> String {
     json_digest(&json!([approval.project, approval.rule])).to_string()
 }
 
-/// Reads all approvals as they are stored, the oldest first.
+/// Reads the approvals of a project, or else all, as they are stored, the oldest first.
 pub(super) async fn stored(
     client: &impl GenericClient,
+    project: Option<&str>,
 ) -> Result<Vec<StoredApproval>, tokio_postgres::Error> {
-    let query =
-        "SELECT id, project, rule, session, at_ms, signature FROM approvals ORDER BY position";
+    let query = "SELECT id, project, rule, session, at_ms, signature FROM approvals
+        WHERE $1::text IS NULL OR project = $1 ORDER BY position";
     let query = client.prepare_cached(query).await?;
-    let rows = client.query(&query, &[]).await?;
+    let rows = client.query(&query, &[&project]).await?;
     let stored = rows.iter().map(|row| StoredApproval {
         id: row.get(0),
         project: row.get(1),
@@ -36,10 +37,13 @@ pub(super) async fn stored(
 }
 
 impl Database {
-    pub(super) async fn approvals(&self) -> Result<Vec<ProjectApproval>, JournalError> {
+    pub(super) async fn approvals(
+        &self,
+        project: Option<&str>,
+    ) -> Result<Vec<ProjectApproval>, JournalError> {
         let failed = self.failed("read the remembered approvals");
         let client = self.client().await?;
-        let stored = stored(&client).await.map_err(failed)?;
+        let stored = stored(&client, project).await.map_err(failed)?;
         Ok(valid(stored, self.rows_key()?, &self.location)?)
     }
 
@@ -57,7 +61,7 @@ impl Database {
         if approvals.is_empty() {
             return Ok(tx.commit().await.map_err(failed)?);
         }
-        let mut unsigned = stored(&tx).await.map_err(failed)?;
+        let mut unsigned = stored(&tx, None).await.map_err(failed)?;
         unsigned.retain(|stored| !stored.is_valid(rows_key));
         for approval in &approvals {
             let new = StoredApproval::encode(key(approval), approval, rows_key);
@@ -81,7 +85,7 @@ impl Database {
                 .await
                 .map_err(failed)?;
         }
-        let mut all = stored(&tx).await.map_err(failed)?;
+        let mut all = stored(&tx, None).await.map_err(failed)?;
         all.retain(|stored| stored.is_valid(rows_key));
         if all.len() > MAX_APPROVALS as usize {
             return Err(StoreError::TooManyApprovals(MAX_APPROVALS).into());

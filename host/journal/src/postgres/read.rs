@@ -184,7 +184,11 @@ impl Database {
             }
             (None, true) => "",
         };
-        let within = within(&page.scope, "w.project", &mut parameters);
+        let mut within = within(&page.scope, "w.project", &mut parameters);
+        if let Some(directory) = &page.directory {
+            parameters.push(directory);
+            within = format!("{within} AND s.directory = ${}", parameters.len());
+        }
         let query = format!(
             "{INFO} WHERE p.id IS NULL {filter} {within} ORDER BY w.last_write DESC LIMIT $1 OFFSET $2"
         );
@@ -267,6 +271,13 @@ impl Database {
         let ids: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
         let query = format!("{INFO} WHERE s.id = ANY ($1)");
         let rows = self.read(&query, &[&ids]).await?;
+        self.infos_within(&rows, &SessionScope::All)
+    }
+
+    /// Reads the rows of the sessions with a name, the one that was written to last first.
+    pub(super) async fn named(&self, name: &str) -> Result<Vec<SessionInfo>, JournalError> {
+        let query = format!("{INFO} WHERE s.name = $1 ORDER BY w.last_write DESC");
+        let rows = self.read(&query, &[&text(name)]).await?;
         self.infos_within(&rows, &SessionScope::All)
     }
 

@@ -44,7 +44,7 @@ type End = (String, i64, Vec<u8>, Option<Vec<u8>>);
 /// Signs every row, and returns their number.
 pub(super) async fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<u64, Error> {
     let mut signed = 0;
-    for mut approval in approvals::stored(tx).await? {
+    for mut approval in approvals::stored(tx, None).await? {
         approval.sign(key);
         let sign = "UPDATE approvals SET signature = $2 WHERE id = $1";
         signed += tx
@@ -161,7 +161,7 @@ impl Database {
         let failed = self.failed("check the journal");
         let key = self.rows_key()?;
         let client = self.client().await?;
-        let approvals = approvals::stored(&client).await.map_err(failed)?;
+        let approvals = approvals::stored(&client, None).await.map_err(failed)?;
         let approvals = approvals.iter().filter(|stored| !stored.is_valid(key));
         let by_id = |stored: &StoredApproval| UnsignedRow {
             key: vec![stored.id.clone()],

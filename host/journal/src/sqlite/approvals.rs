@@ -9,12 +9,19 @@ use crate::{
 use agent_host_engine::journal::JournalError;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-/// Reads all approvals as they are stored, the oldest first.
-pub(super) fn stored(db: &Connection) -> Result<Vec<StoredApproval>, rusqlite::Error> {
-    let mut query = db.prepare_cached(
-        "SELECT project, rule, session, at_ms, signature FROM approvals ORDER BY rowid",
-    )?;
-    let rows = query.query_map([], |row| {
+/// Reads the approvals of a project, or else all, as they are stored, the oldest first.
+pub(super) fn stored(
+    db: &Connection,
+    project: Option<&str>,
+) -> Result<Vec<StoredApproval>, rusqlite::Error> {
+    let filter = match project {
+        None => "?1 IS NULL",
+        Some(_) => "project = ?1",
+    };
+    let mut query = db.prepare_cached(&format!(
+        "SELECT project, rule, session, at_ms, signature FROM approvals WHERE {filter} ORDER BY rowid"
+    ))?;
+    let rows = query.query_map([project], |row| {
         Ok(StoredApproval {
             id: String::new(),
             project: row.get(0)?,
@@ -28,9 +35,13 @@ pub(super) fn stored(db: &Connection) -> Result<Vec<StoredApproval>, rusqlite::E
 }
 
 impl Database {
-    pub(crate) fn approvals(&self) -> Result<Vec<ProjectApproval>, JournalError> {
+    pub(crate) fn approvals(
+        &self,
+        project: Option<&str>,
+    ) -> Result<Vec<ProjectApproval>, JournalError> {
         let failed = StoreError::sqlite(self.location(), "read the remembered approvals");
-        let stored = self.reader().query(stored).map_err(failed)?;
+        let stored = self.reader().query(|db| stored(db, project));
+        let stored = stored.map_err(failed)?;
         Ok(valid(stored, self.rows_key(), self.location())?)
     }
 
@@ -42,7 +53,7 @@ impl Database {
             if approvals.is_empty() {
                 return Ok(());
             }
-            let mut unsigned = stored(tx)?;
+            let mut unsigned = stored(tx, None)?;
             unsigned.retain(|stored| !stored.is_valid(self.rows_key()));
             for approval in approvals {
                 let new = StoredApproval::encode(String::new(), approval, self.rows_key())
@@ -93,7 +104,7 @@ impl Database {
             .query_row("SELECT count(*) FROM approvals", [], |row| row.get(0))
             .map_err(failed)?;
         if count > MAX_APPROVALS {
-            let mut all = stored(&tx).map_err(failed)?;
+            let mut all = stored(&tx, None).map_err(failed)?;
             all.retain(|stored| stored.is_valid(self.rows_key()));
             if all.len() > MAX_APPROVALS as usize {
                 return Err(StoreError::TooManyApprovals(MAX_APPROVALS).into());

@@ -93,7 +93,8 @@ pub(crate) fn list_query(scope: &SessionScope) -> String {
 /// Returns the query of a page of the list: of sessions that no other started.
 pub(crate) fn page_query(scope: &SessionScope) -> String {
     let filter = filter(scope);
-    let query = rows_query(&format!("{filter} AND {PARENT} IS NULL"));
+    let filter = format!("{filter} AND {PARENT} IS NULL AND (?5 IS NULL OR directory = ?5)");
+    let query = rows_query(&filter);
     format!("{query} ORDER BY last_write DESC LIMIT ?3 OFFSET ?4")
 }
 
@@ -129,7 +130,13 @@ impl Reader {
             true => (number(page.limit), number(page.offset)),
             false => (-1, 0),
         };
-        let parameters = params![scope.project(), scope.owner(), limit, offset];
+        let parameters = params![
+            scope.project(),
+            scope.owner(),
+            limit,
+            offset,
+            page.directory
+        ];
         let mut listed = self.listed(&page_query(scope), parameters, |rows| {
             if words.is_empty() {
                 return rows.collect();
@@ -150,6 +157,12 @@ impl Reader {
         let query = rows_query("sessions.id IN (SELECT value FROM json_each(?1))");
         let ids = json!(sessions).to_string();
         self.listed(&query, params![ids], |rows| rows.collect())
+    }
+
+    /// Reads the rows of the sessions with a name, the one that was written to last first.
+    pub(crate) fn named(&self, name: &str) -> Result<Vec<SessionInfo>, JournalError> {
+        let query = format!("{} ORDER BY last_write DESC", rows_query("names.name = ?1"));
+        self.listed(&query, params![name], |rows| rows.collect())
     }
 
     /// Reads the sessions that wait and that no other started, the one that was written to longest

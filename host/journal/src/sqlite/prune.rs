@@ -21,6 +21,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::{
     collections::VecDeque,
     path::{Path, PathBuf},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -84,8 +85,10 @@ impl Pass {
         rows_key: &RowKey,
     ) -> Result<Self, rusqlite::Error> {
         let mut left = VecDeque::new();
-        if retention.age.is_some() || is_too_large(db, retention)? {
-            left = candidates(db)?;
+        let is_too_large = is_too_large(db, retention)?;
+        let oldest_ms = retention.oldest_ms(now_ms);
+        if is_too_large || oldest_ms.is_some() {
+            left = candidates(db, oldest_ms.filter(|_| !is_too_large))?;
         }
         Ok(Self {
             retention,
@@ -213,7 +216,9 @@ impl Pruner {
             Some(pass) => pass,
             None => {
                 self.written_bytes = 0;
-                remove_unmarked(&self.locks);
+                let locks = self.locks.clone();
+                // It opens the file of each session, for which no write is to wait.
+                let _ = thread::Builder::new().spawn(move || remove_unmarked(&locks));
                 let pass =
                     Pass::start(db, self.retention, now_ms(), &self.rows_key).map_err(failed)?;
                 self.pass.insert(pass)
@@ -257,13 +262,19 @@ impl Database {
     }
 }
 
-/// Returns the sessions, the one that was written to longest ago first.
-fn candidates(db: &Connection) -> Result<VecDeque<Candidate>, rusqlite::Error> {
+/// Returns the sessions whose last event is as old as this, or else all, the one that was written to
+/// longest ago first.
+fn candidates(
+    db: &Connection,
+    oldest_ms: Option<u64>,
+) -> Result<VecDeque<Candidate>, rusqlite::Error> {
     let query = format!(
-        "SELECT id, last_ms, phase FROM sessions WHERE {PARENT} IS NULL ORDER BY last_write"
+        "SELECT id, last_ms, phase FROM sessions
+         WHERE (?1 IS NULL OR last_ms <= ?1) AND {PARENT} IS NULL ORDER BY last_write"
     );
     let mut query = db.prepare_cached(&query)?;
-    let rows = query.query_map([], |row| {
+    let oldest_ms = oldest_ms.map(|oldest| i64::try_from(oldest).unwrap_or(i64::MAX));
+    let rows = query.query_map([oldest_ms], |row| {
         let session: SessionId = parsed(row)?;
         let stored: String = row.get(2)?;
         let phase = phase::from_stored(db, &session.to_string(), &stored)?;

@@ -26,7 +26,7 @@ fn removal(table: Table) -> Option<&'static str> {
 
 /// Signs every row.
 pub(super) fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<(), rusqlite::Error> {
-    for mut approval in approvals::stored(tx)? {
+    for mut approval in approvals::stored(tx, None)? {
         approval.sign(key);
         tx.execute(
             "UPDATE approvals SET signature = ?3 WHERE project = ?1 AND rule = ?2",
@@ -79,7 +79,7 @@ impl Database {
         let failed = StoreError::sqlite(self.location(), "check the journal");
         let key = self.rows_key();
         let read = |db: &Connection| {
-            let (approvals, firings) = (approvals::stored(db)?, firings::all(db)?);
+            let (approvals, firings) = (approvals::stored(db, None)?, firings::all(db)?);
             Ok((approvals, firings, owners::unsigned(db, key)?, ends(db)?))
         };
         let (approvals, firings, owners, ends) = self.reader().query(read).map_err(failed)?;

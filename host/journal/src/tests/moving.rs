@@ -94,7 +94,7 @@ async fn content(store: &dyn Maintenance) -> Content {
         records,
         owners,
         blobs,
-        approvals: store.approvals().await.unwrap().len(),
+        approvals: store.approvals(None).await.unwrap().len(),
         key: store.continuation_key().await.unwrap(),
     }
 }
@@ -277,7 +277,7 @@ async fn session_in_use_stays_where_it_is() {
         let differs = differs.to_string();
         assert!(differs.contains("has other events in the "), "{differs}");
         // The approvals stay with what stays.
-        assert_eq!(source.approvals().await.unwrap().len(), 1);
+        assert_eq!(source.approvals(None).await.unwrap().len(), 1);
         drop(running);
         // A store gives up its sessions before it ends.
         drop(host);

@@ -121,10 +121,9 @@ async fn seen(store: &dyn JournalStore) -> usize {
     ] {
         let listed = store.list_in(scope.clone()).await.unwrap();
         let page = ListPage {
-            offset: 0,
             limit: 10,
-            search: None,
             scope: scope.clone(),
+            ..ListPage::default()
         };
         assert_eq!(store.list_page(page).await.unwrap(), listed);
         for info in store.list().await.unwrap() {
@@ -139,7 +138,7 @@ async fn seen(store: &dyn JournalStore) -> usize {
 /// Returns the number of rows of a kind that a store believes.
 pub(super) async fn believed(store: &dyn JournalStore, kind: RowKind) -> usize {
     match kind {
-        RowKind::Approval => store.approvals().await.unwrap().len(),
+        RowKind::Approval => store.approvals(None).await.unwrap().len(),
         RowKind::Firing => {
             let triggers = vec!["schedule a".to_owned(), "schedule b".to_owned()];
             let mut listed = 0;

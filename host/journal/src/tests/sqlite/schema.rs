@@ -58,7 +58,7 @@ fn list_scans_and_sorts_no_table() {
             "SCAN sessions USING INDEX sessions_by_last_write",
         ),
     ] {
-        for (query, parameters) in [(list_query(&scope), 2), (page_query(&scope), 4)] {
+        for (query, parameters) in [(list_query(&scope), 2), (page_query(&scope), 5)] {
             let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
             assert_eq!(plan.parameter_count(), parameters);
             let steps = plan.raw_query().mapped(|row| row.get(3));

@@ -24,7 +24,7 @@ pub(in crate::tests) fn approval(project: &str, tool: &str, session: SessionId) 
 
 pub(super) async fn approval_holds_in_its_project_until_revoked(backend: &impl Backend) {
     let (store, other) = (backend.open().await, backend.open().await);
-    assert_eq!(store.approvals().await.unwrap(), []);
+    assert_eq!(store.approvals(None).await.unwrap(), []);
     let (here, there) = ("/here/agent.toml", "/there");
     let session = SessionId::new();
     let all = [
@@ -37,14 +37,18 @@ pub(super) async fn approval_holds_in_its_project_until_revoked(backend: &impl B
     // Remembered once, however often it is given.
     let again = approval(here, "a", SessionId::new());
     store.remember_approvals(vec![again]).await.unwrap();
-    assert_eq!(store.approvals().await.unwrap(), all);
+    assert_eq!(store.approvals(None).await.unwrap(), all);
+    for (project, expected) in [(here, &all[..2]), (there, &all[2..]), ("/her", &[])] {
+        let of_project = store.approvals(Some(project.to_owned())).await;
+        assert_eq!(of_project.unwrap(), expected, "{project}");
+    }
     assert_eq!(all[0].id(), approval_id(here, &all[0].rule));
     assert_eq!(all[0].id().len(), 12);
     // A revocation is in force at the next read of every process.
     other.revoke_approvals(all[..1].to_vec()).await.unwrap();
-    assert_eq!(store.approvals().await.unwrap(), all[1..]);
+    assert_eq!(store.approvals(None).await.unwrap(), all[1..]);
     store.revoke_approvals(all.to_vec()).await.unwrap();
-    assert_eq!(other.approvals().await.unwrap(), []);
+    assert_eq!(other.approvals(None).await.unwrap(), []);
 }
 
 pub(super) async fn approvals_by_many_writers_are_all_kept(backend: &impl Backend) {
@@ -60,7 +64,7 @@ pub(super) async fn approvals_by_many_writers_are_all_kept(backend: &impl Backen
         });
     }
     writers.join_all().await;
-    assert_eq!(store.approvals().await.unwrap().len(), 20);
+    assert_eq!(store.approvals(None).await.unwrap().len(), 20);
 }
 
 pub(super) async fn approvals_are_bounded(backend: &impl Backend) {
@@ -76,7 +80,7 @@ pub(super) async fn approvals_are_bounded(backend: &impl Backend) {
         "cannot remember the approval: there are 2048 already, and no more are kept; take some approvals back with \
          `agent-host approvals revoke`"
     );
-    assert_eq!(store.approvals().await.unwrap(), approvals);
+    assert_eq!(store.approvals(None).await.unwrap(), approvals);
 }
 
 pub(super) async fn continuation_key_is_the_same_for_every_store(backend: &impl Backend) {

@@ -248,6 +248,19 @@ pub(super) async fn session_is_found_by_its_end_name_and_directory(backend: &imp
         let here = store.find_in(directory, given).await;
         assert_eq!(here.unwrap(), found, "{given} in {directory}");
     }
+    for (directory, expected) in [
+        ("/a", vec![ids[2], ids[0]]),
+        ("/b", vec![ids[1]]),
+        ("/", vec![]),
+    ] {
+        let page = ListPage {
+            limit: 9,
+            directory: Some(directory.to_owned()),
+            ..ListPage::default()
+        };
+        let found = store.list_page(page).await.unwrap().into_iter();
+        assert_eq!(found.map(|info| info.id).collect::<Vec<_>>(), expected);
+    }
     for (directory, given) in [("/c", "lamp"), ("/a", "draft"), ("/a", "2340001")] {
         assert!(store.find_in(directory, given).await.is_err(), "{given}");
     }

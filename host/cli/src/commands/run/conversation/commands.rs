@@ -16,7 +16,7 @@ use crate::{
 };
 use agent_host_app::{Effort, Overrides, UndoRequest, model, reach, undo_answer};
 use agent_host_engine::{observer::Unobserved, session::Session, turn::Agent};
-use agent_host_journal::SessionInfo;
+use agent_host_journal::{ListPage, SessionInfo};
 use agent_host_types::{id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput};
 use std::path::{Path, PathBuf};
 
@@ -278,10 +278,12 @@ impl Conversation<'_, '_> {
     /// Returns the sessions of this project, newest first.
     pub(super) async fn sessions(&self) -> Result<Vec<SessionInfo>, Failure> {
         let here = self.run.host.config().working_dir.display().to_string();
-        let mut sessions = self.run.host.sessions().store().list().await?;
-        sessions.retain(|row| row.parent.is_none() && row.directory.as_ref() == Some(&here));
-        sessions.truncate(MAX_SESSIONS);
-        Ok(sessions)
+        let page = ListPage {
+            limit: MAX_SESSIONS,
+            directory: Some(here),
+            ..ListPage::default()
+        };
+        Ok(self.run.host.sessions().store().list_page(page).await?)
     }
 
     /// Lists the sessions of this project, and leaves the choice to the composer.
