@@ -96,7 +96,7 @@ impl ConfiguredAgents {
         Arc::new(StoreJournals(Arc::clone(&self.store)))
     }
 
-    /// Returns what an agent that a user or a client starts has.
+    /// Returns the model and the prompts of an agent that a user or a client starts.
     pub(crate) fn starter(&self, prompts: Prompts) -> Starter {
         Starter {
             model: Arc::clone(&self.model),

@@ -10,53 +10,62 @@ use std::collections::{BTreeMap, btree_map::Entry};
 /// that sums do not overflow.
 const MAX_FIGURE: u64 = 1 << 40;
 
-/// The figures of a day, a model, a tool or an agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Figures {
-    /// The sessions with anything of it, those of agents included.
-    pub sessions: u64,
-    /// The replies of models and the summaries, and the requests whose reply was lost.
-    pub model_calls: u64,
-    /// Tokens read, cached ones included.
-    pub input_tokens: u64,
-    /// The tokens read from the provider's cache, included in `input_tokens`.
-    pub cached_input_tokens: u64,
-    /// The tokens written to the provider's cache, included in `input_tokens`.
-    pub cache_write_tokens: u64,
-    /// Tokens written.
-    pub output_tokens: u64,
-    /// The cost of the tokens whose price is known, in millionths of a US dollar.
-    pub cost_micros: u64,
-    /// The model calls of which the price of some tokens is not known.
-    pub unpriced_model_calls: u64,
-    /// The tool calls that ended, those that did not run included.
-    pub tool_calls: u64,
-    /// Those that failed. Attempts of nodes that are repeated are not counted.
-    pub failed: u64,
-    /// Those that were denied.
-    pub denied: u64,
-    /// The time of the tool calls, in microseconds.
-    pub tool_us: u64,
+/// Defines [`Figures`] by its fields, and with them the columns of a [`Sum`].
+macro_rules! figures {
+    ($($(#[$doc:meta])* $figure:ident,)*) => {
+        /// The figures of a day, a model, a tool or an agent.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+        pub struct Figures {
+            $($(#[$doc])* pub $figure: u64,)*
+        }
+
+        /// The columns of a [`Sum`], as a store names them: those of [`Figures`] in order, and the
+        /// sessions that used a row last on its day. Of any days on, those add up to the sessions
+        /// that have used it since, each counted once.
+        pub const SUM_COLUMNS: [&str; 13] = [$(stringify!($figure),)* "last_sessions"];
+
+        impl Figures {
+            /// Returns the sum of one session that this is all of.
+            pub(super) fn sum(self) -> Sum {
+                [$(self.$figure,)* 0]
+                    .map(|figure| i64::try_from(figure.min(MAX_FIGURE)).unwrap_or(i64::MAX))
+            }
+
+            /// Returns the figures of a sum of one day.
+            fn of_day(sum: Sum) -> Self {
+                let [$($figure,)* _] = sum.map(|figure| u64::try_from(figure).unwrap_or(0));
+                Self { $($figure,)* }
+            }
+        }
+    };
 }
 
-/// The columns of a [`Sum`], as a store names them: those of [`Figures`] in order, and the sessions
-/// that used a row last on its day. Of any days on, those add up to the sessions that have used it
-/// since, each counted once.
-pub const SUM_COLUMNS: [&str; 13] = [
-    "sessions",
-    "model_calls",
-    "input_tokens",
-    "cached_input_tokens",
-    "cache_write_tokens",
-    "output_tokens",
-    "cost_micros",
-    "unpriced_model_calls",
-    "tool_calls",
-    "failed",
-    "denied",
-    "tool_us",
-    "last_sessions",
-];
+figures! {
+    /// The sessions with anything of it, those of agents included.
+    sessions,
+    /// The replies of models and the summaries, and the requests whose reply was lost.
+    model_calls,
+    /// Tokens read, cached ones included.
+    input_tokens,
+    /// The tokens read from the provider's cache, included in `input_tokens`.
+    cached_input_tokens,
+    /// The tokens written to the provider's cache, included in `input_tokens`.
+    cache_write_tokens,
+    /// Tokens written.
+    output_tokens,
+    /// The cost of the tokens whose price is known, in millionths of a US dollar.
+    cost_micros,
+    /// The model calls of which the price of some tokens is not known.
+    unpriced_model_calls,
+    /// The tool calls that ended, those that did not run included.
+    tool_calls,
+    /// Those that failed. Attempts of nodes that are repeated are not counted.
+    failed,
+    /// Those that were denied.
+    denied,
+    /// The time of the tool calls, in microseconds.
+    tool_us,
+}
 
 /// The values of [`SUM_COLUMNS`]. What is subtracted is negative.
 pub type Sum = [i64; SUM_COLUMNS.len()];
@@ -65,73 +74,6 @@ pub type Sum = [i64; SUM_COLUMNS.len()];
 pub type SumKey = (u32, StatsBy, String);
 
 impl Figures {
-    /// Returns the sum of one session that this is all of.
-    pub(super) fn sum(self) -> Sum {
-        let Self {
-            sessions,
-            model_calls,
-            input_tokens,
-            cached_input_tokens,
-            cache_write_tokens,
-            output_tokens,
-            cost_micros,
-            unpriced_model_calls,
-            tool_calls,
-            failed,
-            denied,
-            tool_us,
-        } = self;
-        [
-            sessions,
-            model_calls,
-            input_tokens,
-            cached_input_tokens,
-            cache_write_tokens,
-            output_tokens,
-            cost_micros,
-            unpriced_model_calls,
-            tool_calls,
-            failed,
-            denied,
-            tool_us,
-            0,
-        ]
-        .map(|figure| i64::try_from(figure.min(MAX_FIGURE)).unwrap_or(i64::MAX))
-    }
-
-    /// Returns the figures of a sum of one day.
-    fn of_day(sum: Sum) -> Self {
-        let [
-            sessions,
-            model_calls,
-            input_tokens,
-            cached_input_tokens,
-            cache_write_tokens,
-            output_tokens,
-            cost_micros,
-            unpriced_model_calls,
-            tool_calls,
-            failed,
-            denied,
-            tool_us,
-            _,
-        ] = sum.map(|figure| u64::try_from(figure).unwrap_or(0));
-        Self {
-            sessions,
-            model_calls,
-            input_tokens,
-            cached_input_tokens,
-            cache_write_tokens,
-            output_tokens,
-            cost_micros,
-            unpriced_model_calls,
-            tool_calls,
-            failed,
-            denied,
-            tool_us,
-        }
-    }
-
     /// Returns the figures of a sum of several days, in which each session counts once.
     fn of_days(sum: Sum) -> Self {
         let [.., last_sessions] = sum;
