@@ -32,6 +32,59 @@ fn event_form_equals_the_golden_file() {
     }
 }
 
+/// A call of a model and a node of a workflow are read as one kind of call.
+#[test]
+fn calls_and_nodes_are_read_alike() {
+    let events = [call_events(), workflow_events()].concat();
+    let starts = events.iter().filter_map(Event::call_start).map(|start| {
+        let CallStart { tool, effect, .. } = start;
+        let input = start.input.map(|input| input.len());
+        (tool, start.node, input, effect.as_str(), start.rule)
+    });
+    assert_eq!(
+        starts.collect::<Vec<_>>(),
+        [
+            (
+                "write_file",
+                None,
+                Some(1),
+                "effectful",
+                Some("effect.effectful")
+            ),
+            (
+                "write_file",
+                Some("write"),
+                Some(1),
+                "idempotent",
+                Some("effect.idempotent")
+            ),
+        ]
+    );
+    let ends = events.iter().filter_map(Event::call_end).map(|end| {
+        let failure = end.failure.map(|failure| failure.code.as_str());
+        let outcome = (failure, end.is_success(), end.is_denied());
+        let has = (end.output.is_some(), end.whole.is_some());
+        (end.tool, end.node, outcome, has, end.rule)
+    });
+    let (tool, node) = (Some("write_file"), Some("write"));
+    let failed = (Some("tool-error"), false, false);
+    assert_eq!(
+        ends.collect::<Vec<_>>(),
+        [
+            (
+                tool,
+                None,
+                (None, false, true),
+                (true, true),
+                Some("effect.effectful")
+            ),
+            (tool, node, failed, (true, true), Some("rule.no")),
+            // An attempt that another one follows.
+            (None, node, failed, (false, false), None),
+        ]
+    );
+}
+
 /// Sessions of programs with earlier versions stay readable: each new field has a default.
 #[test]
 fn event_of_an_earlier_version_is_read() {
