@@ -8,6 +8,7 @@ mod context;
 mod counts;
 mod dir_grants;
 mod fuzz;
+mod golden;
 mod good;
 mod http_grants;
 mod instructions;
