@@ -3,14 +3,16 @@
 use super::{
     ConfigError, GrantsSection, ModelsConfig, Overrides, ToolConfig,
     approval::{Confirmation, RawApproval},
-    budgets, context, dir_grants, grants, instructions,
-    model::Chosen,
+    budgets::{self, RawBudgets},
+    context, dir_grants, grants, instructions,
+    model::{self, Chosen},
     parse::advice,
     paths::Scope,
     prices::Prices,
     problem::{Problems, config_error, resolve_steps},
-    raw::{RawBudgets, RawConfig},
+    raw::RawConfig,
     secrets::SecretConfig,
+    section::section,
     settings,
 };
 use agent_host_engine::{
@@ -24,8 +26,6 @@ use agent_host_types::{
     id::{Digest, json_digest},
     tool::{Approval, is_tool_name},
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -41,42 +41,45 @@ const MAX_DESCRIPTION_BYTES: usize = 2_000;
 /// The agent that needs no definition: it has the tools and the model of the one that starts it.
 pub const GENERAL_PURPOSE: &str = "general-purpose";
 
-/// `[[agent]]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct RawAgent {
-    /// The name.
-    pub(super) name: String,
-    /// The description for the model that starts it.
-    pub(super) description: String,
-    /// `PROVIDER:NAME`; absent for the model of the one that starts it.
-    pub(super) model: Option<String>,
-    /// The system prompt.
-    pub(super) system: Option<String>,
-    /// Files with more of the system prompt.
-    pub(super) instructions: Vec<String>,
-    /// Globs of its tools, among those of the file; absent for all of them.
-    pub(super) tools: Option<Vec<String>>,
-    /// The grants of its calls, beyond which those of its tools do not go; absent for those of its
-    /// tools.
-    pub(super) grants: Option<GrantsSection>,
-    /// The agents that it can start.
-    pub(super) agents: Vec<String>,
-    /// The tools, one of which must end its run.
-    pub(super) until_tool: Vec<String>,
-    /// The JSON Schema of its answer.
-    pub(super) output_schema: Option<Value>,
-    /// The maximum of model calls.
-    pub(super) max_turns: Option<u64>,
-    /// Its budgets, besides those of the one that starts it.
-    pub(super) budgets: RawBudgets,
-    /// When starting it needs approval.
-    pub(super) approval: Option<RawApproval>,
-    /// Whether its calls can wait for the user.
-    pub(super) interactive: Option<bool>,
-    /// Whether its model writes programs that call its tools.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) code: bool,
+section! {
+    /// `[[agent]]`.
+    // Its tools are some of those of the file, and its calls are decided about like others.
+    #[derive(Default)]
+    #[serde(default)]
+    pub(super) struct RawAgent {
+        /// The name.
+        name: String => pinned;
+        /// The description for the model that starts it.
+        description: String => pinned;
+        /// `PROVIDER:NAME`; absent for the model of the one that starts it.
+        model [Model]: Option<String> => by(model::demand);
+        /// The system prompt.
+        system: Option<String> => pinned;
+        /// Files with more of the system prompt.
+        instructions [Path]: Vec<String> => by(instructions::demand);
+        /// Globs of its tools, among those of the file; absent for all of them.
+        tools: Option<Vec<String>> => pinned;
+        /// The grants of its calls, beyond which those of its tools do not go; absent for those of its
+        /// tools.
+        grants: Option<GrantsSection> => pinned;
+        /// The agents that it can start.
+        agents: Vec<String> => pinned;
+        /// The tools, one of which must end its run.
+        until_tool: Vec<String> => pinned;
+        /// The JSON Schema of its answer.
+        output_schema: Option<Value> => pinned;
+        /// The maximum of model calls.
+        max_turns: Option<u64> = Budgets::default().turns => at_most;
+        /// Its budgets, besides those of the one that starts it.
+        budgets: RawBudgets => pinned;
+        /// When starting it needs approval.
+        approval: Option<RawApproval> => pinned;
+        /// Whether its calls can wait for the user.
+        interactive: Option<bool> => pinned;
+        /// Whether its model writes programs that call its tools.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        code: bool => pinned;
+    }
 }
 
 /// An agent that another one can start.
@@ -291,7 +294,7 @@ fn sections(
             |approval| approval.resolve("approval", &agent.name),
         );
         budgets = budgets::resolve(
-            agent.max_turns, agent.budgets, prices, &Overrides::default(), chosen,
+            agent.max_turns(), agent.budgets, prices, &Overrides::default(), chosen,
         );
         context = context::resolve(raw.context, chosen, prices);
     }

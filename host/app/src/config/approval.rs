@@ -3,6 +3,8 @@
 use super::{
     ConfigError,
     problem::{Problems, config_error, key_path, resolve_steps},
+    review::{Danger, Review, quoted},
+    section::values,
 };
 use agent_host_types::tool::{Approval, DecisionKind};
 use schemars::JsonSchema;
@@ -20,6 +22,33 @@ pub(super) enum RawApproval {
     When(Approval),
     /// Every call needs approval, with one of these decisions.
     Decisions(Vec<DecisionKind>),
+}
+
+values!(RawApproval);
+
+/// Demands what `approval` and `approvals` of the tool or server `who` leave unchecked.
+pub(super) fn demand(
+    all: &RawApproval,
+    own: &BTreeMap<String, RawApproval>,
+    who: &str,
+    review: &mut Review<'_>,
+) {
+    let own = own
+        .iter()
+        .map(|(tool, approval)| (format!("{} of ", quoted(tool)), approval));
+    for (of, approval) in std::iter::once((String::new(), all)).chain(own) {
+        let text = match approval {
+            RawApproval::When(Approval::Never) => {
+                format!("runs calls of {of}{who} without asking (approval = \"never\")")
+            }
+            RawApproval::Decisions(allowed) if !allowed.contains(&DecisionKind::Reject) => {
+                format!("leaves out rejecting from what you may decide about {who}")
+            }
+            RawApproval::When(Approval::ByEffect | Approval::Always)
+            | RawApproval::Decisions(_) => continue,
+        };
+        review.demand(Danger::Unchecked, text);
+    }
 }
 
 /// When a call of a tool needs approval, and which decisions are offered.

@@ -5,13 +5,31 @@ use super::{
     model::Chosen,
     prices::{Prices, micros, not_an_amount},
     problem::{config_error, resolve_steps},
-    raw::RawBudgets,
+    section::section,
 };
 use agent_host_types::budget::{Budgets, Price, UsdBudget};
 
+section! {
+    /// `[budgets]`, each of one user message.
+    #[derive(Copy, Default)]
+    #[serde(default)]
+    pub(super) struct RawBudgets {
+        /// Tokens that the model reads and writes.
+        tokens [Lower]: Option<u64> => pinned;
+        /// US dollars.
+        usd [Lower]: Option<f64> => pinned;
+        /// The time of all turns, without the wait for approvals.
+        wall_clock_seconds [Lower]: Option<u64>, in seconds => pinned;
+        /// Tool calls that run.
+        tool_calls [Lower]: Option<u64> => pinned;
+        /// Calls of one tool with the same arguments.
+        identical_repeats [Lower]: Option<u64> => pinned;
+    }
+}
+
 /// Resolves the budgets of a run with these models, any of which may answer.
 pub(super) fn resolve(
-    max_turns: Option<u64>,
+    max_turns: u64,
     raw: RawBudgets,
     prices: &Prices,
     overrides: &Overrides,
@@ -35,15 +53,15 @@ pub(super) fn resolve(
     })
 }
 
-fn turns(flag: Option<u64>, key: Option<u64>) -> Result<u64, ConfigError> {
-    match flag.or(key) {
-        Some(0) => Err(config_error!(
+fn turns(flag: Option<u64>, key: u64) -> Result<u64, ConfigError> {
+    match flag.unwrap_or(key) {
+        0 => Err(config_error!(
             flag.map_or("max-turns", |_| "--max-turns"),
             "`max-turns` is 0, which would never ask the model",
             "set it to at least 1, or leave it out"
         )
         .with_value(0)),
-        number => Ok(number.unwrap_or(Budgets::default().turns)),
+        number => Ok(number),
     }
 }
 

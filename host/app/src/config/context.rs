@@ -1,10 +1,26 @@
 //! `[context]`: the limits of a conversation within the model's window.
 
-use super::{ConfigError, model::Chosen, prices::Prices, problem::config_error, raw::RawContext};
+use super::{ConfigError, model::Chosen, prices::Prices, problem::config_error, section::section};
 use agent_host_types::context::ContextLimits;
 
 /// The smallest usable window, in tokens.
 const LEAST_WINDOW_TOKENS: u64 = 1_000;
+
+section! {
+    /// `[context]`.
+    #[derive(Copy, Default, Eq)]
+    #[serde(default)]
+    pub(super) struct RawContext {
+        /// The model's window.
+        window_tokens: Option<u64> => at_most(ContextLimits::default().window_tokens);
+        /// The part of the window from which the conversation is compacted, in percent.
+        compact_at: Option<u64> => at_most(ContextLimits::default().compact_at);
+        /// The part of the window after compaction, in percent.
+        compact_to: Option<u64> => at_most(ContextLimits::default().compact_to);
+        /// The number of newest messages with results that are kept.
+        keep_results: Option<usize> => at_most(ContextLimits::default().keep_results);
+    }
+}
 
 /// Resolves the limits of a conversation with these models, any of which may answer. A script has
 /// no window unless it is given one.

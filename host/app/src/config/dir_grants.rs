@@ -4,7 +4,8 @@ use super::{
     ConfigError, Environment,
     paths::{KERNEL_DIRECTORIES, Scope, kernel_directory, too_wide},
     problem::{config_error, resolve_steps},
-    raw::RawDirGrant,
+    review::{Danger, Review, UseOf, all_quoted, quoted},
+    section::{section, values},
 };
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, PathRules};
 use std::{
@@ -49,6 +50,95 @@ pub(super) const WORKSPACE: &str = "/workspace";
 
 /// The parent of the guest paths of further directories of the command line.
 const FURTHER: &str = "/mnt";
+
+section! {
+    /// `[[grants.dir]]` and `[[tool.dir]]`.
+    pub(super) struct RawDirGrant {
+        /// The directory on the host.
+        host [Directory]: String => together;
+        /// Its path for guests; absent for `/workspace`.
+        guest: Option<String> => pinned;
+        /// The mode; absent for read-only.
+        mode: Option<DirMode> => together;
+        /// Globs of files that may be opened; none for all.
+        #[serde(default)]
+        allow: Vec<String> => pinned;
+        /// Globs of files that are refused.
+        #[serde(default)]
+        deny: Vec<String> => pinned;
+        /// Globs of files that guests do not see; absent for [`super::DEFAULT_MASK`].
+        mask: Option<Vec<String>> => together;
+        /// Globs of files that may be written although programs of the user run them later, such as
+        /// `.github/workflows`.
+        #[serde(default)]
+        allow_run_later: Vec<String> => together;
+        /// The quota of one call; absent for the limits of the call.
+        #[serde(default)]
+        quota: DirQuota => pinned;
+    }
+}
+
+values!(DirMode, DirQuota);
+
+/// Demands a directory grant beyond the default, which is to read the directory that the file came
+/// with, or a part of it.
+pub(super) fn demand(raw: &RawDirGrant, who: &str, review: &mut Review<'_>) {
+    let writes = raw.mode == Some(DirMode::ReadWrite);
+    let beyond = match review.reach(&raw.host) {
+        Some(real) => {
+            let real = quoted(&real.to_string_lossy());
+            Some(format!(" outside of its directory (it is {real})"))
+        }
+        None if is_kept_from_tools(&raw.host, review) => {
+            Some(", which the default keeps from tools".to_owned())
+        }
+        None => None,
+    };
+    let (mask, run_later) = (raw.mask.as_deref(), raw.allow_run_later.as_slice());
+    let copied = matches!(review.use_of, UseOf::Cases { .. });
+    if beyond.is_none() && mask.is_none() && run_later.is_empty() && (!writes || copied) {
+        return;
+    }
+    let (danger, may) = match (writes, run_later) {
+        (false, _) => (Danger::Private, "read"),
+        (true, []) => (Danger::Writes, "read and change"),
+        (true, _) => (Danger::Program, "read and change"),
+    };
+    let hidden = match mask {
+        None => String::new(),
+        Some([]) => ", with nothing hidden (mask = [])".to_owned(),
+        Some(mask) => format!(", with nothing hidden but {}", all_quoted(mask)),
+    };
+    let runs = match run_later {
+        [] => String::new(),
+        files => {
+            let files = all_quoted(files);
+            format!(", with files in it that programs of yours run later ({files})")
+        }
+    };
+    let (host, beyond) = (quoted(&raw.host), beyond.unwrap_or_default());
+    review.demand(
+        danger,
+        format!("lets {who} {may} {host}{beyond}{hidden}{runs}"),
+    );
+}
+
+/// True if a directory inside of the file's own is not granted by default, or only in part.
+fn is_kept_from_tools(host: &str, review: &Review<'_>) -> bool {
+    let refused = match review.use_of {
+        UseOf::Configuration => of_working_dir(review.environment).is_err(),
+        UseOf::Cases { .. } => too_wide(&review.directory, review.environment).is_some(),
+    };
+    let Some(inside) = review.path_inside(host) else {
+        return refused;
+    };
+    // The mask of a grant begins at its own directory: one of `.git` would not hide `.git/config`.
+    let hidden = PathRules::new(&DEFAULT_MASK).map_or(true, |mask| {
+        let mut names = Path::new(&inside).ancestors().filter_map(Path::to_str);
+        names.any(|name| mask.first_match(name).is_some()) || mask.first_below(&inside).is_some()
+    });
+    refused || hidden
+}
 
 /// Resolves a grant of the configuration.
 pub(super) fn from_raw(raw: RawDirGrant, scope: Scope<'_>) -> Result<DirGrant, ConfigError> {

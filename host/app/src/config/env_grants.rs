@@ -2,8 +2,12 @@
 //! env:NAME[=VALUE]`. A guest sees these and no others.
 
 use super::{
-    ConfigError, Environment, paths::Scope, problem::config_error, raw::RawEnvGrant,
+    ConfigError, Environment,
+    paths::Scope,
+    problem::config_error,
     resolve::resolve_all,
+    review::{Danger, Review, quoted},
+    section::section,
 };
 use agent_host_engine::policy::EnvGrant;
 
@@ -13,6 +17,31 @@ const MAX_NAME_BYTES: usize = 256;
 const MAX_VALUE_BYTES: usize = 32 * 1024;
 /// The maximum number of variables of one tool. All of them are copied into the guest at once.
 const MAX_VARIABLES: usize = 64;
+
+section! {
+    /// `[[grants.env]]` and `[[tool.env]]`.
+    #[derive(Eq)]
+    pub(super) struct RawEnvGrant {
+        /// The name.
+        name: String => together;
+        /// The value.
+        value [Secret]: Option<String> => pinned;
+        /// True to take the value of the host's variable of this name.
+        #[serde(default)]
+        from_host: bool => together;
+    }
+}
+
+/// Demands a variable of the host.
+pub(super) fn demand(raw: &RawEnvGrant, who: &str, review: &mut Review<'_>) {
+    if raw.from_host {
+        let name = quoted(&raw.name);
+        review.demand(
+            Danger::Private,
+            format!("hands the environment variable {name} to {who}"),
+        );
+    }
+}
 
 /// Resolves the list `env`.
 pub(super) fn resolve(

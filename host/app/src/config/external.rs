@@ -2,10 +2,12 @@
 
 use super::{
     Config, ConfigError, Confirmation,
+    approval::{self, RawApproval},
     paths::Scope,
     problem::{config_error, resolve_steps},
-    raw::RawExternalTool,
     resolve::resolve_all,
+    review::{Danger, Review, quoted},
+    section::{section, values},
     tools::{check_name, check_unique},
 };
 use crate::trusted_file;
@@ -13,13 +15,60 @@ use agent_host_engine::schema::InputSchema;
 use agent_host_types::tool::{Effect, ToolDefinition};
 use serde_json::Value;
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 /// The maximum size of a schema in a file, in bytes. Every model request contains it.
 const MAX_SCHEMA_BYTES: u64 = 64 * 1024;
+
+section! {
+    /// `[[external-tool]]`.
+    pub(super) struct RawExternalTool {
+        /// The name that the model calls.
+        name: String => together;
+        /// The name for the user.
+        title: Option<String> => pinned;
+        /// The description for the model.
+        description: String => pinned;
+        /// The JSON Schema of its arguments: a table, or the path of a file.
+        input_schema [PathOrTable]: Value => together;
+        /// The effect of a call; absent for `effectful`.
+        effect: Option<Effect> => together;
+        /// When a call needs approval, or which decisions are offered.
+        #[serde(default)]
+        approval: RawApproval => together;
+    }
+}
+
+values!(Effect);
+
+/// Demands what an external tool asks for.
+pub(super) fn demand(raw: &RawExternalTool, _: &str, review: &mut Review<'_>) {
+    let who = quoted(&raw.name);
+    review.demand(
+        Danger::Other,
+        format!("hands calls of {who} to the program that runs agent-host (external-tool)"),
+    );
+    if let Some(effect) = raw.effect.filter(|effect| *effect != Effect::Effectful) {
+        let effect = effect.as_str();
+        review.demand(
+            Danger::Unchecked,
+            format!("declares calls of {who} to be {effect}"),
+        );
+    }
+    approval::demand(&raw.approval, &BTreeMap::new(), &who, review);
+    if let Some(file) = raw.input_schema.as_str()
+        && review.reach(file).is_some()
+    {
+        let file = quoted(file);
+        review.demand(
+            Danger::Private,
+            format!("takes the schema of {who} from {file}, outside of its directory"),
+        );
+    }
+}
 
 /// A tool whose calls are handed to the program that runs the loop.
 #[derive(Clone, Debug)]

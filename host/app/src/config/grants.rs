@@ -1,15 +1,79 @@
 //! Grants: `[grants]`, the lists of a `[[tool]]`, `--grant` and `--write`.
 
 use super::{
-    ConfigError, GrantsSection, Overrides, counts, dir_grants, env_grants, http_grants,
+    ConfigError, Overrides, counts,
+    dir_grants::{self, RawDirGrant},
+    env_grants::{self, RawEnvGrant},
+    http_grants::{self, RawHttpGrant},
     paths::{Scope, canonical},
     problem::{config_error, resolve_steps},
-    raw::RawArtifacts,
     resolve::resolve_all,
+    review::{Danger, Review},
     secrets::{self, SecretConfig},
+    section::{section, values},
 };
 use agent_host_engine::policy::{ArtifactAccess, DirGrant, DirMode, Grants};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::{path::Path, sync::Arc};
+
+section! {
+    /// `[grants]`, and the lists of a `[[tool]]`.
+    #[derive(Default)]
+    #[serde(default)]
+    pub struct GrantsSection {
+        /// Directories.
+        dir: Option<Vec<RawDirGrant>> => each(dir_grants::demand);
+        /// Hosts.
+        http: Option<Vec<RawHttpGrant>> => each(http_grants::demand);
+        /// Environment variables.
+        env: Option<Vec<RawEnvGrant>> => each(env_grants::demand);
+        /// Names of secrets.
+        secrets: Option<Vec<String>> => each(secrets::demand_use);
+        /// The artifacts of the session.
+        artifacts: Option<RawArtifacts> => by(demand_artifacts);
+    }
+}
+
+/// `artifacts` in `[grants]` and in a `[[tool]]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RawArtifacts {
+    /// No access.
+    None,
+    /// List and read.
+    ReadOnly,
+    /// List, read, store and delete.
+    ReadWrite,
+}
+
+values!(RawArtifacts);
+
+impl RawArtifacts {
+    /// Returns the grant.
+    fn access(self) -> Option<ArtifactAccess> {
+        match self {
+            Self::None => None,
+            Self::ReadOnly => Some(ArtifactAccess::ReadOnly),
+            Self::ReadWrite => Some(ArtifactAccess::ReadWrite),
+        }
+    }
+}
+
+/// Demands the artifacts of the session for `who`.
+pub(super) fn demand_artifacts(raw: &Option<RawArtifacts>, who: &str, review: &mut Review<'_>) {
+    let (danger, can) = match raw.and_then(RawArtifacts::access) {
+        None => return,
+        Some(ArtifactAccess::ReadOnly) => (Danger::Private, "read"),
+        Some(ArtifactAccess::ReadWrite) => (Danger::Writes, "read, store and delete"),
+    };
+    review.demand(
+        danger,
+        format!(
+            "lets {who} {can} the artifacts of the session, which hold the results of every tool"
+        ),
+    );
+}
 
 /// The grants of every tool without lists of its own.
 pub(super) struct GeneralGrants {

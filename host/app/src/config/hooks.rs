@@ -1,15 +1,21 @@
 //! Hooks: `[[hook]]`.
 
 use super::{
-    ComponentSource, ConfigError, GrantsSection, LimitsSection, dir_grants, grants,
+    ComponentSource, ConfigError, GrantsSection, LimitsSection,
+    dir_grants::{self, RawDirGrant},
+    env_grants::{self, RawEnvGrant},
+    grants,
+    http_grants::{self, RawHttpGrant},
     paths::Scope,
     problem::{config_error, resolve_steps},
-    raw::{RawDirGrant, RawEnvGrant, RawHttpGrant},
     resolve::resolve_all,
-    secrets::SecretConfig,
+    review::{Danger, Review, quoted},
+    secrets::{self, SecretConfig},
+    section::{Section as _, section, values},
     tools,
 };
 use agent_host_engine::policy::{Grants, NameGlob};
+use agent_host_registry::Remote;
 use agent_host_types::{hook::HookPoint, limits::Limits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,32 +27,53 @@ use std::{
 /// The maximum of hooks, and of tools of one hook.
 const MAX_HOOKS: usize = 100;
 
-/// `[[hook]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawHook {
-    /// The name in `agent.lock`, in records and in messages.
-    pub(super) name: String,
-    /// A file.
-    pub(super) component: String,
-    /// Where it runs.
-    pub(super) points: Vec<HookPoint>,
-    /// Globs of the tools before and after which it runs; absent for all.
-    pub(super) tools: Option<Vec<String>>,
-    /// The treatment of no verdict.
-    #[serde(default)]
-    pub(super) on_error: OnHookError,
-    /// Limits instead of the general ones.
-    #[serde(default)]
-    pub(super) limits: LimitsSection,
-    /// Directories; absent for none.
-    pub(super) dir: Option<Vec<RawDirGrant>>,
-    /// Hosts; absent for none.
-    pub(super) http: Option<Vec<RawHttpGrant>>,
-    /// Environment variables; absent for none.
-    pub(super) env: Option<Vec<RawEnvGrant>>,
-    /// Names of secrets; absent for none.
-    pub(super) secrets: Option<Vec<String>>,
+section! {
+    /// `[[hook]]`.
+    pub(super) struct RawHook {
+        /// The name in `agent.lock`, in records and in messages.
+        name: String => together;
+        /// A file.
+        component [Component]: String => together;
+        /// Where it runs.
+        points: Vec<HookPoint> => together;
+        /// Globs of the tools before and after which it runs; absent for all.
+        tools: Option<Vec<String>> => pinned;
+        /// The treatment of no verdict.
+        #[serde(default)]
+        on_error: OnHookError => together;
+        /// Limits instead of the general ones.
+        #[serde(default)]
+        limits: LimitsSection => by(tools::demand_limits);
+        /// Directories; absent for none.
+        dir: Option<Vec<RawDirGrant>> => each(dir_grants::demand);
+        /// Hosts; absent for none.
+        http: Option<Vec<RawHttpGrant>> => each(http_grants::demand);
+        /// Environment variables; absent for none.
+        env: Option<Vec<RawEnvGrant>> => each(env_grants::demand);
+        /// Names of secrets; absent for none.
+        secrets: Option<Vec<String>> => each(secrets::demand_use);
+    }
+}
+
+values!(HookPoint, OnHookError);
+
+/// Demands a hook: it sees the conversation, and decides what is run and shown.
+pub(super) fn demand(raw: &RawHook, _: &str, review: &mut Review<'_>) {
+    let (who, component) = (quoted(&raw.name), quoted(&raw.component));
+    if !Remote::is_meant(&raw.component) {
+        review.reach(&raw.component);
+    }
+    let points: Vec<&str> = raw.points.iter().map(|point| point.as_str()).collect();
+    let points = points.join(", ");
+    review.demand(
+        Danger::Component,
+        format!("runs the component {component} as the hook {who} ({points})"),
+    );
+    if raw.on_error == OnHookError::Pass {
+        let text = format!("continues where the hook {who} gives no verdict (on-error = \"pass\")");
+        review.demand(Danger::Unchecked, text);
+    }
+    raw.demand_keys(&who, review);
 }
 
 /// The treatment of a hook that gives no verdict: it traps, takes too long, or returns something

@@ -1,8 +1,12 @@
 //! `[hosts]`: what a host is among several that share a store.
 
-use super::{ConfigError, paths::Scope, problem::config_error, units};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::{
+    ConfigError,
+    paths::Scope,
+    problem::config_error,
+    review::{Danger, Review},
+    section::{Section as _, section},
+};
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -18,22 +22,32 @@ const MIN_LEASE_SECONDS: u64 = 2;
 /// The longest lease, in seconds: the sessions of a host that ended wait for so long.
 const MAX_LEASE_SECONDS: u64 = 600;
 
-/// `[hosts]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct RawHosts {
-    /// The name of this machine; that of the system where it is absent.
-    pub(super) machine: Option<String>,
-    /// The directories that each host has at the same place with the same content.
-    pub(super) shared_directories: Vec<String>,
-    /// The time after which other hosts continue the sessions of one that does not answer.
-    #[serde(deserialize_with = "units::seconds")]
-    pub(super) lease_seconds: Option<u64>,
-    /// The most sessions that run at once in a server.
-    pub(super) max_runs: Option<u32>,
-    /// The memory of the process beyond which it takes no further session.
-    #[serde(deserialize_with = "units::bytes")]
-    pub(super) max_memory_bytes: Option<u64>,
+section! {
+    /// `[hosts]`.
+    #[derive(Default, Eq)]
+    #[serde(default)]
+    pub(super) struct RawHosts {
+        /// The name of this machine; that of the system where it is absent.
+        machine: Option<String> => asks(Other, "calls this machine {value}");
+        /// The directories that each host has at the same place with the same content.
+        shared_directories [Path]: Vec<String> =>
+            asks(Other, "lets any host continue sessions that reach {value}");
+        /// The time after which other hosts continue the sessions of one that does not answer.
+        lease_seconds: Option<u64>, in seconds => together;
+        /// The most sessions that run at once in a server.
+        max_runs: Option<u32> => together;
+        /// The memory of the process beyond which it takes no further session.
+        max_memory_bytes: Option<u64>, in bytes => together;
+    }
+}
+
+/// Demands what the section asks for.
+pub(super) fn demand(raw: &RawHosts, who: &str, review: &mut Review<'_>) {
+    raw.demand_keys(who, review);
+    if raw.lease_seconds.is_some() || raw.max_runs.is_some() || raw.max_memory_bytes.is_some() {
+        let text = "sets how many sessions run here, and when other hosts continue them";
+        review.demand(Danger::Other, text);
+    }
 }
 
 /// The place of a host among several that share a store.

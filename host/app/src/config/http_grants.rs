@@ -4,10 +4,41 @@ use super::{
     ConfigError,
     parse::parse,
     problem::config_error,
-    raw::{RawConfig, RawHttpGrant},
+    raw::RawConfig,
+    review::{Danger, Review, quoted},
+    section::section,
 };
 use agent_host_engine::policy::HttpGrant;
 use std::{net::Ipv6Addr, path::Path};
+
+section! {
+    /// `[[grants.http]]` and `[[tool.http]]`.
+    #[derive(Eq)]
+    pub(super) struct RawHttpGrant {
+        /// A name, `*.` and a name, `*`, or an address.
+        host: String => together;
+        /// `http` or `https`; absent for both.
+        #[schemars(schema_with = "crate::config::schema::http_scheme")]
+        scheme: Option<String> => together;
+        /// The port; absent for the scheme's default.
+        port: Option<u16> => together;
+        /// The methods; absent for every method.
+        methods: Option<Vec<String>> => together;
+        /// The path, with all paths below it; absent for every path.
+        path: Option<String> => together;
+    }
+}
+
+/// Demands a host.
+pub(super) fn demand(raw: &RawHttpGrant, who: &str, review: &mut Review<'_>) {
+    if !review.is_offline() {
+        let grant = quoted(&to_text(&raw.clone().into()));
+        review.demand(
+            Danger::Network,
+            format!("lets {who} send HTTP requests to {grant}"),
+        );
+    }
+}
 
 impl From<RawHttpGrant> for HttpGrant {
     fn from(raw: RawHttpGrant) -> Self {

@@ -5,6 +5,7 @@ use super::{
     ConfigError,
     paths::{Scope, canonical},
     problem::{Problems, config_error},
+    review::{Danger, Review, quoted},
 };
 use crate::trusted_file;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,19 @@ const MAX_FILES: usize = 16;
 /// The maximum size of all files together, in bytes: a fourth of the smallest window that hosted
 /// models have now.
 const MAX_BYTES: u64 = 128 * 1024;
+
+/// Demands the files or directories outside of that of the file: the model is told what is in them.
+pub(super) fn demand(files: &[String], _: &str, review: &mut Review<'_>) {
+    for file in files {
+        if review.reach(file).is_some() {
+            let file = quoted(file);
+            review.demand(
+                Danger::Private,
+                format!("tells the model what is in {file}, outside of its directory"),
+            );
+        }
+    }
+}
 
 /// The system prompt.
 #[derive(Debug)]

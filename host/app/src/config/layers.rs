@@ -2,9 +2,9 @@
 //! variables. They are merged as TOML, so that a key that is absent in one layer is told from one
 //! that has its default, and each value keeps its origin.
 //!
-//! Tables are merged key by key, and the higher layer has the value. The elements of [`COMBINED`]
-//! are put together: those with a `name` by name, and rules all, so that no layer removes a rule of
-//! a lower one. Other lists are replaced as a whole.
+//! Tables are merged key by key, and the higher layer has the value. The elements of some lists are
+//! put together: those with a `name` by name, and rules all, so that no layer removes a rule of a
+//! lower one. Other lists are replaced as a whole.
 
 mod absolute;
 mod effective;
@@ -16,7 +16,13 @@ mod variables;
 pub use effective::{Effective, EffectiveValue, HIDDEN};
 pub(super) use origin::Origin;
 
-use super::{ConfigError, Environment, parse::ConfigFile, problem::key_path, raw::RawConfig};
+use super::{
+    ConfigError, Environment,
+    parse::ConfigFile,
+    problem::key_path,
+    raw::RawConfig,
+    section::{Place, Role},
+};
 use origin::Origins;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -29,25 +35,6 @@ const SYSTEM_FILE_VARIABLE: &str = "AGENT_HOST_SYSTEM_CONFIG";
 
 /// The name of the user's configuration in its directory.
 pub(super) const USER_FILE: &str = "config.toml";
-
-/// The lists whose elements are put together.
-pub(super) const COMBINED: [&str; 12] = [
-    "tool",
-    "external-tool",
-    "mcp",
-    "agent",
-    "workflow",
-    "hook",
-    "provider",
-    "secret",
-    "schedule",
-    "webhook",
-    "publisher",
-    RULES,
-];
-
-/// The one of them whose elements are all kept, whatever their names are.
-pub(super) const RULES: &str = "rule";
 
 /// A layer of a configuration.
 #[derive(Debug)]
@@ -126,7 +113,8 @@ impl Layers {
         let mut table = Table::new();
         let mut origins = Origins::default();
         for (index, layer) in self.0.iter().enumerate() {
-            fill(&mut table, &layer.table, "", &mut |merged, local| {
+            let root = Place::root::<RawConfig>();
+            fill(&mut table, &layer.table, root, "", &mut |merged, local| {
                 origins.add(merged, index, local);
             });
         }
@@ -218,20 +206,27 @@ impl Environment {
 
 /// Fills what is absent in a table from that of a lower layer. `filled` gets the paths of what is
 /// taken: in the merged table, and in the layer's own.
-fn fill(target: &mut Table, lower: &Table, path: &str, filled: &mut dyn FnMut(String, String)) {
+fn fill(
+    target: &mut Table,
+    lower: &Table,
+    place: Place,
+    path: &str,
+    filled: &mut dyn FnMut(String, String),
+) {
     for (key, value) in lower {
-        let here = join(path, key);
-        let is_combined = path.is_empty() && COMBINED.contains(&key.as_str());
+        let (place, here) = (place.key(key), join(path, key));
         match (target.get_mut(key), value) {
             (None, _) => {
                 filled(here.clone(), here);
                 target.insert(key.clone(), value.clone());
             }
             (Some(Value::Table(target)), Value::Table(lower)) => {
-                fill(target, lower, &here, filled);
+                fill(target, lower, place, &here, filled);
             }
-            (Some(Value::Array(target)), Value::Array(lower)) if is_combined => {
-                combine(target, lower, &here, filled);
+            (Some(Value::Array(target)), Value::Array(lower))
+                if place.has(Role::Named) || place.has(Role::All) =>
+            {
+                combine(target, lower, place, &here, filled);
             }
             (Some(_), _) => {}
         }
@@ -242,13 +237,14 @@ fn fill(target: &mut Table, lower: &Table, path: &str, filled: &mut dyn FnMut(St
 fn combine(
     target: &mut Vec<Value>,
     lower: &[Value],
+    place: Place,
     path: &str,
     filled: &mut dyn FnMut(String, String),
 ) {
     let taken: Vec<Value> = target.iter().filter_map(name_of).cloned().collect();
     for (index, item) in lower.iter().enumerate() {
         let is_taken = name_of(item).is_some_and(|name| taken.contains(name));
-        if path == RULES || !is_taken {
+        if place.has(Role::All) || !is_taken {
             filled(
                 format!("{path}[{}]", target.len()),
                 format!("{path}[{index}]"),

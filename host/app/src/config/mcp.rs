@@ -3,8 +3,10 @@
 mod command;
 mod home;
 mod http;
+mod raw;
 
 pub(super) use command::RawCommand;
+pub(super) use raw::{RawMcp, demand};
 
 use super::{
     ConfigError, Confirmations,
@@ -12,7 +14,6 @@ use super::{
     network::NetworkConfig,
     paths::Scope,
     problem::{config_error, resolve_steps},
-    raw::{RawMcp, RawOAuth},
     resolve::resolve_all,
     source::{Purpose, Source},
 };
@@ -24,6 +25,7 @@ use agent_host_models::is_on_this_machine;
 use agent_host_types::{limits::Limits, tool::is_tool_name};
 use command::command_address;
 use http::{OAuthSettings, resolve_headers, resolve_oauth};
+use raw::RawOAuth;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},

@@ -7,8 +7,10 @@ use super::{
     paths::Scope,
     prices::{self, Prices},
     problem::{Problems, config_error},
-    raw::{RawConfig, RawProvider},
+    provider::RawProvider,
+    raw::RawConfig,
     resolve::resolve_all,
+    review::{Danger, Review, quoted},
 };
 use agent_host_models::{ModelSettings, Preset, Provider};
 use agent_host_types::budget::Price;
@@ -376,6 +378,21 @@ fn by_key(providers: &[ProviderConfig]) -> Result<Option<(String, String)>, Conf
 /// True for the path of a script; the name of a built-in one is a plain word.
 fn is_path(name: &str) -> bool {
     name.contains(['/', '.', '~'])
+}
+
+/// Demands the scripts and recordings in files, which would answer in place of a model.
+pub(super) fn demand<'m>(
+    models: impl IntoIterator<Item = &'m String>,
+    _: &str,
+    review: &mut Review<'_>,
+) {
+    for model in models.into_iter().filter(|model| is_file(model)) {
+        if let Some((_, path)) = model.split_once(':') {
+            review.reach(path);
+        }
+        let text = format!("answers as a model from {}", quoted(model));
+        review.demand(Danger::Other, text);
+    }
 }
 
 /// True for a model, `PROVIDER:NAME`, that is a script or a recording in a file.

@@ -4,22 +4,39 @@ use super::{
     ConfigError,
     paths::Scope,
     problem::config_error,
+    review::{Danger, Review, quoted},
+    section::section,
     source::{Purpose, Source},
 };
 use agent_host_http_client::ProxySetting;
-use schemars::JsonSchema;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// `[network]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct RawNetwork {
-    /// The address of the proxy, its source as in `api-key`, or `off`.
-    pub(super) proxy: Option<String>,
-    /// Hosts, domains and networks that are asked directly.
-    pub(super) no_proxy: Vec<String>,
+section! {
+    /// `[network]`.
+    #[derive(Default, Eq)]
+    #[serde(default)]
+    pub(super) struct RawNetwork {
+        /// The address of the proxy, its source as in `api-key`, or `off`.
+        proxy [Source]: Option<String> => together;
+        /// Hosts, domains and networks that are asked directly.
+        no_proxy: Vec<String> => together;
+    }
+}
+
+/// Demands the proxy.
+pub(super) fn demand(raw: &RawNetwork, _: &str, review: &mut Review<'_>) {
+    let Some(proxy) = raw.proxy.as_deref().map(quoted) else {
+        return;
+    };
+    let except = match raw.no_proxy.as_slice() {
+        [] => String::new(),
+        hosts => format!(", except to {}", quoted(&hosts.join(", "))),
+    };
+    review.demand(
+        Danger::Network,
+        format!("sends requests to models and MCP servers through the proxy {proxy}{except}"),
+    );
 }
 
 /// The proxy as it is configured. Its address is not read yet.

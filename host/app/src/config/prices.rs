@@ -3,7 +3,8 @@
 use super::{
     ConfigError, ModelConfig, patterns,
     problem::{Problems, config_error, key_path},
-    raw::RawPrice,
+    review::{Danger, Review, quoted},
+    section::section,
 };
 use agent_host_types::budget::{LongContext, Price, TokenPrices};
 use serde::Deserialize;
@@ -14,6 +15,77 @@ const KNOWN: &str = include_str!("../../data/models.toml");
 
 /// The decimal places of a dollar that count.
 pub(super) const USD_PLACES: usize = 6;
+
+section! {
+    /// One of `[prices]`, in US dollars per million tokens.
+    #[derive(Copy)]
+    pub(super) struct RawPrice {
+        /// Tokens read.
+        input: f64 => together;
+        /// Tokens read from the provider's cache; absent for the price of `input`.
+        cached_input: Option<f64> => together;
+        /// Tokens written to the provider's cache; absent for 1.25 times the price of `input`.
+        cache_write: Option<f64> => together;
+        /// Tokens written.
+        output: f64 => together;
+        /// The price of long requests.
+        long_context: Option<RawLongContext> => together;
+    }
+}
+
+section! {
+    /// `long-context` of one of `[prices]`.
+    #[derive(Copy)]
+    pub(super) struct RawLongContext {
+        /// The number of read tokens above which these prices hold.
+        above_tokens: u64 => together;
+        /// As of [`RawPrice`].
+        input: f64 => together;
+        /// As of [`RawPrice`].
+        cached_input: Option<f64> => together;
+        /// As of [`RawPrice`].
+        cache_write: Option<f64> => together;
+        /// As of [`RawPrice`].
+        output: f64 => together;
+    }
+}
+
+impl RawLongContext {
+    /// Returns these prices as those of all requests.
+    fn tokens(self) -> RawPrice {
+        RawPrice {
+            input: self.input,
+            cached_input: self.cached_input,
+            cache_write: self.cache_write,
+            output: self.output,
+            long_context: None,
+        }
+    }
+}
+
+/// Demands every price: budgets of money count with it.
+pub(super) fn demand(raw: &BTreeMap<String, RawPrice>, _: &str, review: &mut Review<'_>) {
+    for (model, price) in raw {
+        let (model, tokens) = (quoted(model), token_prices(price));
+        let long = price.long_context.map_or(String::new(), |long| {
+            let (tokens, above) = (token_prices(&long.tokens()), long.above_tokens);
+            format!(", of requests above {above} tokens at {tokens}")
+        });
+        review.demand(
+            Danger::Other,
+            format!("has budgets of money count {model} at {tokens} US dollars for a million tokens{long}"),
+        );
+    }
+}
+
+fn token_prices(raw: &RawPrice) -> String {
+    let (input, output) = (raw.input, raw.output);
+    let cached = raw.cached_input.unwrap_or(input);
+    let stored = raw
+        .cache_write
+        .map_or(String::new(), |price| format!(", cache write {price}"));
+    format!("{input} (cached {cached}{stored}, output {output})")
+}
 
 /// The prices of models.
 #[derive(Clone, Debug, Default)]

@@ -11,17 +11,19 @@ use super::{
     parse::nearest,
     paths::Scope,
     problem::config_error,
-    raw::RawProvider,
+    review::{Review, quoted},
+    section::{Section as _, section, values},
     source::{Purpose, Source},
 };
 use agent_host_models::{
-    Capabilities, Endpoint, Preset, Provider, RequestExtras, RetryPolicy, Timeouts, is_header_name,
-    is_reserved_header,
+    Capabilities, Endpoint, Preset, Provider, RequestExtras, RetryPolicy, SendSettings, Timeouts,
+    is_header_name, is_reserved_header,
 };
 use secrecy::SecretString;
 use std::{
+    collections::BTreeMap,
     net::{IpAddr, Ipv4Addr},
-    num::NonZeroU64,
+    num::{NonZeroU32, NonZeroU64},
     path::Path,
     time::Duration,
 };
@@ -34,6 +36,75 @@ const MAX_NAME_BYTES: usize = 32;
 
 /// The names of models that are in files.
 const RESERVED_NAMES: [&str; 2] = ["script", "replay"];
+
+section! {
+    /// `[anthropic]`, `[openai]`, `[openai-compat]`, `[gemini]` and `[ollama]`, which have no `name`
+    /// and no `kind`, and `[[provider]]`, which has both. Absent keys have the default of the service.
+    #[derive(Default, Eq)]
+    #[serde(default)]
+    pub(super) struct RawProvider {
+        /// The name before the colon of `NAME:MODEL`.
+        name: Option<String> => pinned;
+        /// The service or wire format that it starts from, by the name of its preset.
+        // A service has its own address and its own key, as where a model is chosen.
+        #[schemars(schema_with = "super::schema::provider_kind")]
+        kind: Option<String> => pinned;
+        /// The address of the server, as the provider's own SDK takes it.
+        base_url: Option<String> => asks(Network,
+            "sends the conversations of {who}, and the key where one is set, to {value}");
+        /// The source of the key: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
+        api_key [Source]: Option<String> => asks(Private, "takes the key of {who} from {value}");
+        /// The header with the key, instead of that of the service.
+        key_header: Option<String> =>
+            asks(Private, "sends the key of {who} in the header {value}");
+        /// Headers of every request: text, or the source of one as in `api-key`.
+        headers [Source, Secret]: BTreeMap<String, String> =>
+            asks(Network, "sends the header {name} of {who}: {value}");
+        /// Parameters of the query of every request.
+        query [Secret]: BTreeMap<String, String> =>
+            asks(Network, "adds {name} to the query of {who}: {value}");
+        /// True if the model reads images.
+        // A wrong capability leads to a request that the provider refuses.
+        vision: Option<bool> => harmless;
+        /// True if the model reads PDF documents.
+        documents: Option<bool> => harmless;
+        /// True if the model hears recordings of sound.
+        audio: Option<bool> => harmless;
+        /// True if results of tools may contain files.
+        files_in_results: Option<bool> => harmless;
+        /// True if the model may call several tools in one reply.
+        parallel_calls: Option<bool> => harmless;
+        /// True if a denied call is marked as an error, where the wire has such a mark.
+        denied_is_error: Option<bool> => harmless;
+        /// Fields and rules of requests in which servers of one wire format differ.
+        send: Option<SendSettings> => harmless;
+        /// The maximum of tokens of one reply.
+        max_output_tokens: Option<NonZeroU32> =>
+            asks(Other, "lets a reply of {who} have {value} tokens");
+        /// The time limit of a connection.
+        connect_timeout_seconds: Option<NonZeroU64>, in seconds =>
+            at_most(Timeouts::default().connect.as_secs());
+        /// The time limit until the answer begins.
+        first_chunk_timeout_seconds: Option<NonZeroU64>, in seconds =>
+            at_most(Timeouts::default().first_chunk.as_secs());
+        /// The time limit of a pause in the answer.
+        idle_chunk_timeout_seconds: Option<NonZeroU64>, in seconds =>
+            at_most(Timeouts::default().idle_chunk.as_secs());
+        /// The time limit of one reply.
+        total_timeout_seconds: Option<NonZeroU64>, in seconds =>
+            at_most(Timeouts::default().total.as_secs());
+        /// The maximum of retries after a transient failure.
+        retries: Option<u32> => at_most(RetryPolicy::default().retries);
+    }
+}
+
+values!(SendSettings);
+
+/// Demands what a `[[provider]]` asks for.
+pub(super) fn demand(raw: &RawProvider, _: &str, review: &mut Review<'_>) {
+    let name = quoted(raw.name.as_deref().unwrap_or_default());
+    raw.demand_keys(&format!("the [[provider]] {name}"), review);
+}
 
 /// A provider as it is configured. Its key is not read yet: listing sessions needs none.
 #[derive(Clone, Debug)]

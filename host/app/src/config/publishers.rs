@@ -9,6 +9,8 @@ use super::{
     paths::Scope,
     problem::config_error,
     resolve::resolve_all,
+    review::{Danger, Review, all_quoted, quoted},
+    section::{section, values},
     tools::{check_name, check_unique},
 };
 use crate::trusted_file::{self, FileError};
@@ -20,20 +22,45 @@ use std::{collections::HashSet, path::PathBuf};
 /// The maximum size of the file of a key, in bytes.
 const MAX_KEY_BYTES: u64 = 16 * 1024;
 
-/// `[[publisher]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawPublisher {
-    /// The name in messages.
-    pub(super) name: String,
-    /// The components: `HOST/NAME`, `HOST/PREFIX/*`, `HOST/*`, or `*` for all.
-    pub(super) components: Vec<String>,
-    /// The files of the public keys, of which one has to have signed.
-    #[serde(default)]
-    pub(super) keys: Vec<String>,
-    /// Whether a signature is needed.
-    #[serde(default)]
-    pub(super) accept: RawAccept,
+section! {
+    /// `[[publisher]]`.
+    #[derive(Eq)]
+    pub(super) struct RawPublisher {
+        /// The name in messages.
+        name: String => together;
+        /// The components: `HOST/NAME`, `HOST/PREFIX/*`, `HOST/*`, or `*` for all.
+        components: Vec<String> => together;
+        /// The files of the public keys, of which one has to have signed.
+        #[serde(default)]
+        keys [Path]: Vec<String> => together;
+        /// Whether a signature is needed.
+        #[serde(default)]
+        accept: RawAccept => together;
+    }
+}
+
+values!(RawAccept);
+
+/// Demands every publisher: it decides which components count as signed.
+pub(super) fn demand(raw: &RawPublisher, _: &str, review: &mut Review<'_>) {
+    let (who, which, keys) = (
+        quoted(&raw.name),
+        all_quoted(&raw.components),
+        all_quoted(&raw.keys),
+    );
+    for key in &raw.keys {
+        review.reach(key);
+    }
+    review.demand(
+        Danger::Unchecked,
+        match raw.accept {
+            RawAccept::Signed => {
+                format!("accepts {which} as signed by {who} with the keys in {keys}")
+            }
+            RawAccept::Digest => format!("accepts {which} of {who} without a signature"),
+            RawAccept::None => format!("refuses {which} of {who}"),
+        },
+    );
 }
 
 /// `accept`.

@@ -11,17 +11,13 @@ use super::{
     prices,
     problem::{Problems, config_error, resolve_steps},
     publishers,
-    raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
-    rule_flags, rules, schedules, secrets, session, settings, skills, store, telemetry, tools,
-    untrusted, webhooks, workflows,
+    raw::{RawConfig, RawPrompts, RawTiming},
+    rule_flags, rules, sandbox, schedules, secrets, session, settings, skills, store, telemetry,
+    tools, untrusted, webhooks, workflows,
 };
-use agent_host_engine::{
-    program::DEFAULT_MAX_CALLS,
-    turn::{Prompts, Timing},
-};
+use agent_host_engine::turn::{Prompts, Timing};
 use agent_host_models::Effort;
 use agent_host_registry::CredentialSource;
-use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
 use agent_host_types::limits::Limits;
 use secrecy::SecretString;
 use std::{
@@ -174,8 +170,8 @@ impl Config {
             limits = tools::limits(raw.limits, &Limits::default(), "[limits]");
             secrets = secrets::resolve(raw.secret, scope);
             external_tools = external::resolve(raw.external_tool, scope);
-            agent_depth = agent_depth(raw.agent_depth);
-            code_calls = code_calls(raw.code_calls);
+            agent_depth = agent_depth(whole.agent_depth());
+            code_calls = code_calls(whole.code_calls());
             rules = rules::resolve(raw.rule);
             publishers = publishers::resolve(raw.publisher, scope);
             rule_flags = rule_flags::resolve(&overrides.allow, &overrides.deny);
@@ -188,7 +184,7 @@ impl Config {
             budgets = after(&prices, |prices| {
                 // Without models, none lacks a price.
                 let chosen = chosen(&models);
-                budgets::resolve(raw.max_turns, raw.budgets, prices, overrides, &chosen)
+                budgets::resolve(whole.max_turns(), raw.budgets, prices, overrides, &chosen)
             });
             context = match (&models, &prices) {
                 (Some(_), Some(prices)) => context::resolve(raw.context, &chosen(&models), prices),
@@ -281,19 +277,19 @@ impl Config {
             skills,
             context,
             budgets,
-            prompts: match raw.permission_prompts {
+            prompts: match whole.permission_prompts() {
                 RawPrompts::Ask => Prompts::Ask,
                 RawPrompts::None => Prompts::Deny,
             },
-            keys: raw.keys,
-            timing: match raw.approval_timing {
+            keys: whole.keys(),
+            timing: match whole.approval_timing() {
                 RawTiming::Batch => Timing::Batch,
                 RawTiming::InOrder => Timing::InOrder,
             },
             approval_expiry_ms,
-            search_tools_from: raw.search_tools_from.unwrap_or(SEARCH_TOOLS_FROM),
-            todo_list: raw.todo_list,
-            code: raw.code,
+            search_tools_from: whole.search_tools_from(),
+            todo_list: whole.todo_list(),
+            code: whole.code(),
             code_calls,
             tools,
             external_tools,
@@ -321,7 +317,7 @@ impl Config {
             default_dir_refusal: grants.default_dir_refusal,
             grants_default_dir: grants.grants_default_dir,
             limits,
-            sandbox: sandbox(raw.sandbox, raw.cache_bytes),
+            sandbox: sandbox::resolve(raw.sandbox, whole.cache_bytes()),
             secrets,
             file,
             left_out: None,
@@ -331,13 +327,6 @@ impl Config {
     }
 }
 
-/// The number of tools from which on the model is offered a search of them, by default. Anthropic's
-/// documentation of its own tool search says that models choose worse beyond 30 to 50.
-pub(super) const SEARCH_TOOLS_FROM: usize = 30;
-
-/// The depth of agents that start agents, by default: an agent and one that it starts.
-pub(super) const DEFAULT_AGENT_DEPTH: u8 = 2;
-
 /// The greatest depth. With [`MAX_AGENTS`](super::agents::MAX_AGENTS) it bounds what agents that
 /// start each other can cost: a loop is made for each that runs, and none for the others.
 const MAX_AGENT_DEPTH: u8 = 16;
@@ -346,8 +335,8 @@ const MAX_AGENT_DEPTH: u8 = 16;
 /// again.
 const MAX_CODE_CALLS: usize = 10_000;
 
-fn code_calls(calls: Option<usize>) -> Result<usize, ConfigError> {
-    match calls.unwrap_or(DEFAULT_MAX_CALLS) {
+fn code_calls(calls: usize) -> Result<usize, ConfigError> {
+    match calls {
         calls if (1..=MAX_CODE_CALLS).contains(&calls) => Ok(calls),
         calls => Err(config_error!(
             "code-calls",
@@ -357,8 +346,8 @@ fn code_calls(calls: Option<usize>) -> Result<usize, ConfigError> {
     }
 }
 
-fn agent_depth(depth: Option<u8>) -> Result<u8, ConfigError> {
-    match depth.unwrap_or(DEFAULT_AGENT_DEPTH) {
+fn agent_depth(depth: u8) -> Result<u8, ConfigError> {
+    match depth {
         depth if depth <= MAX_AGENT_DEPTH => Ok(depth),
         depth => Err(config_error!(
             "agent-depth",
@@ -442,32 +431,6 @@ pub(super) fn resolve_all<R, T>(
         resolved.extend(problems.take(result));
     }
     problems.or(resolved)
-}
-
-fn sandbox(raw: RawSandbox, cache_bytes: Option<u64>) -> SandboxConfig {
-    let default = SandboxConfig::default();
-    let compile = default.compile_limits;
-    SandboxConfig {
-        cache_bytes: cache_bytes.unwrap_or(default.cache_bytes),
-        concurrent_calls: raw.concurrent_calls.unwrap_or(default.concurrent_calls),
-        queued_calls: raw.queued_calls.unwrap_or(default.queued_calls),
-        concurrent_calls_per_tool: raw.concurrent_calls_per_tool,
-        queued_calls_per_tool: raw.queued_calls_per_tool,
-        result_memory_bytes: raw
-            .result_memory_bytes
-            .unwrap_or(default.result_memory_bytes),
-        guest_threads: raw.guest_threads.unwrap_or(default.guest_threads),
-        pooling: match raw.pooling {
-            RawPooling::Probe => Pooling::Probe,
-            RawPooling::Off => Pooling::Off,
-        },
-        compile_limits: CompileLimits {
-            memory_bytes: raw.compile_memory_bytes.unwrap_or(compile.memory_bytes),
-            cpu_seconds: raw.compile_cpu_seconds.unwrap_or(compile.cpu_seconds),
-            deadline_ms: raw.compile_deadline_ms.unwrap_or(compile.deadline_ms),
-        },
-        ..default
-    }
 }
 
 /// Returns where credentials for registries are looked for.

@@ -4,6 +4,8 @@ use super::{
     ConfigError,
     problem::{config_error, key_path, resolve_steps},
     resolve::resolve_all,
+    review::{Danger, Review, quoted},
+    section::{section, values},
 };
 use agent_host_engine::{
     policy::{
@@ -28,23 +30,47 @@ const MAX_PARTS: usize = 100;
 /// model.
 const MAX_REASON_BYTES: usize = 500;
 
-/// `[[rule]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawRule {
-    /// The decision about the calls that it matches.
-    pub(super) decision: RawDecision,
-    /// A glob of tools, or a list of globs.
-    pub(super) tool: Value,
-    /// Conditions by JSON pointer: a glob, or a table with `equals`.
-    #[serde(default)]
-    pub(super) arguments: BTreeMap<String, Value>,
-    /// A glob of agents; absent for all.
-    pub(super) agent: Option<String>,
-    /// The name in records and messages; absent for its position.
-    pub(super) name: Option<String>,
-    /// The reason of a denial.
-    pub(super) reason: Option<String>,
+section! {
+    /// `[[rule]]`.
+    pub(super) struct RawRule {
+        /// The decision about the calls that it matches.
+        decision: RawDecision => together;
+        /// A glob of tools, or a list of globs.
+        tool: Value => together;
+        /// Conditions by JSON pointer: a glob, or a table with `equals`.
+        #[serde(default)]
+        arguments: BTreeMap<String, Value> => together;
+        /// A glob of agents; absent for all.
+        agent: Option<String> => together;
+        /// The name in records and messages; absent for its position.
+        name: Option<String> => pinned;
+        /// The reason of a denial.
+        reason: Option<String> => pinned;
+    }
+}
+
+values!(RawDecision);
+
+/// Demands the calls that a rule runs without asking. Rules that ask or deny only make a
+/// configuration stricter.
+pub(super) fn demand(raw: &RawRule, _: &str, review: &mut Review<'_>) {
+    match raw.decision {
+        RawDecision::Allow => {}
+        RawDecision::Ask | RawDecision::Deny => return,
+    }
+    let tools = tool_globs(&raw.tool).unwrap_or_default();
+    let tools: Vec<String> = tools.into_iter().map(quoted).collect();
+    let only = raw.arguments.iter().map(|(pointer, test)| {
+        let test = test.as_str().map_or(test.to_string(), str::to_owned);
+        format!(" with {} as {}", quoted(pointer), quoted(&test))
+    });
+    let of = raw.agent.as_deref().map(quoted);
+    let of = of.map_or(String::new(), |agent| format!(" by the agent {agent}"));
+    let (tools, only) = (tools.join(", "), only.collect::<String>());
+    review.demand(
+        Danger::Unchecked,
+        format!("runs calls of {tools}{only}{of} without asking (decision = \"allow\")"),
+    );
 }
 
 /// `decision`.

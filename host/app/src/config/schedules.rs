@@ -5,9 +5,10 @@ use super::{
     paths::Scope,
     problem::{config_error, resolve_steps},
     resolve::resolve_all,
+    review::{Danger, Review, quoted},
+    section::{Section as _, section, values},
     tools::{check_name, check_unique},
     triggers::{self, RawNotify, TriggerRun, TriggerSession},
-    units,
 };
 use crate::timetable::Timetable;
 use schemars::JsonSchema;
@@ -23,33 +24,46 @@ const DEFAULT_CATCH_UP: u64 = 60 * 60;
 /// The greatest one: 24 h. A store keeps the firings of more than that.
 const MAX_CATCH_UP: u64 = 24 * 60 * 60;
 
-/// `[[schedule]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawSchedule {
-    /// The name, in records and in messages.
-    pub(super) name: String,
-    /// The times, as a cron expression: minute, hour, day of the month, month, day of the week.
-    pub(super) cron: Option<String>,
-    /// The only time, such as `2026-12-01T09:00`.
-    pub(super) at: Option<String>,
-    /// The time zone, by its IANA name [default: UTC].
-    pub(super) zone: Option<String>,
-    /// The agent; absent for that of the file's top level.
-    pub(super) agent: Option<String>,
-    /// The prompt.
-    pub(super) prompt: String,
-    /// The session of a firing.
-    #[serde(default)]
-    pub(super) session: TriggerSession,
-    /// The treatment of a firing while the one before it runs.
-    #[serde(default)]
-    pub(super) overlap: Overlap,
-    /// The age up to which the latest missed firing is made up [default: 1 h].
-    #[serde(default, deserialize_with = "units::seconds")]
-    pub(super) catch_up_seconds: Option<u64>,
-    /// The receiver that is notified when a run ends or waits.
-    pub(super) notify: Option<RawNotify>,
+section! {
+    /// `[[schedule]]`.
+    #[derive(Eq)]
+    pub(super) struct RawSchedule {
+        /// The name, in records and in messages.
+        name: String => together;
+        /// The times, as a cron expression: minute, hour, day of the month, month, day of the week.
+        cron: Option<String> => together;
+        /// The only time, such as `2026-12-01T09:00`.
+        at: Option<String> => together;
+        /// The time zone, by its IANA name [default: UTC].
+        zone: Option<String> => together;
+        /// The agent; absent for that of the file's top level.
+        agent: Option<String> => pinned;
+        /// The prompt.
+        prompt: String => together;
+        /// The session of a firing.
+        #[serde(default)]
+        session: TriggerSession => pinned;
+        /// The treatment of a firing while the one before it runs.
+        #[serde(default)]
+        overlap: Overlap => pinned;
+        /// The age up to which the latest missed firing is made up [default: 1 h].
+        catch_up_seconds: Option<u64>, in seconds => pinned;
+        /// The receiver that is notified when a run ends or waits.
+        notify: Option<RawNotify> => by(triggers::demand);
+    }
+}
+
+values!(Overlap);
+
+/// Demands a schedule, which runs an agent without the user.
+pub(super) fn demand(raw: &RawSchedule, _: &str, review: &mut Review<'_>) {
+    let who = format!("the schedule {}", quoted(&raw.name));
+    let times = [&raw.cron, &raw.at, &raw.zone].into_iter().flatten();
+    let times: Vec<String> = times.map(|time| quoted(time)).collect();
+    let (times, prompt) = (times.join(" "), quoted(&raw.prompt));
+    let text = format!("runs {who} at {times} by itself: {prompt}");
+    review.demand(Danger::Unchecked, text);
+    raw.demand_keys(&who, review);
 }
 
 /// The treatment of a firing while the one before it runs.

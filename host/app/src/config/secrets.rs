@@ -3,11 +3,13 @@
 //! secret without a grant is never read.
 
 use super::{
-    Config, ConfigError, SecretSection, http_grants,
+    Config, ConfigError, http_grants,
     parse::nearest,
     paths::Scope,
     problem::{config_error, resolve_steps},
     resolve::resolve_all,
+    review::{Danger, Review, quoted},
+    section::section,
     source::{Purpose, Source},
     tools::{check_name, check_unique},
 };
@@ -18,6 +20,42 @@ use std::{
     net::IpAddr,
     path::Path,
 };
+
+section! {
+    /// `[[secret]]`.
+    #[derive(Eq)]
+    pub struct SecretSection {
+        /// The name in `secret://NAME`.
+        name: String => together;
+        /// `env:NAME`, `file:PATH` or `cmd:COMMAND`.
+        from [Source]: String => together;
+        /// `SCHEME://HOST[:PORT]`, the only server that gets it.
+        audience: String => together;
+        /// True if it may also be in a query.
+        #[serde(default)]
+        in_query: bool => together;
+    }
+}
+
+/// Demands a secret.
+pub(super) fn demand(raw: &SecretSection, _: &str, review: &mut Review<'_>) {
+    if !review.is_offline() {
+        let query = if raw.in_query { ", in queries too" } else { "" };
+        let (name, from, audience) = (quoted(&raw.name), quoted(&raw.from), quoted(&raw.audience));
+        review.demand(
+            Danger::reading(&raw.from, Danger::Private),
+            format!("reads the secret {name} from {from} and sends it to {audience}{query}"),
+        );
+    }
+}
+
+/// Demands the use of the secret of this name.
+pub(super) fn demand_use(name: &str, who: &str, review: &mut Review<'_>) {
+    if !review.is_offline() {
+        let name = quoted(name);
+        review.demand(Danger::Private, format!("lets {who} use the secret {name}"));
+    }
+}
 
 /// A configured secret that is not read yet.
 #[derive(Clone, Debug)]

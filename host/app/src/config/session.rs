@@ -3,7 +3,8 @@
 use super::{
     ConfigError,
     problem::config_error,
-    raw::{RawKeep, RawSession},
+    review::{Danger, Review},
+    section::{section, values},
 };
 use agent_host_engine::artifact::DEFAULT_QUOTA_BYTES;
 use agent_host_journal::{Retention, SqliteOptions};
@@ -31,6 +32,62 @@ const MAX_CLIENT_SESSION_BYTES: u64 = 16 * 1024 * 1024;
 const CLIENT_SESSIONS_KEPT: u64 = 16;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+section! {
+    /// `[session]`.
+    #[derive(Copy, Default, Eq)]
+    #[serde(default)]
+    pub(super) struct RawSession {
+        /// The sessions that are kept; the others are removed.
+        keep: Option<RawKeep> = KEEP => by(demand_removal);
+        /// The maximum wait for another process that holds the database, in milliseconds.
+        lock_timeout_ms: Option<u64>, in milliseconds = lock_timeout_ms() => at_most;
+        /// The bytes of artifacts that the calls of one session may store.
+        artifact_bytes: Option<u64>, in bytes => at_most(DEFAULT_QUOTA_BYTES);
+        /// The bytes of changed files that one session keeps for `undo`; 0 to keep none.
+        undo_bytes: Option<u64>, in bytes = DEFAULT_MAX_BYTES => asks(Other,
+            "decides how much of the files that tools change is kept for undoing: undo-bytes = {value}");
+        /// How much of a turn a crash can lose.
+        durability: Durability = Durability::default() => harmless;
+    }
+}
+
+section! {
+    /// `keep` in `[session]`.
+    #[derive(Copy, Default, Eq)]
+    #[serde(default)]
+    pub(super) struct RawKeep {
+        /// The maximum age of the last write, in days; 0 for no bound.
+        days: Option<u64>, in days => together;
+        /// The maximum size of the database, in bytes; 0 for no bound.
+        bytes: Option<u64>, in bytes => together;
+    }
+}
+
+values!(Durability);
+
+/// The sessions that are kept by default.
+const KEEP: RawKeep = RawKeep {
+    days: Some(DEFAULT_DAYS),
+    bytes: Some(DEFAULT_BYTES),
+};
+
+fn lock_timeout_ms() -> u64 {
+    let wait = SqliteOptions::default().lock_timeout;
+    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn demand_removal(keep: &Option<RawKeep>, _: &str, review: &mut Review<'_>) {
+    let Some(RawKeep { days, bytes }) = keep else {
+        return;
+    };
+    let shown = |number: &Option<u64>| number.map_or("the default".to_owned(), |n| n.to_string());
+    let (days, bytes) = (shown(days), shown(bytes));
+    review.demand(
+        Danger::Writes,
+        format!("decides which of your sessions are removed: days = {days}, bytes = {bytes}"),
+    );
+}
 
 /// How sessions are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +118,7 @@ impl SessionConfig {
 
 /// Resolves the section.
 pub(super) fn resolve(raw: RawSession) -> Result<SessionConfig, ConfigError> {
-    let RawKeep { days, bytes } = raw.keep.unwrap_or_default();
+    let RawKeep { days, bytes } = raw.keep();
     let age = match days.unwrap_or(DEFAULT_DAYS) {
         0 => None,
         days => Some(DAY.saturating_mul(u32::try_from(days).unwrap_or(u32::MAX))),
@@ -78,10 +135,9 @@ pub(super) fn resolve(raw: RawSession) -> Result<SessionConfig, ConfigError> {
         }
         bytes => Some(bytes),
     };
-    let lock_timeout = match raw.lock_timeout_ms {
-        None => SqliteOptions::default().lock_timeout,
-        Some(ms @ 1..=MAX_LOCK_TIMEOUT_MS) => Duration::from_millis(ms),
-        Some(ms) => {
+    let lock_timeout = match raw.lock_timeout_ms() {
+        ms @ 1..=MAX_LOCK_TIMEOUT_MS => Duration::from_millis(ms),
+        ms => {
             return Err(config_error!(
                 "session.lock-timeout-ms",
                 "`lock-timeout-ms` in [session] is {ms}",
@@ -94,7 +150,7 @@ pub(super) fn resolve(raw: RawSession) -> Result<SessionConfig, ConfigError> {
         keep: Retention { age, bytes },
         lock_timeout,
         artifact_bytes: raw.artifact_bytes.unwrap_or(DEFAULT_QUOTA_BYTES),
-        undo_bytes: raw.undo_bytes.unwrap_or(DEFAULT_MAX_BYTES),
-        durability: raw.durability,
+        undo_bytes: raw.undo_bytes(),
+        durability: raw.durability(),
     })
 }

@@ -8,13 +8,13 @@ use super::{
     problem::{Problems, config_error, key_path},
     provider::check_header,
     raw::RawConfig,
+    review::{Danger, Review, quoted},
+    section::{Section as _, section, values},
 };
 use agent_host_models::{
     CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ReasoningTags, ServiceTier, Thinking,
     ToolChoice, Verbosity,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -24,52 +24,84 @@ const MAX_STOPS: usize = 4;
 /// The highest seed that every provider takes: Gemini's is a signed number of 32 bits.
 const MAX_SEED: u32 = i32::MAX.unsigned_abs();
 
-/// `[settings]`, and each of `[settings.models]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct RawSettings {
-    /// How much the model reasons, writes and calls.
-    pub(super) effort: Option<Effort>,
-    /// Whether the model thinks before it answers.
-    #[serde(skip_serializing)]
-    #[schemars(schema_with = "super::schema::thinking")]
-    pub(super) thinking: Option<Thinking>,
-    /// Whether summaries of the reasoning are asked for and shown.
-    #[serde(skip_serializing)]
-    pub(super) reasoning_summary: Option<bool>,
-    /// Whether tags in the text of a reply, such as `<think>`, mark reasoning.
-    #[serde(skip_serializing)]
-    pub(super) reasoning_tags: Option<ReasoningTags>,
-    /// The randomness of the choice of words.
-    #[serde(skip_serializing)]
-    pub(super) temperature: Option<f64>,
-    /// The share of probability from which words are chosen.
-    #[serde(skip_serializing)]
-    pub(super) top_p: Option<f64>,
-    /// The seed of random choices.
-    #[serde(skip_serializing)]
-    pub(super) seed: Option<u32>,
-    /// The texts that end a reply.
-    #[serde(skip_serializing)]
-    pub(super) stop: Option<Vec<String>>,
-    /// Whether the model calls tools.
-    #[serde(skip_serializing)]
-    pub(super) tool_choice: Option<ToolChoice>,
-    /// The length of answers.
-    #[serde(skip_serializing)]
-    pub(super) verbosity: Option<Verbosity>,
-    /// The provider's service tier.
-    pub(super) service_tier: Option<ServiceTier>,
-    /// How long the provider keeps the prompt in its cache.
-    pub(super) cache_lifetime: Option<CacheLifetime>,
-    /// The key of the requests that share a cached prompt.
-    pub(super) prompt_cache_key: Option<String>,
-    /// Fields that are merged over the request.
-    pub(super) extra_body: Map<String, Value>,
-    /// Headers of requests, by name.
-    pub(super) headers: BTreeMap<String, String>,
-    /// The settings of models, by `PROVIDER:NAME`, or by the beginning of that and a `*`.
-    pub(super) models: BTreeMap<String, RawSettings>,
+section! {
+    /// `[settings]`, and each of `[settings.models]`.
+    #[derive(Default)]
+    #[serde(default)]
+    pub(super) struct RawSettings {
+        /// How much the model reasons, writes and calls.
+        effort: Option<Effort> => by(demand_effort);
+        /// Whether the model thinks before it answers.
+        // Thoughts count as tokens of the reply.
+        #[schemars(schema_with = "super::schema::thinking")]
+        thinking [Replaceable]: Option<Thinking> => harmless;
+        /// Whether summaries of the reasoning are asked for and shown.
+        reasoning_summary [Replaceable]: Option<bool> => harmless;
+        /// Whether tags in the text of a reply, such as `<think>`, mark reasoning.
+        reasoning_tags [Replaceable]: Option<ReasoningTags> => harmless;
+        /// The randomness of the choice of words.
+        temperature [Replaceable]: Option<f64> => harmless;
+        /// The share of probability from which words are chosen.
+        top_p [Replaceable]: Option<f64> => harmless;
+        /// The seed of random choices.
+        seed [Replaceable]: Option<u32> => harmless;
+        /// The texts that end a reply.
+        stop [Replaceable]: Option<Vec<String>> => harmless;
+        /// Whether the model calls tools.
+        // A call passes the policy whether the model was made to make it or not.
+        tool_choice [Replaceable]: Option<ToolChoice> => harmless;
+        /// The length of answers.
+        verbosity [Replaceable]: Option<Verbosity> => harmless;
+        /// The provider's service tier.
+        service_tier: Option<ServiceTier> =>
+            asks(Other, "buys the service tier \"{value}\" for {who}");
+        /// How long the provider keeps the prompt in its cache.
+        cache_lifetime: Option<CacheLifetime> =>
+            asks(Other, "has prompts of {who} cached for \"{value}\"");
+        /// The key of the requests that share a cached prompt.
+        prompt_cache_key: Option<String> => asks(Other, "shares cached prompts of {who} by {value}");
+        /// Fields that are merged over the request.
+        extra_body [Secret]: Map<String, Value> => by(demand_fields);
+        /// Headers of requests, by name.
+        headers [Source, Secret]: BTreeMap<String, String> =>
+            asks(Network, "sends the header {name} with the requests of {who}: {value}");
+        /// The settings of models, by `PROVIDER:NAME`, or by the beginning of that and a `*`.
+        models: BTreeMap<String, RawSettings> => together;
+    }
+}
+
+values!(
+    Effort,
+    Thinking,
+    ReasoningTags,
+    ToolChoice,
+    Verbosity,
+    ServiceTier,
+    CacheLifetime
+);
+
+/// Demands settings that cost more or go around the other keys.
+pub(super) fn demand(raw: &RawSettings, _: &str, review: &mut Review<'_>) {
+    raw.demand_keys("[settings]", review);
+    for (model, settings) in &raw.models {
+        settings.demand_keys(&format!("the model {}", quoted(model)), review);
+    }
+}
+
+fn demand_effort(effort: &Option<Effort>, of: &str, review: &mut Review<'_>) {
+    if let Some(effort) = effort.filter(|effort| *effort > Effort::High) {
+        let text = format!("raises the effort of {of} to \"{}\"", effort.name());
+        review.demand(Danger::Other, text);
+    }
+}
+
+fn demand_fields(fields: &Map<String, Value>, of: &str, review: &mut Review<'_>) {
+    if !fields.is_empty() {
+        let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+        let names = quoted(&names.join(", "));
+        let text = format!("adds the fields {names} to the requests of {of}");
+        review.demand(Danger::Other, text);
+    }
 }
 
 /// The settings and the headers of requests.

@@ -4,11 +4,10 @@ use super::{
     ConfigError, Environment,
     paths::Scope,
     problem::config_error,
+    section::section,
     source::{Purpose, Source},
 };
-use schemars::JsonSchema;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// The beginnings of an address that is written in the configuration.
@@ -17,19 +16,21 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 /// The most connections of a host that can be configured.
 const MAX_CONNECTIONS: usize = 1000;
 
-/// `[store]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct RawStore {
-    /// The address of a database of PostgreSQL, or its source as in `api-key`.
-    pub(super) url: Option<String>,
-    /// The file with the certificates of the authorities that may sign that of the server, in PEM;
-    /// without it, those of the machine may.
-    pub(super) ca: Option<PathBuf>,
-    /// The source of the key that seals the secrets in the database, as in `api-key`.
-    pub(super) key: Option<String>,
-    /// The most connections of a host to the database.
-    pub(super) connections: Option<usize>,
+section! {
+    /// `[store]`.
+    #[derive(Default, Eq)]
+    #[serde(default)]
+    pub(super) struct RawStore {
+        /// The address of a database of PostgreSQL, or its source as in `api-key`.
+        url [Source]: Option<String> => asks(Network, "keeps sessions in the database {value}");
+        /// The file with the certificates of the authorities that may sign that of the server, in PEM;
+        /// without it, those of the machine may.
+        ca [Path]: Option<PathBuf> => asks(Unchecked, "trusts a database by the authorities in {value}");
+        /// The source of the key that seals the secrets in the database, as in `api-key`.
+        key [Source]: Option<String> => asks(Private, "seals secrets with the key from {value}");
+        /// The most connections of a host to the database.
+        connections: Option<usize> => asks(Other, "opens up to {value} connections to the database");
+    }
 }
 
 /// The store as it is configured. The address and the key are not read yet.

@@ -1,9 +1,9 @@
 //! `[telemetry]` and the variables of OpenTelemetry: where traces of sessions and metrics go.
 
-use super::{ConfigError, Environment, network::NetworkConfig, problem::config_error};
+use super::{
+    ConfigError, Environment, network::NetworkConfig, problem::config_error, section::section,
+};
 use agent_host_telemetry::{RemoteParent, TelemetrySettings, Url};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The path of traces below the address of a collector
@@ -22,16 +22,19 @@ const LEAST_METRIC_INTERVAL: Duration = Duration::from_secs(1);
 /// The value of `service.name` without `OTEL_SERVICE_NAME`.
 const SERVICE: &str = "agent-host";
 
-/// `[telemetry]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct RawTelemetry {
-    /// The address of the collector, to which traces of sessions and metrics are sent over
-    /// OTLP/HTTP;
-    /// `OTEL_EXPORTER_OTLP_ENDPOINT` goes before.
-    pub(super) endpoint: Option<String>,
-    /// Whether messages, arguments and results are sent, too.
-    pub(super) content: bool,
+section! {
+    /// `[telemetry]`.
+    #[derive(Default, Eq)]
+    #[serde(default)]
+    pub(super) struct RawTelemetry {
+        /// The address of the collector, to which traces of sessions and metrics are sent over
+        /// OTLP/HTTP;
+        /// `OTEL_EXPORTER_OTLP_ENDPOINT` goes before.
+        endpoint: Option<String> => asks(Network, "sends traces of sessions to {value}");
+        /// Whether messages, arguments and results are sent, too.
+        content: bool => asks(Network,
+            "puts messages, arguments and results into traces (content = true in [telemetry])");
+    }
 }
 
 /// Where traces and metrics go.

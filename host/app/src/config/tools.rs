@@ -1,19 +1,25 @@
 //! Components and their use: `[[tool]]`, `[limits]` and `--tool`.
 
 use super::{
-    Config, ConfigError, Confirmations, GrantsSection, LimitsSection, McpConfig, dir_grants,
-    grants,
+    Config, ConfigError, Confirmations, GrantsSection, LimitsSection, McpConfig,
+    approval::{self, RawApproval},
+    dir_grants::{self, RawDirGrant},
+    env_grants::{self, RawEnvGrant},
+    grants::{self, RawArtifacts},
+    http_grants::{self, RawHttpGrant},
     paths::Scope,
     problem::{config_error, resolve_steps},
-    raw::RawTool,
     resolve::resolve_all,
-    secrets::SecretConfig,
+    review::{Danger, Review, quoted},
+    sandbox::concurrent_calls_per_tool,
+    secrets::{self, SecretConfig},
+    section::{Section as _, section},
 };
 use agent_host_engine::policy::Grants;
 use agent_host_registry::Remote;
 use agent_host_types::{limits::Limits, tool::is_tool_name};
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     fmt,
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -25,6 +31,67 @@ const BUILTIN: &str = "builtin:";
 
 /// The components of a configuration without `[[tool]]`.
 const DEFAULT_TOOLS: [&str; 3] = ["files", "fetch", "image"];
+
+section! {
+    /// `[[tool]]`.
+    pub(super) struct RawTool {
+        /// The name of the component in `agent.lock` and in messages.
+        name: String => together;
+        /// `builtin:NAME`, `oci://HOST/NAME:TAG` or a file.
+        component [Component]: String => together;
+        /// When a call needs approval, or which decisions are offered.
+        #[serde(default)]
+        approval: RawApproval => together;
+        /// Approvals of single tools of the component, by their names.
+        #[serde(default)]
+        approvals: BTreeMap<String, RawApproval> => together;
+        /// True if the operator accepts the component's word that a repetition is harmless.
+        #[serde(default)]
+        accept_idempotent: bool => asks(Unchecked,
+            "repeats interrupted calls of {who} where the component calls that harmless (accept-idempotent)");
+        /// The tools of the component to offer, by their names; absent for all. Those of a plain
+        /// component are its exported functions, as `inspect` lists them. The exact name of a function
+        /// that was left out because toolchains export it for themselves brings it back.
+        exports: Option<Vec<String>> => pinned;
+        /// The maximum of concurrent calls, instead of the general one.
+        concurrent_calls: Option<NonZeroUsize> => at_most(concurrent_calls_per_tool());
+        /// Limits instead of the general ones.
+        #[serde(default)]
+        limits: LimitsSection => by(demand_limits);
+        /// Directories instead of the general ones.
+        dir: Option<Vec<RawDirGrant>> => each(dir_grants::demand);
+        /// Hosts instead of the general ones.
+        http: Option<Vec<RawHttpGrant>> => each(http_grants::demand);
+        /// Environment variables instead of the general ones.
+        env: Option<Vec<RawEnvGrant>> => each(env_grants::demand);
+        /// Names of secrets instead of the general ones.
+        secrets: Option<Vec<String>> => each(secrets::demand_use);
+        /// The access to artifacts instead of the general one.
+        artifacts: Option<RawArtifacts> => by(grants::demand_artifacts);
+    }
+}
+
+/// Demands what a component asks for.
+pub(super) fn demand(raw: &RawTool, _: &str, review: &mut Review<'_>) {
+    let (who, component) = (quoted(&raw.name), &raw.component);
+    if !component.starts_with(BUILTIN) {
+        if !Remote::is_meant(component) {
+            review.reach(component);
+        }
+        let component = quoted(component);
+        review.demand(
+            Danger::Component,
+            format!("runs the component {component} as {who}"),
+        );
+    }
+    approval::demand(&raw.approval, &raw.approvals, &who, review);
+    raw.demand_keys(&who, review);
+}
+
+/// Demands the limits of a component or a hook.
+pub(super) fn demand_limits(raw: &LimitsSection, who: &str, review: &mut Review<'_>) {
+    raw.demand(&format!(" for {who}"), review);
+}
 
 /// A component and its use.
 #[derive(Clone, Debug)]

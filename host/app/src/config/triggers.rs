@@ -5,6 +5,8 @@ use super::{
     network::NetworkConfig,
     paths::Scope,
     problem::config_error,
+    review::{Danger, Review, quoted},
+    section::{section, values},
     source::{Purpose, Source},
 };
 use agent_host_http_client::{ProxySetting, Url};
@@ -27,14 +29,29 @@ const STANDARD_BYTES: usize = 24;
 /// The least bytes of another key: a shorter one can be guessed from a delivery.
 const LEAST_BYTES: usize = 16;
 
-/// `notify` of a schedule or a webhook.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawNotify {
-    /// The address that is sent a message when a run ends or waits.
-    pub(super) url: String,
-    /// The source of the key that signs it, as in `api-key`.
-    pub(super) secret: String,
+section! {
+    /// `notify` of a schedule or a webhook.
+    #[derive(Eq)]
+    pub(super) struct RawNotify {
+        /// The address that is sent a message when a run ends or waits.
+        url: String => together;
+        /// The source of the key that signs it, as in `api-key`.
+        secret [Source]: String => together;
+    }
+}
+
+values!(TriggerSession, SignatureScheme);
+
+/// Demands the receiver of the messages of `who`.
+pub(super) fn demand(raw: &Option<RawNotify>, who: &str, review: &mut Review<'_>) {
+    if let Some(RawNotify { url, secret }) = raw {
+        let danger = Danger::reading(secret, Danger::Network);
+        let (url, secret) = (quoted(url), quoted(secret));
+        review.demand(
+            danger,
+            format!("sends the answers of {who} to {url}, signed with the key from {secret}"),
+        );
+    }
 }
 
 /// `session` of a schedule or a webhook: the session of a firing.

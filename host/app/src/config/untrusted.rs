@@ -1,31 +1,17 @@
 //! Reviews configuration that came with a directory: an `agent.toml` that was found in the working
 //! directory and not named with `--config`, and the case files of `agent-host test`.
 //!
-//! Such a file may be from a repository, an archive or another user. Every field of its form is in
-//! one of three classes:
-//!
-//! - **harmless**: it is taken as it is (the system prompt, the names of models, stricter approvals);
-//! - **clamped**: a limit or budget is taken up to its default; a higher one is a demand;
-//! - **authority-bearing**: whatever it says is a demand, unless the default would grant the same.
+//! Such a file may be from a repository, an archive or another user. The declaration of each of its
+//! keys says how much trust it needs (see [`section!`](super::section::section)).
 //!
 //! A file without demands is used at once. One with demands is used if the user trusts it: trust is
-//! bound to [`Untrusted::digest`] of the serialized file, which skips harmless fields alone (see
-//! `raw.rs`), so that no other one changes unnoticed. It covers no bytes of other files: neither
+//! bound to [`Untrusted::digest`] of the serialized file, which skips harmless keys alone, so that no
+//! other one changes unnoticed. It covers no bytes of other files: neither
 //! component files, which `agent.lock` pins, nor that lock, nor programs of a command line. To
 //! trust a directory is to trust those that come with it.
-//!
-//! Structs are destructured without `..`, so a new field does not compile before it is classified
-//! here.
 
-mod danger;
-mod demands;
-mod grant_demands;
-mod hook_demands;
 mod left_out;
 pub(super) mod replaced;
-mod server_demands;
-mod settings;
-mod trigger_demands;
 
 pub(super) use left_out::check;
 pub use left_out::{LeftOut, OnUntrusted, UnusableFile};
@@ -36,30 +22,21 @@ use super::{
     parse::ConfigFile,
     paths::{Scope, canonical},
     problem::config_error,
-    raw::{RawBudgets, RawConfig, RawTiming},
-    resolve::{DEFAULT_AGENT_DEPTH, SEARCH_TOOLS_FROM},
+    review::{Review, UseOf},
+    secrets,
+    section::Section as _,
     skills,
 };
-use agent_host_engine::program::DEFAULT_MAX_CALLS;
-use agent_host_models::Provider;
-use agent_host_sandbox::SandboxConfig;
-use agent_host_types::{
-    budget::Budgets,
-    id::{Digest, json_digest},
-};
-use danger::{Danger, Demand};
+use agent_host_types::id::{Digest, json_digest};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
-    fmt::Display,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
-/// The holder of the grants of `[grants]`, in words.
+/// The holder of the grants of a file of cases, in words.
 const EVERY_TOOL: &str = "every tool";
 
-/// The maximum length of quoted text in a demand, in characters.
-const MAX_QUOTED: usize = 100;
 /// The most characters of a demand in the error of a use without trust.
 const MAX_REFUSED: usize = 240;
 
@@ -133,7 +110,7 @@ fn review(
 ) -> Result<Option<Untrusted>, ConfigError> {
     let base = found.path.parent().unwrap_or(&environment.cwd);
     let mut review = Review::of_configuration(base, environment);
-    review.configuration(&found.raw);
+    found.raw.demand_keys("", &mut review);
     let replaced = replaced::replaced(&found.table()?, below);
     let authority = match replaced.is_empty() {
         true => json!(found.raw),
@@ -164,30 +141,6 @@ fn skills_inside(found: &ConfigFile, environment: &Environment) -> Vec<(String, 
         .iter()
         .map(|skill| (skill.name.clone(), skill.files.len()))
         .collect()
-}
-
-/// A review of one file, or of several that belong together.
-#[derive(Debug)]
-pub struct Review<'a> {
-    /// The directory of the file, where relative paths begin.
-    base: PathBuf,
-    /// The directory that the file came with, without links.
-    directory: PathBuf,
-    environment: &'a Environment,
-    use_of: UseOf,
-    demands: Vec<Demand>,
-    /// The real paths outside of the directory: a link that leads elsewhere changes the digest.
-    outside: BTreeSet<String>,
-}
-
-/// The use of the file.
-#[derive(Clone, Copy, Debug)]
-enum UseOf {
-    /// The configuration of an agent.
-    Configuration,
-    /// Cases of `agent-host test`, which write to copies, and reach no server unless they are
-    /// recorded.
-    Cases { recorded: bool },
 }
 
 impl<'a> Review<'a> {
@@ -227,12 +180,14 @@ impl<'a> Review<'a> {
         let file = canonical(&self.environment.cwd.join(file));
         self.base = file.parent().map_or_else(PathBuf::new, Path::to_owned);
         if let Some(limits) = limits {
-            self.limits("", limits);
+            limits.demand("", self);
         }
         if let Some(grants) = grants {
-            self.grants(EVERY_TOOL, grants);
+            grants.demand_keys(EVERY_TOOL, self);
         }
-        secrets.iter().for_each(|secret| self.secret(secret));
+        secrets
+            .iter()
+            .for_each(|secret| secrets::demand(secret, "", self));
         json!([format!("{file:?}"), limits, grants, secrets])
     }
 
@@ -249,221 +204,4 @@ impl<'a> Review<'a> {
             skills: Vec::new(),
         })
     }
-
-    /// Demands what a configuration asks for.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "each key of the file is named, also those that ask for nothing"
-    )]
-    fn configuration(&mut self, raw: &RawConfig) {
-        let RawConfig {
-            model,
-            fallback,
-            // The system prompt. Files are read from the directory alone.
-            system: _,
-            instructions,
-            skills,
-            state_dir,
-            cache_dir,
-            cache_bytes,
-            max_turns,
-            // To ask, which is the default, or to deny without asking.
-            permission_prompts: _,
-            // They reach no tool.
-            keys: _,
-            approval_timing,
-            // A late approval is a denial. Without it they never expire.
-            approval_expires_seconds: _,
-            search_tools_from,
-            // It changes the session alone.
-            todo_list: _,
-            // A program has the tools of its agent, and every call of it passes the policy.
-            code: _,
-            code_calls,
-            // None has a default, so that each one is a bound where there was none. Those of the
-            // command line apply in any case.
-            budgets:
-                RawBudgets {
-                    tokens: _,
-                    usd: _,
-                    wall_clock_seconds: _,
-                    tool_calls: _,
-                    identical_repeats: _,
-                },
-            prices,
-            settings,
-            network,
-            store,
-            hosts,
-            telemetry,
-            context,
-            session,
-            // Those of `RawConfig::provider_section`.
-            anthropic: _,
-            openai: _,
-            openai_compat: _,
-            gemini: _,
-            ollama: _,
-            provider,
-            tool,
-            external_tool,
-            mcp,
-            // Those that it can start; each is defined below.
-            agents: _,
-            agent_depth,
-            agent,
-            workflow,
-            hook,
-            rule,
-            schedule,
-            webhook,
-            publisher,
-            grants,
-            secret,
-            limits,
-            sandbox,
-        } = raw;
-        let models = model.iter().chain(fallback);
-        models.for_each(|model| self.model(model));
-        for file in instructions.iter().chain(skills) {
-            self.instructions(file);
-        }
-        if let Some(directory) = state_dir {
-            self.reach(directory);
-            self.demand(
-                Danger::Writes,
-                format!("keeps sessions in {}", quoted(directory)),
-            );
-        }
-        if let Some(directory) = cache_dir {
-            self.reach(directory);
-            self.demand(
-                Danger::Writes,
-                format!("takes compiled code from {}", quoted(directory)),
-            );
-        }
-        let default = SandboxConfig::default().cache_bytes;
-        self.at_most("cache-bytes", *cache_bytes, default);
-        self.at_most("max-turns", *max_turns, Budgets::default().turns);
-        self.at_most("code-calls", *code_calls, DEFAULT_MAX_CALLS);
-        self.at_most("agent-depth", *agent_depth, DEFAULT_AGENT_DEPTH);
-        // Each request to the model has the definitions of all tools that it is offered.
-        self.at_most("search-tools-from", *search_tools_from, SEARCH_TOOLS_FROM);
-        if *search_tools_from == Some(0) {
-            self.demand(Danger::Other, "offers the model all tools at once, however many there are (search-tools-from = 0)",
-            );
-        }
-        if *approval_timing == RawTiming::InOrder {
-            self.demand(
-                Danger::Unchecked,
-                "runs calls that need no approval before the other calls of a reply are decided \
-                 (approval-timing = \"in-order\")",
-            );
-        }
-        prices.iter().for_each(|price| self.price(price));
-        self.model_settings("[settings]", settings);
-        self.network(network);
-        self.store(store);
-        self.shared_hosts(hosts);
-        self.telemetry(telemetry);
-        for (model, settings) in &settings.models {
-            self.model_settings(&format!("the model {}", quoted(model)), settings);
-        }
-        context.iter().for_each(|context| self.context(*context));
-        self.session(*session);
-        for provider in Provider::ALL {
-            if let Some(raw) = raw.provider_section(provider) {
-                self.provider(&format!("[{}]", provider.name()), raw);
-            }
-        }
-        for raw in provider {
-            let name = quoted(raw.name.as_deref().unwrap_or_default());
-            self.provider(&format!("the [[provider]] {name}"), raw);
-        }
-        tool.iter().flatten().for_each(|tool| self.tool(tool));
-        external_tool
-            .iter()
-            .for_each(|tool| self.external_tool(tool));
-        mcp.iter().for_each(|server| self.server(server));
-        agent.iter().for_each(|agent| self.agent(agent));
-        workflow.iter().for_each(|workflow| self.workflow(workflow));
-        hook.iter().for_each(|hook| self.hook(hook));
-        rule.iter().for_each(|rule| self.rule(rule));
-        schedule.iter().for_each(|schedule| self.schedule(schedule));
-        webhook.iter().for_each(|webhook| self.webhook(webhook));
-        publisher
-            .iter()
-            .for_each(|publisher| self.publisher(publisher));
-        grants
-            .iter()
-            .for_each(|grants| self.grants(EVERY_TOOL, grants));
-        secret.iter().for_each(|secret| self.secret(secret));
-        self.limits("", limits);
-        self.sandbox(*sandbox);
-    }
-
-    fn demand(&mut self, danger: Danger, text: impl Into<String>) {
-        let text = text.into();
-        self.demands.push(Demand { danger, text });
-    }
-
-    /// Demands a limit that is above its default.
-    fn at_most<N: Copy + PartialOrd + Display>(&mut self, key: &str, value: Option<N>, default: N) {
-        if let Some(value) = value.filter(|value| *value > default) {
-            self.demand(
-                Danger::Other,
-                format!("raises {key} to {value} (the default is {default})"),
-            );
-        }
-    }
-
-    /// Returns the real path of a path of the file; absent where it is inside of the directory. A
-    /// path that cannot be resolved is refused later, with the reason.
-    fn reach(&mut self, path: &str) -> Option<PathBuf> {
-        let real = canonical(&self.scope().resolve_path("", path).ok()?);
-        let climbs = real.components().any(|part| part == Component::ParentDir);
-        if real.starts_with(&self.directory) && !climbs {
-            return None;
-        }
-        // Not every path is UTF-8; this form is unique.
-        self.outside.insert(format!("{real:?}"));
-        Some(real)
-    }
-
-    fn scope(&self) -> Scope<'_> {
-        Scope {
-            base: &self.base,
-            environment: self.environment,
-        }
-    }
-
-    /// Returns the path relative to the directory, without links; absent where it is the directory
-    /// itself, or outside.
-    fn path_inside(&self, path: &str) -> Option<String> {
-        let real = canonical(&self.scope().resolve_path("", path).ok()?);
-        let inside = real.strip_prefix(&self.directory).ok()?;
-        let inside = inside.to_string_lossy().into_owned();
-        (!inside.is_empty()).then_some(inside)
-    }
-}
-
-/// Quotes text of the file for a question: on one line, bounded, and with each deceptive or
-/// invisible character written out. A command is not cut: what its end does could be hidden.
-fn quoted(text: &str) -> String {
-    if text.starts_with("cmd:") {
-        let command = in_full(text);
-        return format!("{command} (a command, which runs outside of the sandbox)");
-    }
-    let mut chars = text.chars();
-    let shown: String = chars.by_ref().take(MAX_QUOTED).collect();
-    let cut = match chars.next() {
-        Some(_) => format!("... ({} bytes)", text.len()),
-        None => String::new(),
-    };
-    format!("\"{}\"{cut}", shown.escape_debug())
-}
-
-/// Quotes text of the file as [`quoted`] does, however long it is.
-fn in_full(text: &str) -> String {
-    format!("\"{}\"", text.escape_debug())
 }

@@ -5,12 +5,11 @@ use super::{
     paths::Scope,
     problem::{config_error, resolve_steps},
     resolve::resolve_all,
+    review::{Danger, Review, quoted},
+    section::{Section as _, section},
     tools::{check_name, check_unique},
     triggers::{self, RawNotify, SignatureScheme, TriggerRun, TriggerSession, WebhookSecret},
-    units,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::{collections::HashSet, num::NonZeroU32, path::Path};
 
 /// The longest body of a delivery, in bytes, by default: 1 MiB.
@@ -22,31 +21,42 @@ const MAX_BODY_BYTES: u64 = 16 * 1024 * 1024;
 /// The deliveries of a minute that are taken, by default.
 const DEFAULT_PER_MINUTE: u32 = 60;
 
-/// `[[webhook]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawWebhook {
-    /// The name, in its address `/webhooks/NAME`, in records and in messages.
-    pub(super) name: String,
-    /// The source of the key that signs deliveries, as in `api-key`.
-    pub(super) secret: String,
-    /// The way in which they are signed.
-    #[serde(default)]
-    pub(super) signature: SignatureScheme,
-    /// The agent; absent for that of the file's top level.
-    pub(super) agent: Option<String>,
-    /// The prompt, behind which the body follows as data from outside.
-    pub(super) prompt: String,
-    /// The session of a delivery.
-    #[serde(default)]
-    pub(super) session: TriggerSession,
-    /// The longest body [default: 1 MiB].
-    #[serde(default, deserialize_with = "units::bytes")]
-    pub(super) max_body_bytes: Option<u64>,
-    /// The deliveries of a minute that are taken [default: 60].
-    pub(super) max_per_minute: Option<NonZeroU32>,
-    /// The receiver that is notified when a run ends or waits.
-    pub(super) notify: Option<RawNotify>,
+section! {
+    /// `[[webhook]]`.
+    #[derive(Eq)]
+    pub(super) struct RawWebhook {
+        /// The name, in its address `/webhooks/NAME`, in records and in messages.
+        name: String => together;
+        /// The source of the key that signs deliveries, as in `api-key`.
+        secret [Source]: String => together;
+        /// The way in which they are signed.
+        #[serde(default)]
+        signature: SignatureScheme => pinned;
+        /// The agent; absent for that of the file's top level.
+        agent: Option<String> => pinned;
+        /// The prompt, behind which the body follows as data from outside.
+        prompt: String => together;
+        /// The session of a delivery.
+        #[serde(default)]
+        session: TriggerSession => pinned;
+        /// The longest body [default: 1 MiB].
+        max_body_bytes: Option<u64>, in bytes => pinned;
+        /// The deliveries of a minute that are taken [default: 60].
+        max_per_minute: Option<NonZeroU32> => pinned;
+        /// The receiver that is notified when a run ends or waits.
+        notify: Option<RawNotify> => by(triggers::demand);
+    }
+}
+
+/// Demands a webhook, which runs an agent without the user.
+pub(super) fn demand(raw: &RawWebhook, _: &str, review: &mut Review<'_>) {
+    let who = format!("the webhook {}", quoted(&raw.name));
+    let (secret, prompt) = (quoted(&raw.secret), quoted(&raw.prompt));
+    review.demand(
+        Danger::reading(&raw.secret, Danger::Network),
+        format!("lets senders with the key from {secret} run {who}: {prompt}"),
+    );
+    raw.demand_keys(&who, review);
 }
 
 /// A webhook.

@@ -6,18 +6,68 @@ use super::{
     ConfigError,
     problem::{Problems, config_error, key_path},
     resolve::resolve_all,
+    review::{Review, quoted},
     rules::has_date,
+    section::values,
 };
 use agent_host_types::tool::is_tool_name;
 use agent_host_workflow::{
     check::MAX_NODES,
-    definition::{NodeDefinition, WorkflowDefinition},
+    definition::{DEFAULT_AT_ONCE, ForeachDefinition, NodeDefinition, WorkflowDefinition},
 };
 use serde_json::Value;
 use std::{collections::HashSet, sync::Arc};
 
 /// The maximum number of workflows.
 const MAX_WORKFLOWS: usize = 100;
+
+values!(WorkflowDefinition);
+
+/// Demands what a workflow asks for besides the file. It runs when the user names it, within the
+/// budgets of a run. Its agents and tools are those of the file, and their calls are decided about
+/// like others.
+pub(super) fn demand(raw: &WorkflowDefinition, _: &str, review: &mut Review<'_>) {
+    let WorkflowDefinition {
+        name,
+        // Read by the user.
+        description: _,
+        reduce: _,
+        node,
+    } = raw;
+    for node in node {
+        let NodeDefinition {
+            id,
+            agent: _,
+            tool: _,
+            handler: _,
+            next: _,
+            mode: _,
+            message: _,
+            inputs: _,
+            input: _,
+            foreach,
+            on_error: _,
+            needs: _,
+            // A bound where there was none.
+            timeout_ms: _,
+            // Of read-only and idempotent nodes alone; each attempt is spent of the budgets.
+            retry: _,
+        } = node;
+        if let Some(ForeachDefinition {
+            over: _,
+            mode: _,
+            at_once,
+        }) = foreach
+        {
+            let of = format!(
+                " of the node {} of the workflow {}",
+                quoted(id),
+                quoted(name)
+            );
+            review.at_most("at_once", &of, *at_once, DEFAULT_AT_ONCE);
+        }
+    }
+}
 
 /// Resolves the workflows. Their names differ.
 pub(super) fn resolve(

@@ -5,12 +5,13 @@ use super::{Layer, Layers, Merged, Origin, Origins};
 use crate::config::{
     Config, ConfigError, Environment, LeftOut, Overrides,
     problem::{LineFinder, key_path},
-    raw::RawPrompts,
+    raw::RawConfig,
+    sandbox::RawSandbox,
+    section::{Place, Role, Section as _},
+    session::RawSession,
 };
-use agent_host_engine::{
-    policy::DirMode,
-    turn::{Prompts, Timing},
-};
+use agent_host_engine::policy::DirMode;
+use agent_host_types::limits::Limits;
 use serde_json::json;
 use std::path::Path;
 use toml::{Table, Value};
@@ -114,7 +115,8 @@ impl Effective {
             finders: texts.map(|text| text.map(LineFinder::new)).collect(),
         };
         let mut lines = Vec::new();
-        writer.table(&self.table, "", "", &mut lines);
+        let root = Place::root::<RawConfig>();
+        writer.table(&self.table, root, "", "", &mut lines);
         lines
     }
 }
@@ -128,16 +130,15 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Writes a table: values first, then the tables in it. `header` has no indexes.
-    fn table(&self, table: &Table, path: &str, header: &str, lines: &mut Vec<Line>) {
+    fn table(&self, table: &Table, place: Place, path: &str, header: &str, lines: &mut Vec<Line>) {
         let (tables, values): (Vec<_>, Vec<_>) =
             table.iter().partition(|(_, value)| is_table(value));
         for (key, value) in values {
             let here = super::join(path, key);
             let value = EffectiveValue {
-                value: if is_secret(&here, value) {
-                    HIDDEN.into()
-                } else {
-                    value.clone()
+                value: match is_secret(place.key(key), value) {
+                    true => HIDDEN.into(),
+                    false => value.clone(),
                 },
                 origin: self.origin(&here),
                 key: here,
@@ -146,10 +147,11 @@ impl Writer<'_> {
         }
         for (key, value) in tables {
             let (here, header) = (super::join(path, key), super::join(header, key));
+            let place = place.key(key);
             match value {
                 Value::Table(table) => {
                     lines.push(Line::Header(format!("[{header}]"), None));
-                    self.table(table, &here, &header, lines);
+                    self.table(table, place, &here, &header, lines);
                 }
                 Value::Array(items) => {
                     for (index, item) in items.iter().enumerate() {
@@ -157,7 +159,7 @@ impl Writer<'_> {
                         let origin = Some(self.origin(&here));
                         lines.push(Line::Header(format!("[[{header}]]"), origin));
                         let table = item.as_table().cloned().unwrap_or_default();
-                        self.table(&table, &here, &header, lines);
+                        self.table(&table, place, &here, &header, lines);
                     }
                 }
                 _ => {}
@@ -215,26 +217,22 @@ fn inline(value: &Value) -> String {
 /// True for a value that may be a secret: the values of variables, headers and queries, whatever is
 /// merged over requests, arguments of programs, and addresses with a password. Sources of secrets
 /// (`env:NAME`) are none.
-fn is_secret(key: &str, value: &Value) -> bool {
-    let is_source = |text: &str| {
-        ["env:", "file:", "cmd:"]
-            .iter()
-            .any(|start| text.starts_with(start))
-    };
+fn is_secret(place: Place, value: &Value) -> bool {
     if let Value::Array(items) = value {
-        let of_server = |name: &str| key.starts_with("mcp[") && key.ends_with(name);
-        let has_arguments = of_server("].command") && items.len() > 1 || of_server("].args");
-        return has_arguments || items.iter().any(|item| is_secret(key, item));
+        let has_arguments =
+            place.has(Role::Arguments) && (items.len() > 1 || place.has(Role::Secret));
+        return has_arguments || items.iter().any(|item| is_secret(place, item));
     }
     let text = value.as_str().unwrap_or_default();
-    let within = |part: &str| key.contains(&format!(".{part}."));
-    let may_be = within("headers") || within("query") || within("extra-body");
-    let is_variable = key.ends_with("].value") && key.contains("env[");
+    let is_source = |text: &str| {
+        let starts = ["env:", "file:", "cmd:"];
+        starts.iter().any(|start| text.starts_with(start))
+    };
     let has_password = text
         .split_once("://")
         .and_then(|(_, rest)| rest.split(['/', '?', '#']).next())
         .is_some_and(|authority| authority.contains('@'));
-    (may_be && !is_source(text)) || is_variable || has_password
+    place.has(Role::Secret) && !is_source(text) || has_password
 }
 
 /// Returns a layer for each option of the command line that is a key.
@@ -292,10 +290,7 @@ fn option_layers(overrides: &Overrides) -> Vec<Layer> {
 }
 
 /// Returns the layer of what holds without a configuration. A key that has no default is absent.
-#[expect(clippy::too_many_lines, reason = "one line for each key")]
 fn built_in(config: &Config) -> Layer {
-    let sandbox = &config.sandbox;
-    let compile = &sandbox.compile_limits;
     let model = match (&config.models.first, &config.models.selection_error) {
         (Some(model), _) => Some(model.to_string()),
         (None, None) => Some("script:tour".to_owned()),
@@ -315,52 +310,22 @@ fn built_in(config: &Config) -> Layer {
     let tools = config.tools.iter();
     let tools =
         tools.map(|tool| json!({ "name": tool.name, "component": tool.source.to_string() }));
-    let defaults = json!({
-        "model": model,
-        "state-dir": config.state_dir.to_string_lossy(),
-        "cache-dir": config.cache_dir.to_string_lossy(),
-        "cache-bytes": sandbox.cache_bytes,
-        "max-turns": config.budgets.turns,
-        "permission-prompts": match config.prompts {
-            Prompts::Ask => RawPrompts::Ask,
-            Prompts::Deny => RawPrompts::None,
-        },
-        "keys": config.keys,
-        "approval-timing": match config.timing {
-            Timing::Batch => "batch",
-            Timing::InOrder => "in-order",
-        },
-        "search-tools-from": config.search_tools_from,
-        "todo-list": config.todo_list,
-        "code": config.code,
-        "code-calls": config.code_calls,
-        "agent-depth": config.agent_depth,
-        "context": context,
-        "session": {
-            "lock-timeout-ms": u64::try_from(config.session.lock_timeout.as_millis()).unwrap_or(u64::MAX),
-            "undo-bytes": config.session.undo_bytes,
-            "durability": config.session.durability,
-            "keep": {
-                "days": config.session.keep.age.map_or(0, |age| age.as_secs() / 86_400),
-                "bytes": config.session.keep.bytes.unwrap_or(0),
-            },
-        },
-        "limits": config.limits,
-        "sandbox": {
-            "concurrent-calls": sandbox.concurrent_calls,
-            "queued-calls": sandbox.queued_calls,
-            "guest-threads": sandbox.guest_threads,
-            "result-memory-bytes": sandbox.result_memory_bytes,
-            "compile-memory-bytes": compile.memory_bytes,
-            "compile-cpu-seconds": compile.cpu_seconds,
-            "compile-deadline-ms": compile.deadline_ms,
-        },
-        "grants": grants,
-        "tool": tools.collect::<Vec<_>>(),
-    });
+    let computed = [
+        ("model", json!(model)),
+        ("state-dir", json!(config.state_dir.to_string_lossy())),
+        ("cache-dir", json!(config.cache_dir.to_string_lossy())),
+        ("context", json!(context)),
+        ("session", RawSession::defaults().into()),
+        ("limits", json!(Limits::default())),
+        ("sandbox", RawSandbox::defaults().into()),
+        ("grants", json!(grants)),
+        ("tool", tools.collect()),
+    ];
+    let mut defaults = RawConfig::defaults();
+    defaults.extend(computed.map(|(key, value)| (key.to_owned(), value)));
     Layer {
         origin: Origin::BuiltIn,
-        table: match table(defaults) {
+        table: match table(defaults.into()) {
             Some(Value::Table(table)) => table,
             _ => Table::new(),
         },

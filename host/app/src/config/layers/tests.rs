@@ -2,7 +2,8 @@
 
 use super::absolute;
 use crate::config::{
-    Config, ConfigError, Environment, Overrides, Untrusted, untrusted::replaced::compare,
+    Config, ConfigError, Environment, Overrides, Untrusted, raw::RawConfig, section::Place,
+    untrusted::replaced::compare,
 };
 use pretty_assertions::assert_eq;
 use std::{collections::BTreeSet, fs, path::PathBuf};
@@ -68,7 +69,8 @@ fn replaced(tree: &Tree) -> Vec<String> {
 /// The keys of the user that a file changes.
 fn compared(file: &Table, user: &Table) -> Vec<String> {
     let mut keys = Vec::new();
-    compare(file, user, "", &mut |key, _, _, _| {
+    let root = Place::root::<RawConfig>();
+    compare(file, user, root, "", &mut |key, _, _, _| {
         keys.push(key.to_owned())
     });
     keys

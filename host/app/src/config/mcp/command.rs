@@ -2,7 +2,10 @@
 
 use super::Address;
 use crate::config::{
-    ConfigError, env_grants, paths::Scope, problem::config_error, raw::RawEnvGrant,
+    ConfigError,
+    env_grants::{self, RawEnvGrant},
+    paths::Scope,
+    problem::config_error,
 };
 use agent_host_mcp_client::ServerCommand;
 use schemars::JsonSchema;

@@ -1,12 +1,12 @@
 //! Headers and login settings of a server with an address.
 
+use super::raw::RawOAuth;
 use crate::{
     config::{
         ConfigError,
         headers::{self, Headers},
         paths::Scope,
         problem::config_error,
-        raw::RawOAuth,
         source::{Purpose, Source},
     },
     login_file::LoginFile,

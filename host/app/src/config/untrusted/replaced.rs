@@ -2,48 +2,18 @@
 //! value that needs no trust by itself does where it replaces one that the user chose, unless it is
 //! harmless or a lower limit.
 
-use super::{Danger, quoted};
 use crate::config::{
-    layers::{COMBINED, Layers, RULES, join},
+    layers::{Layers, join},
+    raw::RawConfig,
+    review::{Danger, quoted},
+    section::{Place, Role},
     units,
 };
 use serde::Serialize;
 use toml::{Table, Value};
 
-/// The keys that a project may always choose: models (of providers that the user has), prompts and
-/// the style of replies.
-const HARMLESS: [&str; 17] = [
-    "model",
-    "fallback",
-    "system",
-    "instructions",
-    "skills",
-    "agents",
-    "todo-list",
-    "code",
-    "settings.thinking",
-    "settings.reasoning-summary",
-    "settings.reasoning-tags",
-    "settings.temperature",
-    "settings.top-p",
-    "settings.seed",
-    "settings.stop",
-    "settings.tool-choice",
-    "settings.verbosity",
-];
-
 /// The grants of every tool without grants of its own.
 const GRANTS: &str = "grants";
-
-/// The keys, or the tables of keys, of which a lower number is stricter.
-const LOWER_IS_STRICTER: [&str; 6] = [
-    "max-turns",
-    "budgets",
-    "limits",
-    "agent-depth",
-    "code-calls",
-    "search-tools-from",
-];
 
 /// A replaced value.
 #[derive(Debug, Serialize)]
@@ -65,14 +35,20 @@ pub(super) fn replaced(file: &Table, below: &Layers) -> Vec<Replaced> {
         quoted(&origin.unwrap_or_default())
     };
     let mut all = Vec::new();
-    compare(file, &users, "", &mut |key, what, old, new| {
-        let text = format!("replaces {what} of {} by {new}", origin(key));
-        all.push(Replaced {
-            danger: Danger::Other,
-            text,
-            old: old.clone(),
-        });
-    });
+    compare(
+        file,
+        &users,
+        Place::root::<RawConfig>(),
+        "",
+        &mut |key, what, old, new| {
+            let text = format!("replaces {what} of {} by {new}", origin(key));
+            all.push(Replaced {
+                danger: Danger::Other,
+                text,
+                old: old.clone(),
+            });
+        },
+    );
     // Components came with the file, so they get them with trust alone. The user's rules, limits
     // and
     // `accept-idempotent` are about calls, which these grants alone let reach anything.
@@ -96,24 +72,26 @@ pub(super) fn replaced(file: &Table, below: &Layers) -> Vec<Replaced> {
 pub(in crate::config) fn compare(
     file: &Table,
     users: &Table,
+    place: Place,
     path: &str,
     differs: &mut dyn FnMut(&str, &str, &Value, &str),
 ) {
     for (key, old) in users {
-        let here = join(path, key);
-        let is_combined = path.is_empty() && COMBINED.contains(&key.as_str());
+        let (place, here) = (place.key(key), join(path, key));
         match (old, file.get(key)) {
             (_, None) => {}
-            (Value::Table(old), Some(Value::Table(new))) => compare(new, old, &here, differs),
+            (Value::Table(old), Some(Value::Table(new))) => {
+                compare(new, old, place, &here, differs);
+            }
             // The rules of all layers hold.
-            (Value::Array(_), Some(Value::Array(_))) if here == RULES => {}
-            (Value::Array(old), Some(Value::Array(new))) if is_combined => {
+            (Value::Array(_), Some(Value::Array(_))) if place.has(Role::All) => {}
+            (Value::Array(old), Some(Value::Array(new))) if place.has(Role::Named) => {
                 for item in old.iter().filter(|old| replaces(new, old)) {
                     let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
                     differs(&here, &format!("{here} {}", quoted(name)), item, "its own");
                 }
             }
-            (old, Some(new)) if is_allowed(&here, old, new) => {}
+            (old, Some(new)) if is_allowed(place, &here, old, new) => {}
             (old, Some(new)) => {
                 differs(&here, &here.escape_debug().to_string(), old, &shown(new));
             }
@@ -137,13 +115,7 @@ fn replaces(list: &[Value], old: &Value) -> bool {
         .any(|new| new.get("name") == old.get("name") && new != old)
 }
 
-fn is_allowed(key: &str, old: &Value, new: &Value) -> bool {
-    let within = |keys: &[&str]| {
-        keys.iter().any(|known| {
-            key.strip_prefix(known)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        })
-    };
+fn is_allowed(place: Place, key: &str, old: &Value, new: &Value) -> bool {
     // Numbers are in the unit of the key.
     let factor = if key.ends_with("-seconds") {
         1_000.0
@@ -160,7 +132,11 @@ fn is_allowed(key: &str, old: &Value, new: &Value) -> bool {
         (Some(old), Some(new)) => new > 0.0 && new <= old,
         _ => false,
     };
-    old == new || within(&HARMLESS) || is_stricter && within(&LOWER_IS_STRICTER)
+    // The style of the replies of one model is what the user found to suit it.
+    let is_of_model = key.starts_with("settings.models.");
+    old == new
+        || place.has(Role::Replaceable) && !is_of_model
+        || place.has(Role::Lower) && is_stricter
 }
 
 /// Shows a value of the file.

@@ -1,0 +1,80 @@
+//! `[sandbox]`: the sandbox as a whole.
+
+use super::section::{section, values};
+use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+section! {
+    /// `[sandbox]`.
+    #[derive(Copy, Default, Eq)]
+    #[serde(default)]
+    pub(super) struct RawSandbox {
+        /// The maximum of concurrent calls.
+        concurrent_calls: Option<usize> = SandboxConfig::default().concurrent_calls => at_most;
+        /// The maximum of waiting calls.
+        queued_calls: Option<usize> = SandboxConfig::default().queued_calls => at_most;
+        /// The maximum of concurrent calls of one tool.
+        concurrent_calls_per_tool: Option<usize> => at_most(concurrent_calls_per_tool());
+        /// The maximum of waiting calls of one tool.
+        queued_calls_per_tool: Option<usize> => at_most(SandboxConfig::default().queued_calls / 2);
+        /// The memory of all results that are being converted at once, in bytes.
+        result_memory_bytes: Option<usize>, in bytes
+            = SandboxConfig::default().result_memory_bytes => at_most;
+        /// The number of guest threads.
+        guest_threads: Option<usize> = SandboxConfig::default().guest_threads => at_most;
+        /// The use of the pooling allocator.
+        // Without a pool, calls are slower and as limited as with it.
+        pooling: RawPooling => pinned;
+        /// The address space of the compiling process, in bytes.
+        compile_memory_bytes: Option<usize>, in bytes
+            = CompileLimits::default().memory_bytes => at_most;
+        /// Its processor time.
+        compile_cpu_seconds: Option<usize>, in seconds
+            = CompileLimits::default().cpu_seconds => at_most;
+        /// Its wall-clock time.
+        compile_deadline_ms: Option<usize>, in milliseconds
+            = CompileLimits::default().deadline_ms => at_most;
+    }
+}
+
+/// `pooling`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RawPooling {
+    /// If the machine has the address space for it.
+    #[default]
+    Probe,
+    /// Never.
+    Off,
+}
+
+values!(RawPooling);
+
+/// Returns the default of the concurrent calls of one tool: half of all.
+pub(super) fn concurrent_calls_per_tool() -> usize {
+    SandboxConfig::default().concurrent_calls / 2
+}
+
+/// Resolves the section.
+pub(super) fn resolve(raw: RawSandbox, cache_bytes: u64) -> SandboxConfig {
+    SandboxConfig {
+        cache_bytes,
+        concurrent_calls: raw.concurrent_calls(),
+        queued_calls: raw.queued_calls(),
+        concurrent_calls_per_tool: raw.concurrent_calls_per_tool,
+        queued_calls_per_tool: raw.queued_calls_per_tool,
+        result_memory_bytes: raw.result_memory_bytes(),
+        guest_threads: raw.guest_threads(),
+        pooling: match raw.pooling {
+            RawPooling::Probe => Pooling::Probe,
+            RawPooling::Off => Pooling::Off,
+        },
+        compile_limits: CompileLimits {
+            memory_bytes: raw.compile_memory_bytes(),
+            cpu_seconds: raw.compile_cpu_seconds(),
+            deadline_ms: raw.compile_deadline_ms(),
+        },
+        ..SandboxConfig::default()
+    }
+}
