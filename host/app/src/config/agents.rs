@@ -4,16 +4,17 @@ use super::{
     ConfigError, GrantsSection, ModelsConfig, Overrides, ToolConfig,
     approval::{Confirmation, RawApproval},
     budgets::{self, RawBudgets},
-    context, dir_grants, grants, instructions,
-    model::{self, Chosen},
-    parse::advice,
+    context::{self, RawContext},
+    dir_grants, grants,
+    hints::advice,
+    instructions,
+    model::{self, Chosen, ModelSections},
     paths::Scope,
     prices::Prices,
     problem::{Problems, config_error, resolve_steps},
-    raw::RawConfig,
     secrets::SecretConfig,
     section::section,
-    settings,
+    settings::{self, RawSettings},
 };
 use agent_host_engine::{
     policy::{DirGrant, DirMode, Grants, NameGlob},
@@ -122,7 +123,14 @@ pub struct AgentConfig {
 /// The parts of a file that its agents depend on.
 #[derive(Clone, Copy)]
 pub(super) struct General<'a> {
-    pub(super) raw: &'a RawConfig,
+    pub(super) agents: &'a [RawAgent],
+    /// The names of those that the agent of the file's top level can start.
+    pub(super) top_agents: &'a [String],
+    /// `code` of the file's top level.
+    pub(super) code: bool,
+    pub(super) context: Option<RawContext>,
+    pub(super) settings: &'a RawSettings,
+    pub(super) sections: ModelSections<'a>,
     pub(super) overrides: &'a Overrides,
     pub(super) prices: &'a Prices,
     /// The models of the file's top level.
@@ -136,8 +144,8 @@ pub(super) fn resolve(
     system: Option<&str>,
     general: General<'_>,
 ) -> Result<Vec<Arc<AgentConfig>>, ConfigError> {
-    let raw = general.raw;
-    let count = raw.agent.len();
+    let raw = general.agents;
+    let count = raw.len();
     if count > MAX_AGENTS {
         return Err(config_error!(
             "agent",
@@ -148,7 +156,7 @@ pub(super) fn resolve(
     let mut problems = Problems::default();
     let mut names = BTreeSet::from([GENERAL_PURPOSE]);
     let mut agents = Vec::with_capacity(count + 1);
-    for (index, agent) in raw.agent.iter().enumerate() {
+    for (index, agent) in raw.iter().enumerate() {
         let key = format!("agent[{index}]");
         let checked = check_name(&agent.name, &mut names);
         let resolved = checked.and_then(|()| one(agent, general));
@@ -158,7 +166,7 @@ pub(super) fn resolve(
         name: GENERAL_PURPOSE.to_owned(),
         description: "Works on a task of several steps by itself, with the same tools, and returns what it found."
             .to_owned(),
-        code: raw.code,
+        code: general.code,
         ..RawAgent::default()
     };
     let resolved = one(&general_purpose, general);
@@ -166,9 +174,10 @@ pub(super) fn resolve(
         system: system.map(Into::into),
         ..agent
     }));
-    let lists = raw.agent.iter().enumerate();
-    let lists = lists.map(|(index, agent)| (format!("agent[{index}].agents"), &agent.agents));
-    for (key, list) in lists.chain([("agents".to_owned(), &raw.agents)]) {
+    let lists = raw.iter().enumerate();
+    let lists =
+        lists.map(|(index, agent)| (format!("agent[{index}].agents"), agent.agents.as_slice()));
+    for (key, list) in lists.chain([("agents".to_owned(), general.top_agents)]) {
         for (index, name) in list.iter().enumerate() {
             let key = format!("{key}[{index}]");
             problems.take(check_known(&key, name, &names));
@@ -212,7 +221,8 @@ fn check_known(key: &str, name: &str, names: &BTreeSet<&str>) -> Result<(), Conf
 
 fn one(agent: &RawAgent, general: General<'_>) -> Result<AgentConfig, ConfigError> {
     let General {
-        raw,
+        settings,
+        sections: file,
         overrides,
         prices,
         models,
@@ -220,16 +230,16 @@ fn one(agent: &RawAgent, general: General<'_>) -> Result<AgentConfig, ConfigErro
         ..
     } = general;
     let own = agent.model.as_ref().map(|model| {
-        let alone = RawConfig {
-            model: Some(model.clone()),
-            fallback: Vec::new(),
-            ..models_only(raw)
+        let alone = ModelSections {
+            model: Some(model),
+            fallback: &[],
+            ..file
         };
         let overrides = Overrides {
             model: None,
             ..overrides.clone()
         };
-        settings::resolve_models(&alone, &overrides, scope)
+        settings::resolve_models(settings, alone, &overrides, scope)
     });
     let mut problems = Problems::default();
     let own = problems.take(own.transpose());
@@ -257,31 +267,13 @@ fn one(agent: &RawAgent, general: General<'_>) -> Result<AgentConfig, ConfigErro
     })
 }
 
-/// Returns the sections that the models of an agent are resolved from. All others may be large, and
-/// there may be many agents.
-fn models_only(raw: &RawConfig) -> RawConfig {
-    RawConfig {
-        settings: raw.settings.clone(),
-        context: raw.context,
-        anthropic: raw.anthropic.clone(),
-        openai: raw.openai.clone(),
-        openai_compat: raw.openai_compat.clone(),
-        gemini: raw.gemini.clone(),
-        ollama: raw.ollama.clone(),
-        provider: raw.provider.clone(),
-        ..RawConfig::default()
-    }
-}
-
 /// Resolves everything but the models, which are `chosen`.
 fn sections(
     agent: &RawAgent,
     general: General<'_>,
     chosen: &Chosen<'_>,
 ) -> Result<AgentConfig, ConfigError> {
-    let General {
-        raw, prices, scope, ..
-    } = general;
+    let General { prices, scope, .. } = general;
     let approval = agent.approval.clone();
     resolve_steps! {
         description = description(&agent.description);
@@ -296,7 +288,7 @@ fn sections(
         budgets = budgets::resolve(
             agent.max_turns(), agent.budgets, prices, &Overrides::default(), chosen,
         );
-        context = context::resolve(raw.context, chosen, prices);
+        context = context::resolve(general.context, chosen, prices);
     }
     Ok(AgentConfig {
         name: agent.name.clone(),

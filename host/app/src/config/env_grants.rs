@@ -4,8 +4,7 @@
 use super::{
     ConfigError, Environment,
     paths::Scope,
-    problem::config_error,
-    resolve::resolve_all,
+    problem::{config_error, resolve_all},
     review::{Danger, Review, quoted},
     section::section,
 };

@@ -8,6 +8,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The machine's configuration.
+const SYSTEM_FILE: &str = "/etc/agent-host/config.toml";
+
+/// The variable with another path of the machine's configuration.
+const SYSTEM_FILE_VARIABLE: &str = "AGENT_HOST_SYSTEM_CONFIG";
+
+/// The name of the user's configuration in its directory.
+pub(super) const USER_FILE: &str = "config.toml";
+
 /// The working directory and the environment variables that a configuration is resolved in.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -68,6 +77,36 @@ impl Environment {
         let base = self.directory(variable).map(Path::to_owned);
         let base = base.or_else(|| Some(self.home()?.join(in_home)))?;
         Some(base.join("agent-host"))
+    }
+
+    /// Returns the path of the user's configuration; absent without a home directory.
+    #[must_use]
+    pub fn user_config(&self) -> Option<PathBuf> {
+        Some(self.config_dir()?.join(USER_FILE))
+    }
+
+    /// Returns the directory of the user's configuration, which may have a file with a key, too;
+    /// absent without a home directory.
+    #[must_use]
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        self.program_dir("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// Returns the paths of the layers below the project, which no guest may reach, whether they
+    /// exist or not.
+    pub(super) fn layer_paths(&self) -> Vec<PathBuf> {
+        let paths = self.config_dir().into_iter().chain(self.system_config());
+        paths.collect()
+    }
+
+    /// Returns the path of the machine's configuration; absent where the variable is empty.
+    #[must_use]
+    pub fn system_config(&self) -> Option<PathBuf> {
+        match self.variables.get(SYSTEM_FILE_VARIABLE) {
+            Some(path) if path.is_empty() => None,
+            Some(path) => Some(self.cwd.join(path)),
+            None => Some(SYSTEM_FILE.into()),
+        }
     }
 }
 

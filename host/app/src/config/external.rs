@@ -1,14 +1,13 @@
 //! Tools that run outside of the host: `[[external-tool]]`.
 
 use super::{
-    Config, ConfigError, Confirmation,
+    ConfigError, Confirmation,
     approval::{self, RawApproval},
+    lists::{check_name, check_unique},
     paths::Scope,
-    problem::{config_error, resolve_steps},
-    resolve::resolve_all,
+    problem::{config_error, resolve_all, resolve_steps},
     review::{Danger, Review, quoted},
     section::{section, values},
-    tools::{check_name, check_unique},
 };
 use crate::trusted_file;
 use agent_host_engine::schema::InputSchema;
@@ -16,7 +15,7 @@ use agent_host_types::tool::{Effect, ToolDefinition};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, HashSet},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -163,12 +162,4 @@ fn schema_of(
         )
     })?;
     Ok((value, schema, file))
-}
-
-impl Config {
-    /// Returns the files with schemas of external tools, which no guest may see.
-    pub(super) fn schema_files(&self) -> impl Iterator<Item = &Path> {
-        let tools = self.external_tools.iter();
-        tools.filter_map(|tool| tool.schema_file.as_deref())
-    }
 }

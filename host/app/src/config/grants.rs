@@ -1,16 +1,16 @@
 //! Grants: `[grants]`, the lists of a `[[tool]]`, `--grant` and `--write`.
 
 use super::{
-    ConfigError, Overrides, counts,
+    ConfigError, Overrides,
     dir_grants::{self, RawDirGrant},
     env_grants::{self, RawEnvGrant},
     http_grants::{self, RawHttpGrant},
+    lists,
     paths::{Scope, canonical},
-    problem::{config_error, resolve_steps},
-    resolve::resolve_all,
+    problem::{config_error, resolve_all, resolve_steps},
     review::{Danger, Review},
     secrets::{self, SecretConfig},
-    section::{section, values},
+    section::{Items as _, section, values},
 };
 use agent_host_engine::policy::{ArtifactAccess, DirGrant, DirMode, Grants};
 use schemars::JsonSchema;
@@ -131,7 +131,11 @@ pub(super) fn of_lists(
     place: &str,
     scope: Scope<'_>,
 ) -> Result<Grants, ConfigError> {
-    counts::check_grants(&raw)?;
+    lists::check(&[
+        ("dir", raw.dir.items().len(), lists::MAX_GRANTS),
+        ("http", raw.http.items().len(), lists::MAX_GRANTS),
+        ("secrets", raw.secrets.items().len(), lists::MAX_GRANTS),
+    ])?;
     resolve_steps! {
         dirs = match raw.dir {
             Some(dirs) => resolve_all("dir", dirs, |raw| dir_grants::from_raw(raw, scope)),

@@ -2,10 +2,9 @@
 
 use super::{
     ConfigError,
-    mcp::names_secret,
     paths::Scope,
     problem::{config_error, key_path},
-    source::{Purpose, Source},
+    source::{Purpose, Source, names_secret},
 };
 use agent_host_mcp_client::check_header_value;
 use secrecy::{ExposeSecret as _, SecretString};

@@ -6,9 +6,9 @@ use super::{
     env_grants::{self, RawEnvGrant},
     grants,
     http_grants::{self, RawHttpGrant},
+    lists::{check_name, check_unique},
     paths::Scope,
-    problem::{config_error, resolve_steps},
-    resolve::resolve_all,
+    problem::{config_error, resolve_all, resolve_steps},
     review::{Danger, Review, quoted},
     secrets::{self, SecretConfig},
     section::{Section as _, section, values},
@@ -128,9 +128,9 @@ pub(super) fn resolve(
     }
     let mut names: HashSet<String> = taken.iter().map(|&name| name.to_owned()).collect();
     resolve_all("hook", raw, |raw| {
-        tools::check_name(&raw.name, "the hook name `", "`", "[[hook]]")?;
+        check_name(&raw.name, "the hook name `", "`", "[[hook]]")?;
         let owners = "hooks, components or servers";
-        tools::check_unique(&mut names, &raw.name, owners, "`agent.lock`")?;
+        check_unique(&mut names, &raw.name, owners, "`agent.lock`")?;
         resolve_one(raw, limits, secrets, scope)
     })
 }

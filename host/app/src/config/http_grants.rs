@@ -2,14 +2,13 @@
 
 use super::{
     ConfigError,
-    parse::parse,
     problem::config_error,
-    raw::RawConfig,
     review::{Danger, Review, quoted},
     section::section,
 };
 use agent_host_engine::policy::HttpGrant;
-use std::{net::Ipv6Addr, path::Path};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use std::net::Ipv6Addr;
 
 section! {
     /// `[[grants.http]]` and `[[tool.http]]`.
@@ -18,7 +17,7 @@ section! {
         /// A name, `*.` and a name, `*`, or an address.
         host: String => together;
         /// `http` or `https`; absent for both.
-        #[schemars(schema_with = "crate::config::schema::http_scheme")]
+        #[schemars(schema_with = "http_scheme")]
         scheme: Option<String> => together;
         /// The port; absent for the scheme's default.
         port: Option<u16> => together;
@@ -27,6 +26,16 @@ section! {
         /// The path, with all paths below it; absent for every path.
         path: Option<String> => together;
     }
+}
+
+/// Returns the schema of `scheme` of a grant, which may be in capitals.
+fn http_scheme(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [
+            { "enum": ["http", "https"] },
+            { "type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?$" },
+        ]
+    })
 }
 
 /// Demands a host.
@@ -102,15 +111,6 @@ pub(super) fn from_argument(argument: &str) -> Result<HttpGrant, ConfigError> {
         path: path.map(str::to_owned),
     })
     .map_err(|error| error.with_key("--grant"))
-}
-
-/// Returns the argument of `--grant` that is equivalent to these lines of `agent.toml`, where they
-/// are one HTTP grant.
-pub(crate) fn argument_of(lines: &str) -> Option<String> {
-    let raw: RawConfig = parse(Path::new("agent.toml"), lines).ok()?;
-    let [grant] = <[_; 1]>::try_from(raw.grants?.http?).ok()?;
-    let grant = from_raw(grant).ok()?;
-    Some(format!("http:{}", to_text(&grant)))
 }
 
 /// Writes a grant in the form of the command line.

@@ -7,34 +7,21 @@
 //! lower one. Other lists are replaced as a whole.
 
 mod absolute;
-mod effective;
-mod origin;
 #[cfg(test)]
 mod tests;
 mod variables;
 
-pub use effective::{Effective, EffectiveValue, HIDDEN};
-pub(super) use origin::Origin;
-
 use super::{
     ConfigError, Environment,
+    hints::explain,
+    origin::{Origin, Origins},
     parse::ConfigFile,
     problem::key_path,
     raw::RawConfig,
     section::{Place, Role},
 };
-use origin::Origins;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::{Table, Value};
-
-/// The machine's configuration.
-const SYSTEM_FILE: &str = "/etc/agent-host/config.toml";
-
-/// The variable with another path of the machine's configuration.
-const SYSTEM_FILE_VARIABLE: &str = "AGENT_HOST_SYSTEM_CONFIG";
-
-/// The name of the user's configuration in its directory.
-pub(super) const USER_FILE: &str = "config.toml";
 
 /// A layer of a configuration.
 #[derive(Debug)]
@@ -42,19 +29,19 @@ pub(super) struct Layer {
     pub(super) origin: Origin,
     pub(super) table: Table,
     /// The text that it was read from; absent for variables.
-    text: Option<String>,
+    pub(super) text: Option<String>,
 }
 
 /// The layers of a configuration, the highest first.
 #[derive(Debug, Default)]
-pub(super) struct Layers(Vec<Layer>);
+pub(super) struct Layers(pub(super) Vec<Layer>);
 
 /// A merged configuration, and the origin of each part.
 #[derive(Debug)]
 pub(super) struct Merged {
     pub(super) raw: RawConfig,
     origins: Origins,
-    layers: Layers,
+    pub(super) layers: Layers,
 }
 
 impl Layers {
@@ -136,7 +123,7 @@ impl Layers {
         // As text: as values, dates would turn into texts.
         let text = toml::to_string(&table).map_err(|error| ConfigError::of_message(&error))?;
         let raw = toml::from_str(&text).map_err(|error: toml::de::Error| {
-            let (reason, fix) = super::parse::explain(error.message());
+            let (reason, fix) = explain(error.message());
             ConfigError::new(
                 "",
                 format!("the configuration files do not fit together: {reason}"),
@@ -169,38 +156,6 @@ impl Merged {
             let key = found.map(|(_, local)| local).or(key.map(str::to_owned));
             Some((&layer.origin, layer.text.as_deref(), key))
         })
-    }
-}
-
-impl Environment {
-    /// Returns the path of the user's configuration; absent without a home directory.
-    #[must_use]
-    pub fn user_config(&self) -> Option<PathBuf> {
-        Some(self.config_dir()?.join(USER_FILE))
-    }
-
-    /// Returns the directory of the user's configuration, which may have a file with a key, too;
-    /// absent without a home directory.
-    #[must_use]
-    pub fn config_dir(&self) -> Option<PathBuf> {
-        self.program_dir("XDG_CONFIG_HOME", ".config")
-    }
-
-    /// Returns the paths of the layers below the project, which no guest may reach, whether they
-    /// exist or not.
-    pub(super) fn layer_paths(&self) -> Vec<PathBuf> {
-        let paths = self.config_dir().into_iter().chain(self.system_config());
-        paths.collect()
-    }
-
-    /// Returns the path of the machine's configuration; absent where the variable is empty.
-    #[must_use]
-    pub fn system_config(&self) -> Option<PathBuf> {
-        match self.variables.get(SYSTEM_FILE_VARIABLE) {
-            Some(path) if path.is_empty() => None,
-            Some(path) => Some(self.cwd.join(path)),
-            None => Some(SYSTEM_FILE.into()),
-        }
     }
 }
 

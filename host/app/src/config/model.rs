@@ -2,14 +2,12 @@
 
 use super::{
     ConfigError, Overrides, ProviderConfig,
+    hints::nearest,
     network::NetworkConfig,
-    parse::nearest,
     paths::Scope,
     prices::{self, Prices},
-    problem::{Problems, config_error},
+    problem::{Problems, config_error, resolve_all},
     provider::RawProvider,
-    raw::RawConfig,
-    resolve::resolve_all,
     review::{Danger, Review, quoted},
 };
 use agent_host_models::{ModelSettings, Preset, Provider};
@@ -48,6 +46,18 @@ pub struct ModelsConfig {
     pub providers: Vec<ProviderConfig>,
 }
 
+/// The parts of a file that models are resolved from.
+#[derive(Clone, Copy)]
+pub(super) struct ModelSections<'a> {
+    pub(super) model: Option<&'a String>,
+    pub(super) fallback: &'a [String],
+    /// Those of the providers' own services, in the order of [`Provider::ALL`].
+    pub(super) own: [Option<&'a RawProvider>; 5],
+    pub(super) named: &'a [RawProvider],
+    /// The configured window.
+    pub(super) window_tokens: Option<u64>,
+}
+
 /// The models that may be asked, by the names with which they were chosen; one without a
 /// configuration is the scripted tour.
 pub(super) type Chosen<'a> = [(&'a str, Option<&'a ModelConfig>)];
@@ -78,7 +88,7 @@ impl ModelsConfig {
     /// Resolves the models of the file and of the command line. The second value has their names as
     /// they were written, for prices.
     pub(super) fn resolve(
-        raw: &RawConfig,
+        raw: ModelSections<'_>,
         overrides: &Overrides,
         scope: Scope<'_>,
     ) -> Result<(Self, Vec<String>), ConfigError> {
@@ -90,7 +100,7 @@ impl ModelsConfig {
             base: &environment.cwd,
             ..scope
         };
-        let named = match (&overrides.model, &raw.model) {
+        let named = match (&overrides.model, raw.model) {
             (Some(text), _) => Some(("--model", text.clone(), argument_scope)),
             (None, Some(text)) => Some(("model", text.clone(), scope)),
             (None, None) => match by_key(&providers) {
@@ -111,8 +121,8 @@ impl ModelsConfig {
                     .map_err(|error| error.with_key(key).with_value(text))
             })
             .transpose()?;
-        let others = resolve_all("fallback", raw.fallback.clone(), |text| {
-            ModelConfig::resolve(&text, &providers, scope).map_err(|error| error.with_value(text))
+        let others = resolve_all("fallback", raw.fallback.iter().collect(), |text| {
+            ModelConfig::resolve(text, &providers, scope).map_err(|error| error.with_value(text))
         })?;
         let mut names = vec![named.map_or_else(|| TOUR.to_owned(), |(_, text, _)| text)];
         let mut fallback = Vec::new();
@@ -190,20 +200,21 @@ impl ModelsConfig {
 }
 
 /// Resolves all providers, whichever is selected: a key in the file is a problem in any case.
-fn all_providers(raw: &RawConfig, scope: Scope<'_>) -> Result<Vec<ProviderConfig>, ConfigError> {
+fn all_providers(
+    raw: ModelSections<'_>,
+    scope: Scope<'_>,
+) -> Result<Vec<ProviderConfig>, ConfigError> {
     let mut problems = Problems::default();
-    let window = raw.context.and_then(|context| context.window_tokens);
-    let named = resolve_providers(&raw.provider, window, scope);
+    let window = raw.window_tokens;
+    let named = resolve_providers(raw.named, window, scope);
     let named = problems.take(named).unwrap_or_default();
-    let own = Provider::ALL.map(|provider| {
-        let section = raw.provider_section(provider);
-        ProviderConfig::resolve(provider, section, window, scope)
-    });
+    let own = Provider::ALL.into_iter().zip(raw.own);
+    let own =
+        own.map(|(provider, section)| ProviderConfig::resolve(provider, section, window, scope));
     let services = Preset::all()
         .filter(|preset| !preset.is_own() && named.iter().all(|named| named.name != preset.name));
     let services = services.map(|preset| ProviderConfig::of_preset(preset, None, window, scope));
     let providers: Vec<ProviderConfig> = own
-        .into_iter()
         .chain(services)
         .filter_map(|provider| problems.take(provider))
         .collect();

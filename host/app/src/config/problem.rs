@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::layers::Origin;
+use super::{hints::explain, origin::Origin};
 use agent_host_engine::text::escape_line;
 use std::{
     error::Error,
@@ -195,7 +195,7 @@ impl ConfigError {
 
     /// Creates the error of a TOML file that does not have the expected form.
     pub(super) fn of_form(error: &toml::de::Error, file: &Path, text: &str) -> Self {
-        let explained = super::parse::explain(error.message());
+        let explained = explain(error.message());
         Self::of_value(error, explained, file, text)
     }
 
@@ -402,6 +402,21 @@ impl Problems {
             Err(self.into_error())
         }
     }
+}
+
+/// Resolves each element of the list `key`, and collects the problems of all.
+pub(super) fn resolve_all<R, T>(
+    key: &str,
+    raw: Vec<R>,
+    mut resolve: impl FnMut(R) -> Result<T, ConfigError>,
+) -> Result<Vec<T>, ConfigError> {
+    let mut problems = Problems::default();
+    let mut resolved = Vec::with_capacity(raw.len());
+    for (index, raw) in raw.into_iter().enumerate() {
+        let result = resolve(raw).map_err(|error| error.within(&format!("{key}[{index}]")));
+        resolved.extend(problems.take(result));
+    }
+    problems.or(resolved)
 }
 
 /// Creates a [`ConfigError`] of a key and two format strings, the reason and the fix.

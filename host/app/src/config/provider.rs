@@ -7,8 +7,8 @@ mod tests;
 use super::{
     ConfigError, Environment,
     headers::{self, Headers},
+    hints::nearest,
     network::NetworkConfig,
-    parse::nearest,
     paths::Scope,
     problem::config_error,
     review::{Review, quoted},
@@ -19,6 +19,7 @@ use agent_host_models::{
     Capabilities, Endpoint, Preset, Provider, RequestExtras, RetryPolicy, SendSettings, Timeouts,
     is_header_name, is_reserved_header,
 };
+use schemars::{Schema, SchemaGenerator, json_schema};
 use secrecy::SecretString;
 use std::{
     collections::BTreeMap,
@@ -47,7 +48,7 @@ section! {
         name: Option<String> => pinned;
         /// The service or wire format that it starts from, by the name of its preset.
         // A service has its own address and its own key, as where a model is chosen.
-        #[schemars(schema_with = "super::schema::provider_kind")]
+        #[schemars(schema_with = "provider_kind")]
         kind: Option<String> => pinned;
         /// The address of the server, as the provider's own SDK takes it.
         base_url: Option<String> => asks(Network,
@@ -99,6 +100,12 @@ section! {
 }
 
 values!(SendSettings);
+
+/// Returns the schema of `kind` of a `[[provider]]`.
+fn provider_kind(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<&str> = Preset::all().map(|preset| preset.name).collect();
+    json_schema!({ "enum": names })
+}
 
 /// Demands what a `[[provider]]` asks for.
 pub(super) fn demand(raw: &RawProvider, _: &str, review: &mut Review<'_>) {

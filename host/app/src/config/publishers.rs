@@ -5,13 +5,12 @@ mod tests;
 
 use super::{
     ConfigError,
+    lists::{check_name, check_unique},
     network::NetworkConfig,
     paths::Scope,
-    problem::config_error,
-    resolve::resolve_all,
+    problem::{config_error, resolve_all},
     review::{Danger, Review, all_quoted, quoted},
     section::{section, values},
-    tools::{check_name, check_unique},
 };
 use crate::trusted_file::{self, FileError};
 use agent_host_registry::{ClientConfig, CredentialSource, PublicKey, Reference, Remote};

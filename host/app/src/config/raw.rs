@@ -5,16 +5,16 @@
 //! harmless.
 
 use super::{
-    GrantsSection, LimitsSection, SecretSection,
+    ConfigError, GrantsSection, LimitsSection, SecretSection,
     agents::RawAgent,
     budgets::RawBudgets,
     context::RawContext,
     external::{self, RawExternalTool},
     hooks::{self, RawHook},
     hosts::{self, RawHosts},
-    instructions,
+    instructions, lists,
     mcp::{self, RawMcp},
-    model::{self, is_file},
+    model::{self, ModelSections, is_file},
     network::{self, RawNetwork},
     prices::{self, RawPrice},
     provider::{self, RawProvider},
@@ -24,7 +24,7 @@ use super::{
     sandbox::RawSandbox,
     schedules::{self, RawSchedule},
     secrets,
-    section::{section, values},
+    section::{Items as _, section, values},
     session::RawSession,
     settings::{self, RawSettings},
     store::RawStore,
@@ -199,14 +199,39 @@ pub(super) enum RawTiming {
 values!(RawPrompts, EditingKeys, RawTiming);
 
 impl RawConfig {
-    /// Returns the section of a provider.
-    pub(super) fn provider_section(&self, provider: Provider) -> Option<&RawProvider> {
-        match provider {
-            Provider::Anthropic => self.anthropic.as_ref(),
-            Provider::OpenAi => self.openai.as_ref(),
-            Provider::OpenAiCompat => self.openai_compat.as_ref(),
-            Provider::Gemini => self.gemini.as_ref(),
-            Provider::Ollama => self.ollama.as_ref(),
+    /// Checks the lists.
+    ///
+    /// # Errors
+    /// All that are too long.
+    pub(super) fn check_lists(&self) -> Result<(), ConfigError> {
+        lists::check(&[
+            ("tool", self.tool.items().len(), lists::MAX_TOOLS),
+            (
+                "external-tool",
+                self.external_tool.len(),
+                lists::MAX_EXTERNAL_TOOLS,
+            ),
+            ("mcp", self.mcp.len(), lists::MAX_SERVERS),
+            ("secret", self.secret.len(), lists::MAX_NAMED),
+            ("provider", self.provider.len(), lists::MAX_NAMED),
+            ("publisher", self.publisher.len(), lists::MAX_NAMED),
+        ])
+    }
+
+    /// Returns the sections that models are resolved from.
+    pub(super) fn model_sections(&self) -> ModelSections<'_> {
+        ModelSections {
+            model: self.model.as_ref(),
+            fallback: &self.fallback,
+            own: Provider::ALL.map(|provider| match provider {
+                Provider::Anthropic => self.anthropic.as_ref(),
+                Provider::OpenAi => self.openai.as_ref(),
+                Provider::OpenAiCompat => self.openai_compat.as_ref(),
+                Provider::Gemini => self.gemini.as_ref(),
+                Provider::Ollama => self.ollama.as_ref(),
+            }),
+            named: &self.provider,
+            window_tokens: self.context.and_then(|context| context.window_tokens),
         }
     }
 }

@@ -2,21 +2,17 @@
 
 use super::{
     AgentConfig, Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig,
-    ModelsConfig, OnUntrusted, RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets,
-    context, counts, external, grants, hooks, hosts, instructions,
-    layers::{Layers, Merged},
-    mcp, network,
-    parse::ConfigFile,
+    ModelsConfig, Overrides, RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets,
+    context, external, grants, hooks, hosts, instructions, mcp, network,
     paths::{Scope, canonical},
     prices,
-    problem::{Problems, config_error, resolve_steps},
+    problem::{config_error, resolve_steps},
     publishers,
     raw::{RawConfig, RawPrompts, RawTiming},
     rule_flags, rules, sandbox, schedules, secrets, session, settings, skills, store, telemetry,
-    tools, untrusted, webhooks, workflows,
+    tools, webhooks, workflows,
 };
 use agent_host_engine::turn::{Prompts, Timing};
-use agent_host_models::Effort;
 use agent_host_registry::CredentialSource;
 use agent_host_types::limits::Limits;
 use secrecy::SecretString;
@@ -25,92 +21,7 @@ use std::{
     sync::Arc,
 };
 
-/// The changes of the command line to a configuration. Relative paths begin at the working
-/// directory.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overrides {
-    /// The model, instead of the configured one.
-    pub model: Option<String>,
-    /// The effort of the model, instead of the configured effort and thinking.
-    pub effort: Option<Effort>,
-    /// The file to record the exchanges with model servers in; it must not exist.
-    pub record: Option<PathBuf>,
-    /// Components besides the configured ones: files, or `builtin:NAME`.
-    pub tools: Vec<String>,
-    /// Grants besides the configured ones: `dir:PATH[:read-write]`,
-    /// `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]` and `secret:NAME`. A
-    /// directory here replaces the default grant of the working directory.
-    pub grants: Vec<String>,
-    /// Makes the grant of the working directory writable.
-    pub write: bool,
-    /// The calls that run without approval: `TOOL`, `TOOL(GLOB)` or `TOOL(/POINTER=GLOB)`.
-    pub allow: Vec<String>,
-    /// The calls that are denied, above every rule of the configuration.
-    pub deny: Vec<String>,
-    /// The maximum of model calls, instead of the configured one.
-    pub max_turns: Option<u64>,
-    /// The maximum of tokens, instead of the configured one.
-    pub max_total_tokens: Option<u64>,
-    /// The maximum of US dollars, instead of the configured one.
-    pub max_usd: Option<f64>,
-    /// The maximum of tool calls, instead of the configured one.
-    pub max_tool_calls: Option<u64>,
-    /// The state directory, instead of the configured one.
-    pub state_dir: Option<PathBuf>,
-    /// The system prompt, instead of the configured one; an empty one for none.
-    pub system: Option<String>,
-    /// The treatment of an `agent.toml` of the working directory that is not trusted.
-    pub on_untrusted: OnUntrusted,
-}
-
 impl Config {
-    /// Loads the configuration of the machine and the user, with the named file above it, or
-    /// `agent.toml` in the working directory if there is one, and variables above that. A file that
-    /// was found and not named may say less unless it is trusted: see
-    /// [`Untrusted`](super::Untrusted) and [`Overrides::on_untrusted`].
-    ///
-    /// # Errors
-    /// The file cannot be read, or asks for more than an untrusted file gets and is refused
-    /// then; or every problem of the configuration that does not follow from another one.
-    pub fn load(
-        file: Option<&Path>,
-        overrides: &Overrides,
-        environment: &Environment,
-    ) -> Result<Self, ConfigError> {
-        Self::load_merged(file, overrides, environment).map(|(config, _)| config)
-    }
-
-    /// Loads a configuration, and returns its merged layers, too.
-    pub(super) fn load_merged(
-        file: Option<&Path>,
-        overrides: &Overrides,
-        environment: &Environment,
-    ) -> Result<(Self, Merged), ConfigError> {
-        let below = Layers::below_project(environment)?;
-        if file.is_none() && overrides.on_untrusted == OnUntrusted::LeaveOut {
-            return Self::load_or_leave_out(below, overrides, environment);
-        }
-        let found = ConfigFile::find(file, &environment.cwd)?;
-        if let (Some(found), None) = (&found, file) {
-            untrusted::check(found, &below, overrides, environment)?;
-        }
-        Self::load_above(below, found.as_ref(), overrides, environment)
-    }
-
-    /// Loads a configuration of lower layers and the file of the project.
-    pub(super) fn load_above(
-        below: Layers,
-        project: Option<&ConfigFile>,
-        overrides: &Overrides,
-        environment: &Environment,
-    ) -> Result<(Self, Merged), ConfigError> {
-        let merged = below.with_project(project, environment)?.merge()?;
-        let file = project.map(|project| project.path.as_path());
-        let config = Self::resolve(merged.raw.clone(), file, overrides, environment)
-            .map_err(|error| merged.place(error))?;
-        Ok((config, merged))
-    }
-
     /// Resolves a configuration of no components but with these limits, grants and secrets, as the
     /// case files of `agent-host test` have them. Relative paths begin at the directory of `file`,
     /// or at the working directory.
@@ -153,14 +64,14 @@ impl Config {
             base: file.as_deref().and_then(Path::parent).unwrap_or(cwd),
             environment,
         };
-        counts::check(&raw)?;
+        raw.check_lists()?;
         // Large, and copied below otherwise.
         let workflow = std::mem::take(&mut raw.workflow);
         // The models of agents are resolved as the file's own.
         let whole = raw.clone();
         resolve_steps! {
             directories = directories(&raw, overrides.state_dir.as_deref(), scope);
-            models = settings::resolve_models(&raw, overrides, scope);
+            models = settings::resolve_models(&raw.settings, raw.model_sections(), overrides, scope);
             instructions = {
                 let system = overrides.system.clone().or(raw.system);
                 instructions::resolve(system, &raw.instructions, scope)
@@ -193,8 +104,19 @@ impl Config {
             agents = match (&models, &prices, &instructions, &context, &secrets) {
                 (Some(_), Some(prices), Some(instructions), Some(_), Some(secrets)) => {
                     let models = &chosen(&models);
-                    let raw = &whole;
-                    let general = agents::General { raw, overrides, prices, models, secrets, scope };
+                    let general = agents::General {
+                        agents: &whole.agent,
+                        top_agents: &whole.agents,
+                        code: whole.code(),
+                        context: whole.context,
+                        settings: &whole.settings,
+                        sections: whole.model_sections(),
+                        overrides,
+                        prices,
+                        models,
+                        secrets,
+                        scope,
+                    };
                     agents::resolve(instructions.system.as_deref(), general)
                 }
                 _ => Err(ConfigError::reported()),
@@ -416,21 +338,6 @@ fn after<V, T>(
     earlier
         .as_ref()
         .map_or_else(|| Err(ConfigError::reported()), step)
-}
-
-/// Resolves each element of the list `key`, and collects the problems of all.
-pub(super) fn resolve_all<R, T>(
-    key: &str,
-    raw: Vec<R>,
-    mut resolve: impl FnMut(R) -> Result<T, ConfigError>,
-) -> Result<Vec<T>, ConfigError> {
-    let mut problems = Problems::default();
-    let mut resolved = Vec::with_capacity(raw.len());
-    for (index, raw) in raw.into_iter().enumerate() {
-        let result = resolve(raw).map_err(|error| error.within(&format!("{key}[{index}]")));
-        resolved.extend(problems.take(result));
-    }
-    problems.or(resolved)
 }
 
 /// Returns where credentials for registries are looked for.

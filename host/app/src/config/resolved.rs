@@ -4,8 +4,12 @@ use super::{
     AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, HostsConfig, LeftOut,
     McpConfig, ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag,
     ScheduleConfig, SessionConfig, StoreConfig, TelemetryConfig, ToolConfig, WebhookConfig,
-    dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, prices::Prices,
-    secrets::SecretConfig,
+    dir_grants::WORKSPACE,
+    environment::USER_FILE,
+    paths::canonical,
+    prices::Prices,
+    secrets::{self, SecretConfig},
+    tools,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -13,7 +17,7 @@ use agent_host_engine::{
     turn::{Prompts, Timing},
 };
 use agent_host_mcp_client::{Elicitor, Supervisor};
-use agent_host_sandbox::SandboxConfig;
+use agent_host_sandbox::{SandboxConfig, Secrets};
 use agent_host_types::{
     budget::{Budgets, Price},
     context::ContextLimits,
@@ -21,6 +25,7 @@ use agent_host_types::{
 };
 use agent_host_workflow::definition::WorkflowDefinition;
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -217,7 +222,8 @@ impl Config {
         let files = self.secrets.iter().filter_map(SecretConfig::file);
         paths.extend(files.map(Path::to_owned));
         paths.extend(self.servers.iter().flat_map(McpConfig::files));
-        paths.extend(self.schema_files().map(Path::to_owned));
+        let schemas = self.external_tools.iter();
+        paths.extend(schemas.filter_map(|tool| tool.schema_file.clone()));
         paths.extend(self.instruction_files.iter().cloned());
         paths.extend(
             self.skills
@@ -234,6 +240,31 @@ impl Config {
         paths.sort();
         paths.dedup();
         paths
+    }
+
+    /// Reads the secrets of these names, each from its source, which may open files and run
+    /// commands. Dropping the future ends a command.
+    ///
+    /// # Errors
+    /// One of them is not where it should be, or cannot be sent or redacted.
+    pub async fn read_secrets(&self, names: &BTreeSet<&str>) -> Result<Secrets, ConfigError> {
+        secrets::read(&self.secrets, names).await
+    }
+
+    /// Resolves a component of the command line, with the general grants and limits:
+    /// `builtin:NAME`, a file, or a remote one by its digest.
+    ///
+    /// # Errors
+    /// There is no such file, and it is not the name of a built-in component; or a reference has no
+    /// digest.
+    pub fn tool_from_argument(&self, argument: &str) -> Result<ToolConfig, ConfigError> {
+        let general = tools::General {
+            grants: &self.grants,
+            limits: &self.limits,
+            secrets: &self.secrets,
+            servers: &self.servers,
+        };
+        tools::from_argument(argument, &self.working_dir, &self.tools, &general)
     }
 
     /// Returns the files with keys of schedules and webhooks.

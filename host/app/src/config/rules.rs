@@ -2,8 +2,7 @@
 
 use super::{
     ConfigError,
-    problem::{config_error, key_path, resolve_steps},
-    resolve::resolve_all,
+    problem::{config_error, key_path, resolve_all, resolve_steps},
     review::{Danger, Review, quoted},
     section::{section, values},
 };

@@ -2,12 +2,11 @@
 
 use super::{
     ConfigError,
+    lists::{check_name, check_unique},
     paths::Scope,
-    problem::{config_error, resolve_steps},
-    resolve::resolve_all,
+    problem::{config_error, resolve_all, resolve_steps},
     review::{Danger, Review, quoted},
     section::{Section as _, section, values},
-    tools::{check_name, check_unique},
     triggers::{self, RawNotify, TriggerRun, TriggerSession},
 };
 use crate::timetable::Timetable;

@@ -1,9 +1,7 @@
 //! The JSON Schema of `agent.toml`, generated from the types of its form, for editors.
 
 use super::raw::RawConfig;
-use agent_host_models::Preset;
 use agent_host_types::schema;
-use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 /// The ends of the names of durations and sizes, which a text with a unit may be, too.
@@ -64,32 +62,6 @@ fn add_units(table: &mut Map<String, Value>) {
             fields.extend(number);
         }
     }
-}
-
-/// Returns the schema of `kind` of a `[[provider]]`.
-pub(super) fn provider_kind(_: &mut SchemaGenerator) -> Schema {
-    let names: Vec<&str> = Preset::all().map(|preset| preset.name).collect();
-    json_schema!({ "enum": names })
-}
-
-/// Returns the schema of `scheme` of a grant, which may be in capitals.
-pub(super) fn http_scheme(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "anyOf": [
-            { "enum": ["http", "https"] },
-            { "type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?$" },
-        ]
-    })
-}
-
-/// Returns the schema of `thinking`.
-pub(super) fn thinking(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "anyOf": [
-            { "enum": ["adaptive", "off"] },
-            { "type": "integer", "minimum": 0, "maximum": u32::MAX },
-        ]
-    })
 }
 
 #[cfg(test)]

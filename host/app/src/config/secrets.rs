@@ -3,15 +3,15 @@
 //! secret without a grant is never read.
 
 use super::{
-    Config, ConfigError, http_grants,
-    parse::nearest,
+    ConfigError,
+    hints::nearest,
+    http_grants,
+    lists::{check_name, check_unique},
     paths::Scope,
-    problem::{config_error, resolve_steps},
-    resolve::resolve_all,
+    problem::{config_error, resolve_all, resolve_steps},
     review::{Danger, Review, quoted},
     section::section,
     source::{Purpose, Source},
-    tools::{check_name, check_unique},
 };
 use agent_host_engine::policy::{AddressClass, SecretGrant, classify};
 use agent_host_sandbox::Secrets;
@@ -72,26 +72,23 @@ impl SecretConfig {
     }
 }
 
-impl Config {
-    /// Reads the secrets of these names, each from its source, which may open files and run
-    /// commands. Dropping the future ends a command.
-    ///
-    /// # Errors
-    /// One of them is not where it should be, or cannot be sent or redacted.
-    pub async fn read_secrets(&self, names: &BTreeSet<&str>) -> Result<Secrets, ConfigError> {
-        let mut values = BTreeMap::new();
-        for secret in &self.secrets {
-            if names.contains(secret.grant.name.as_str()) {
-                let value = secret.source.read().await?;
-                Secrets::check(&value).map_err(|error| secret.source.unusable(&error))?;
-                values.insert(secret.grant.name.clone(), value);
-            }
+/// Reads the secrets of these names.
+pub(super) async fn read(
+    secrets: &[SecretConfig],
+    names: &BTreeSet<&str>,
+) -> Result<Secrets, ConfigError> {
+    let mut values = BTreeMap::new();
+    for secret in secrets {
+        if names.contains(secret.grant.name.as_str()) {
+            let value = secret.source.read().await?;
+            Secrets::check(&value).map_err(|error| secret.source.unusable(&error))?;
+            values.insert(secret.grant.name.clone(), value);
         }
-        Secrets::new(values).map_err(|error| {
-            let reason = format!("the secrets cannot be used: {error}");
-            ConfigError::new("secret", reason, "grant fewer of them")
-        })
     }
+    Secrets::new(values).map_err(|error| {
+        let reason = format!("the secrets cannot be used: {error}");
+        ConfigError::new("secret", reason, "grant fewer of them")
+    })
 }
 
 /// Resolves `[[secret]]`. Nothing is read from their sources.

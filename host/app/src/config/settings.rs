@@ -3,11 +3,11 @@
 use super::{
     ConfigError, ModelConfig, ModelsConfig, Overrides,
     headers::{self, Headers},
+    model::ModelSections,
     paths::Scope,
     patterns,
     problem::{Problems, config_error, key_path},
     provider::check_header,
-    raw::RawConfig,
     review::{Danger, Review, quoted},
     section::{Section as _, section, values},
 };
@@ -15,6 +15,7 @@ use agent_host_models::{
     CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ReasoningTags, ServiceTier, Thinking,
     ToolChoice, Verbosity,
 };
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ section! {
         effort: Option<Effort> => by(demand_effort);
         /// Whether the model thinks before it answers.
         // Thoughts count as tokens of the reply.
-        #[schemars(schema_with = "super::schema::thinking")]
+        #[schemars(schema_with = "thinking")]
         thinking [Replaceable]: Option<Thinking> => harmless;
         /// Whether summaries of the reasoning are asked for and shown.
         reasoning_summary [Replaceable]: Option<bool> => harmless;
@@ -80,6 +81,16 @@ values!(
     CacheLifetime
 );
 
+/// Returns the schema of `thinking`.
+fn thinking(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [
+            { "enum": ["adaptive", "off"] },
+            { "type": "integer", "minimum": 0, "maximum": u32::MAX },
+        ]
+    })
+}
+
 /// Demands settings that cost more or go around the other keys.
 pub(super) fn demand(raw: &RawSettings, _: &str, review: &mut Review<'_>) {
     raw.demand_keys("[settings]", review);
@@ -118,13 +129,14 @@ struct SettingsConfig {
 
 /// Resolves the models with their settings. The second value is that of [`ModelsConfig::resolve`].
 pub(super) fn resolve_models(
-    raw: &RawConfig,
+    settings: &RawSettings,
+    sections: ModelSections<'_>,
     overrides: &Overrides,
     scope: Scope<'_>,
 ) -> Result<(ModelsConfig, Vec<String>), ConfigError> {
     let mut problems = Problems::default();
-    let settings = problems.take(resolve(raw.settings.clone(), overrides, scope));
-    let models = problems.take(ModelsConfig::resolve(raw, overrides, scope));
+    let settings = problems.take(resolve(settings.clone(), overrides, scope));
+    let models = problems.take(ModelsConfig::resolve(sections, overrides, scope));
     match (settings, models) {
         (Some(settings), Some((models, names))) => Ok((apply(&settings, models)?, names)),
         _ => Err(problems.into_error()),

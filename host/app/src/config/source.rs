@@ -239,3 +239,39 @@ async fn printed(child: &mut Child, output: Option<pipe::Receiver>) -> io::Resul
     }
     Ok(bytes)
 }
+
+/// The parts of words that tell a secret by the name of its variable.
+const SECRET_PARTS: [&str; 7] = [
+    "AUTHORIZATION",
+    "TOKEN",
+    "SECRET",
+    "PASSW",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "APIKEY",
+];
+
+/// The words that tell a secret by the name of its variable.
+const SECRET_WORDS: [&str; 7] = ["KEY", "PASS", "AUTH", "BEARER", "COOKIE", "JWT", "PAT"];
+
+/// True if the name of a variable says that its value is a secret.
+pub(super) fn names_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| {
+        SECRET_PARTS.iter().any(|part| word.contains(part)) || SECRET_WORDS.contains(&word)
+    })
+}
+
+/// True if a value, or the name under which it stands, shows that it is a secret.
+pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
+    names_secret(name) || password(value).is_some()
+}
+
+/// Returns the password in an address such as `postgres://user:password@host/`.
+pub(super) fn password(value: &str) -> Option<&str> {
+    let (_, rest) = value.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    Some(user.split_once(':')?.1)
+}

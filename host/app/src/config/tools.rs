@@ -1,15 +1,15 @@
 //! Components and their use: `[[tool]]`, `[limits]` and `--tool`.
 
 use super::{
-    Config, ConfigError, Confirmations, GrantsSection, LimitsSection, McpConfig,
+    ConfigError, Confirmations, GrantsSection, LimitsSection, McpConfig,
     approval::{self, RawApproval},
     dir_grants::{self, RawDirGrant},
     env_grants::{self, RawEnvGrant},
     grants::{self, RawArtifacts},
     http_grants::{self, RawHttpGrant},
+    lists::{check_name, check_unique},
     paths::Scope,
-    problem::{config_error, resolve_steps},
-    resolve::resolve_all,
+    problem::{config_error, resolve_all, resolve_steps},
     review::{Danger, Review, quoted},
     sandbox::concurrent_calls_per_tool,
     secrets::{self, SecretConfig},
@@ -17,7 +17,7 @@ use super::{
 };
 use agent_host_engine::policy::Grants;
 use agent_host_registry::Remote;
-use agent_host_types::{limits::Limits, tool::is_tool_name};
+use agent_host_types::limits::Limits;
 use std::{
     collections::{BTreeMap, HashSet},
     fmt,
@@ -273,47 +273,6 @@ fn resolve_one(
     })
 }
 
-/// Checks the name of a tool, a secret or an external tool. The text around the name in a message
-/// is `before` and `after`; `section` is its table.
-pub(super) fn check_name(
-    name: &str,
-    before: &str,
-    after: &str,
-    section: &str,
-) -> Result<(), ConfigError> {
-    if is_tool_name(name) {
-        return Ok(());
-    }
-    let shown = name.escape_debug();
-    Err(config_error!(
-        "name",
-        "{before}{shown}{after} cannot be used: names have 1 to 64 letters of A to Z, digits, `_` \
-         and `-`",
-        "change `name` under {section}"
-    )
-    .with_value(name))
-}
-
-/// Refuses the second of two items of the same name. `items`, and `reader`, which could not tell
-/// them apart, are for messages.
-pub(super) fn check_unique(
-    names: &mut HashSet<String>,
-    name: &str,
-    items: &str,
-    reader: &str,
-) -> Result<(), ConfigError> {
-    if names.insert(name.to_owned()) {
-        return Ok(());
-    }
-    let shown = name.escape_debug();
-    Err(config_error!(
-        "name",
-        "two {items} have the name `{shown}`, and {reader} could not tell them apart",
-        "change `name` of one"
-    )
-    .with_value(name))
-}
-
 /// Fills limits in, and refuses those with which no call could succeed. `place` names their table
 /// in messages.
 pub(super) fn limits(
@@ -341,25 +300,8 @@ pub(super) fn limits(
     }
 }
 
-impl Config {
-    /// Resolves a component of the command line, with the general grants and limits:
-    /// `builtin:NAME`, a file, or a remote one by its digest.
-    ///
-    /// # Errors
-    /// There is no such file, and it is not the name of a built-in component; or a reference has no
-    /// digest.
-    pub fn tool_from_argument(&self, argument: &str) -> Result<ToolConfig, ConfigError> {
-        let general = General {
-            grants: &self.grants,
-            limits: &self.limits,
-            secrets: &self.secrets,
-            servers: &self.servers,
-        };
-        from_argument(argument, &self.working_dir, &self.tools, &general)
-    }
-}
-
-fn from_argument(
+/// Resolves a component of the command line.
+pub(super) fn from_argument(
     argument: &str,
     cwd: &Path,
     tools: &[ToolConfig],

@@ -262,7 +262,7 @@ pub(super) fn agent(
         return Ok(name);
     };
     let shown = unknown.escape_debug();
-    let fix = super::parse::advice(unknown, known, "the agents are");
+    let fix = super::hints::advice(unknown, known, "the agents are");
     Err(config_error!(
         "agent",
         "{of} is for the agent `{shown}`, and there is no [[agent]] of this name",

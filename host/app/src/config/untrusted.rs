@@ -14,7 +14,7 @@ mod left_out;
 pub(super) mod replaced;
 
 pub(super) use left_out::check;
-pub use left_out::{LeftOut, OnUntrusted, UnusableFile};
+pub use left_out::{LeftOut, UnusableFile};
 
 use super::{
     ConfigError, Environment, GrantsSection, LimitsSection, SecretSection,
@@ -103,7 +103,8 @@ impl Untrusted {
     }
 }
 
-fn review(
+/// Reviews a file above the layers of the user and the machine; none where it has no demands.
+pub(super) fn review(
     found: &ConfigFile,
     below: &Layers,
     environment: &Environment,

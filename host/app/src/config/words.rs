@@ -1,7 +1,7 @@
 //! The words that a key of `agent.toml` takes, by the JSON Schema of the file, for the error about
 //! another value: whatever reads the value, and whatever that says, the error names them.
 
-use super::{parse::nearest, schema::config_schema};
+use super::{hints::nearest, schema::config_schema};
 use serde_json::{Map, Value};
 use std::{fmt, ops::Range};
 use toml::{

@@ -4,8 +4,7 @@
 
 use super::{
     ConfigError,
-    problem::{Problems, config_error, key_path},
-    resolve::resolve_all,
+    problem::{Problems, config_error, key_path, resolve_all},
     review::{Review, quoted},
     rules::has_date,
     section::values,

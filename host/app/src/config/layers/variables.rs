@@ -1,8 +1,8 @@
 //! The variables `AGENT_HOST_*` that are keys of the configuration.
 
-use super::{Layer, Origin};
+use super::Layer;
 use crate::config::{
-    ConfigError, Environment, parse::explain, problem::config_error, raw::RawConfig,
+    ConfigError, Environment, hints::explain, origin::Origin, problem::config_error, raw::RawConfig,
 };
 use toml::{Table, Value};
 

@@ -3,27 +3,13 @@
 use super::{Untrusted, review};
 use crate::{
     config::{
-        Config, ConfigError, Environment, Overrides,
-        layers::{Layers, Merged},
+        ConfigError, Environment, OnUntrusted, Overrides,
+        layers::Layers,
         parse::{ConfigFile, cannot_read, found_path},
     },
     trust::TrustFile,
 };
 use std::path::{Path, PathBuf};
-
-/// The treatment of an `agent.toml` of the working directory that asks for more than an untrusted one
-/// gets, and that the user does not trust.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnUntrusted {
-    /// It is an error.
-    #[default]
-    Refuse,
-    /// The whole file is left out, as if it did not exist, for a command that only looks:
-    /// [`Config::left_out`] has its review.
-    LeaveOut,
-    /// It is used, whatever it asks for.
-    Use,
-}
 
 /// An `agent.toml` of the working directory that is left out, since the user does not trust it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +53,7 @@ impl LeftOut {
         }
     }
 
-    fn unusable(error: ConfigError, environment: &Environment) -> Self {
+    pub(in crate::config) fn unusable(error: ConfigError, environment: &Environment) -> Self {
         let path = found_path(&environment.cwd);
         Self::Unusable(UnusableFile { path, error })
     }
@@ -125,57 +111,5 @@ pub(in crate::config) fn check(
             Err(untrusted.refusal("agent-host trust", "--config agent.toml"))
         }
         _ => Ok(()),
-    }
-}
-
-impl Config {
-    /// Loads a configuration for a command that only looks: without the `agent.toml` of the working
-    /// directory if the user does not trust it, and it asks for more than an untrusted one gets or
-    /// cannot be used. Its author must not be able to stop the user from looking or undoing.
-    ///
-    /// # Errors
-    /// A trusted file, a lower layer or the command line cannot be used.
-    pub(in crate::config) fn load_or_leave_out(
-        below: Layers,
-        overrides: &Overrides,
-        environment: &Environment,
-    ) -> Result<(Self, Merged), ConfigError> {
-        let reviewed = ConfigFile::find(None, &environment.cwd).and_then(|found| {
-            let untrusted = match &found {
-                Some(found) => review(found, &below, environment)?,
-                None => None,
-            };
-            Ok((found, untrusted))
-        });
-        let error = match reviewed {
-            Ok((_, Some(untrusted))) if !TrustFile::holds(&untrusted, environment)? => {
-                return Self::load_without(LeftOut::Untrusted(untrusted), overrides, environment);
-            }
-            Ok((found, _)) => {
-                match Self::load_above(below, found.as_ref(), overrides, environment) {
-                    Err(error) if found.is_some() => error,
-                    loaded => return loaded,
-                }
-            }
-            Err(error) => error,
-        };
-        // The user trusted it, so that it is theirs to correct.
-        if TrustFile::names(&found_path(&environment.cwd), environment)? {
-            return Err(error);
-        }
-        let left_out = LeftOut::unusable(error, environment);
-        Self::load_without(left_out, overrides, environment)
-    }
-
-    /// Loads a configuration without the `agent.toml` of the working directory.
-    fn load_without(
-        left_out: LeftOut,
-        overrides: &Overrides,
-        environment: &Environment,
-    ) -> Result<(Self, Merged), ConfigError> {
-        let below = Layers::below_project(environment)?;
-        let (config, merged) = Self::load_above(below, None, overrides, environment)?;
-        let left_out = Some(left_out);
-        Ok((Self { left_out, ..config }, merged))
     }
 }

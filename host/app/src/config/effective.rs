@@ -1,9 +1,10 @@
 //! The effective configuration: each value with its origin, as `config show` prints it. Values that
 //! may be secrets are hidden.
 
-use super::{Layer, Layers, Merged, Origin, Origins};
-use crate::config::{
+use super::{
     Config, ConfigError, Environment, LeftOut, Overrides,
+    layers::{Layer, Layers, Merged, join},
+    origin::{Origin, Origins},
     problem::{LineFinder, key_path},
     raw::RawConfig,
     sandbox::RawSandbox,
@@ -134,7 +135,7 @@ impl Writer<'_> {
         let (tables, values): (Vec<_>, Vec<_>) =
             table.iter().partition(|(_, value)| is_table(value));
         for (key, value) in values {
-            let here = super::join(path, key);
+            let here = join(path, key);
             let value = EffectiveValue {
                 value: match is_secret(place.key(key), value) {
                     true => HIDDEN.into(),
@@ -146,7 +147,7 @@ impl Writer<'_> {
             lines.push(Line::Value(key_path(key), value));
         }
         for (key, value) in tables {
-            let (here, header) = (super::join(path, key), super::join(header, key));
+            let (here, header) = (join(path, key), join(header, key));
             let place = place.key(key);
             match value {
                 Value::Table(table) => {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 /// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::config) enum Origin {
+pub(super) enum Origin {
     /// The machine's file.
     System(PathBuf),
     /// The user's file.
@@ -32,7 +32,7 @@ impl fmt::Display for Origin {
 
 /// The layer of each part, and the path of the part there, by its path in the merged table.
 #[derive(Debug, Default)]
-pub(in crate::config) struct Origins(BTreeMap<String, (usize, String)>);
+pub(super) struct Origins(BTreeMap<String, (usize, String)>);
 
 impl Origins {
     pub(super) fn add(&mut self, merged: String, layer: usize, local: String) {
