@@ -8,6 +8,7 @@ use super::{
     dir_grants, grants,
     hints::advice,
     instructions,
+    lists::check_count,
     model::{self, Chosen, ModelSections},
     paths::Scope,
     prices::Prices,
@@ -146,13 +147,7 @@ pub(super) fn resolve(
 ) -> Result<Vec<Arc<AgentConfig>>, ConfigError> {
     let raw = general.agents;
     let count = raw.len();
-    if count > MAX_AGENTS {
-        return Err(config_error!(
-            "agent",
-            "there are {count} agents, and at most {MAX_AGENTS} are used",
-            "remove some of them"
-        ));
-    }
+    check_count("agent", "agents", count, MAX_AGENTS, "remove some of them")?;
     let mut problems = Problems::default();
     let mut names = BTreeSet::from([GENERAL_PURPOSE]);
     let mut agents = Vec::with_capacity(count + 1);

@@ -15,9 +15,9 @@ section! {
     #[serde(default)]
     pub(super) struct RawBudgets {
         /// Tokens that the model reads and writes.
-        tokens [Lower]: Option<u64> => pinned;
+        tokens [Lower, Variable("AGENT_HOST_MAX_TOTAL_TOKENS"), Number]: Option<u64> => pinned;
         /// US dollars.
-        usd [Lower]: Option<f64> => pinned;
+        usd [Lower, Variable("AGENT_HOST_MAX_USD"), Number]: Option<f64> => pinned;
         /// The time of all turns, without the wait for approvals.
         wall_clock_seconds [Lower]: Option<u64>, in seconds => pinned;
         /// Tool calls that run.

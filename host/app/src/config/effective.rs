@@ -10,6 +10,7 @@ use super::{
     sandbox::RawSandbox,
     section::{Place, Role, Section as _},
     session::RawSession,
+    source::Source,
 };
 use agent_host_engine::policy::DirMode;
 use agent_host_types::limits::Limits;
@@ -225,68 +226,43 @@ fn is_secret(place: Place, value: &Value) -> bool {
         return has_arguments || items.iter().any(|item| is_secret(place, item));
     }
     let text = value.as_str().unwrap_or_default();
-    let is_source = |text: &str| {
-        let starts = ["env:", "file:", "cmd:"];
-        starts.iter().any(|start| text.starts_with(start))
-    };
     let has_password = text
         .split_once("://")
         .and_then(|(_, rest)| rest.split(['/', '?', '#']).next())
         .is_some_and(|authority| authority.contains('@'));
-    place.has(Role::Secret) && !is_source(text) || has_password
+    place.has(Role::Secret) && !Source::is_meant(text) || has_password
 }
 
 /// Returns a layer for each option of the command line that is a key.
 fn option_layers(overrides: &Overrides) -> Vec<Layer> {
-    let text = |text: &Option<String>| text.clone().map(Value::from);
+    let text = |text: Option<String>| text.map(Value::from);
     let number = |number: Option<u64>| number.map(|number| Value::from(number.cast_signed()));
-    let state_dir = overrides
-        .state_dir
-        .as_deref()
-        .map(|path| path.display().to_string());
+    let state_dir = overrides.state_dir.as_deref();
+    let state_dir = state_dir.map(|path| path.display().to_string());
+    let effort = overrides.effort.map(|effort| effort.name().to_owned());
+    let tokens = number(overrides.max_total_tokens);
     let options = [
-        ("--model", "", "model", text(&overrides.model)),
-        ("--system", "", "system", text(&overrides.system)),
-        ("--state-dir", "", "state-dir", text(&state_dir)),
-        (
-            "--effort",
-            "settings",
-            "effort",
-            overrides.effort.map(|effort| effort.name().into()),
-        ),
-        ("--max-turns", "", "max-turns", number(overrides.max_turns)),
-        (
-            "--max-total-tokens",
-            "budgets",
-            "tokens",
-            number(overrides.max_total_tokens),
-        ),
+        ("--model", "model", text(overrides.model.clone())),
+        ("--system", "system", text(overrides.system.clone())),
+        ("--state-dir", "state-dir", text(state_dir)),
+        ("--effort", "settings.effort", text(effort)),
+        ("--max-turns", "max-turns", number(overrides.max_turns)),
+        ("--max-total-tokens", "budgets.tokens", tokens),
         (
             "--max-usd",
-            "budgets",
-            "usd",
+            "budgets.usd",
             overrides.max_usd.map(Value::from),
         ),
         (
             "--max-tool-calls",
-            "budgets",
-            "tool-calls",
+            "budgets.tool-calls",
             number(overrides.max_tool_calls),
         ),
     ];
-    let set = options
-        .into_iter()
-        .filter_map(|(option, section, key, value)| {
-            let mut table = Table::from_iter([(key.to_owned(), value?)]);
-            if !section.is_empty() {
-                table = Table::from_iter([(section.to_owned(), Value::Table(table))]);
-            }
-            Some(Layer {
-                origin: Origin::Option(option.to_owned()),
-                table,
-                text: None,
-            })
-        });
+    let set = options.into_iter().filter_map(|(option, key, value)| {
+        let origin = Origin::Option(option.to_owned());
+        Some(Layer::of_key(origin, key, value?))
+    });
     set.collect()
 }
 

@@ -6,7 +6,7 @@ use super::{
     env_grants::{self, RawEnvGrant},
     grants,
     http_grants::{self, RawHttpGrant},
-    lists::{check_name, check_unique},
+    lists::{check_count, check_name, check_unique},
     paths::Scope,
     problem::{config_error, resolve_all, resolve_steps},
     review::{Danger, Review, quoted},
@@ -118,14 +118,13 @@ pub(super) fn resolve(
     secrets: &[SecretConfig],
     scope: Scope<'_>,
 ) -> Result<Vec<HookConfig>, ConfigError> {
-    let count = raw.len();
-    if count > MAX_HOOKS {
-        return Err(config_error!(
-            "hook",
-            "there are {count} hooks, and at most {MAX_HOOKS} are used",
-            "join some of them in one component"
-        ));
-    }
+    check_count(
+        "hook",
+        "hooks",
+        raw.len(),
+        MAX_HOOKS,
+        "join some of them in one component",
+    )?;
     let mut names: HashSet<String> = taken.iter().map(|&name| name.to_owned()).collect();
     resolve_all("hook", raw, |raw| {
         check_name(&raw.name, "the hook name `", "`", "[[hook]]")?;

@@ -32,6 +32,22 @@ pub(super) struct Layer {
     pub(super) text: Option<String>,
 }
 
+impl Layer {
+    /// Creates a layer of one key, which may be one of a table.
+    pub(super) fn of_key(origin: Origin, key: &str, value: Value) -> Self {
+        let table = |key: &str, value| Table::from_iter([(key.to_owned(), value)]);
+        let table = match key.split_once('.') {
+            Some((section, key)) => table(section, Value::Table(table(key, value))),
+            None => table(key, value),
+        };
+        Self {
+            origin,
+            table,
+            text: None,
+        }
+    }
+}
+
 /// The layers of a configuration, the highest first.
 #[derive(Debug, Default)]
 pub(super) struct Layers(pub(super) Vec<Layer>);

@@ -1,7 +1,7 @@
-//! The lists of a file: the most entries, and the names of these. What one list has is combined with each entry of
-//! another, such as grants with tools and tools with agents. Bounds of both bound the product, also
-//! for a file that is not trusted. Agents, hooks, rules, schedules, skills, webhooks and workflows
-//! are bounded where they are resolved.
+//! The lists of a file: the most entries, and the names of these. What one list has is combined
+//! with each entry of another, such as grants with tools and tools with agents. Bounds of both
+//! bound the product, also for a file that is not trusted. Agents, hooks, rules, schedules, skills,
+//! webhooks and workflows are bounded where they are resolved.
 
 use super::{
     ConfigError,
@@ -81,4 +81,22 @@ pub(super) fn check_unique(
         "change `name` of one"
     )
     .with_value(name))
+}
+
+/// Refuses more entries of the list `key` than are used. `items` are the entries in words.
+pub(super) fn check_count(
+    key: &str,
+    items: &str,
+    count: usize,
+    most: usize,
+    fix: &str,
+) -> Result<(), ConfigError> {
+    match count > most {
+        false => Ok(()),
+        true => Err(config_error!(
+            key,
+            "there are {count} {items}, and at most {most} are used",
+            "{fix}"
+        )),
+    }
 }

@@ -383,11 +383,8 @@ fn http_address(
             "write `https://`",
         );
     }
-    let purpose = Purpose {
-        what: format!("the token of the MCP server `{name}`"),
-        setting: "token",
-        of: format!("of the MCP server `{name}`"),
-    };
+    let of = format!("of the MCP server `{name}`");
+    let purpose = Purpose::new(format!("the token {of}"), "token", of);
     let token = token
         .map(|text| Source::parse(text, "token", purpose, scope))
         .transpose()?;

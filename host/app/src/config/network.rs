@@ -6,10 +6,9 @@ use super::{
     problem::config_error,
     review::{Danger, Review, quoted},
     section::section,
-    source::{Purpose, Source},
+    source::{Purpose, Source, Text},
 };
 use agent_host_http_client::ProxySetting;
-use secrecy::SecretString;
 use std::path::Path;
 
 section! {
@@ -46,16 +45,9 @@ pub(super) enum NetworkConfig {
     Environment,
     Off,
     Proxy {
-        address: Address,
+        address: Text,
         except: Vec<String>,
     },
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Address {
-    Literal(String),
-    /// It may have a password.
-    Source(Source),
 }
 
 impl NetworkConfig {
@@ -69,12 +61,8 @@ impl NetworkConfig {
             Self::Off => return Ok(ProxySetting::Off),
             Self::Proxy { address, except } => (address, except),
         };
-        let url = match address {
-            Address::Literal(url) => SecretString::from(url.as_str()),
-            Address::Source(source) => source.read().await?,
-        };
         Ok(ProxySetting::Url {
-            url,
+            url: address.read().await?,
             except: except.clone(),
         })
     }
@@ -82,11 +70,8 @@ impl NetworkConfig {
     /// Returns the file with the address, which no guest may see.
     pub(super) fn file(&self) -> Option<&Path> {
         match self {
-            Self::Proxy {
-                address: Address::Source(source),
-                ..
-            } => source.file(),
-            _ => None,
+            Self::Proxy { address, .. } => address.file(),
+            Self::Environment | Self::Off => None,
         }
     }
 }
@@ -103,17 +88,9 @@ pub(super) fn resolve(raw: RawNetwork, scope: Scope<'_>) -> Result<NetworkConfig
                 "write `proxy`, too; of a proxy of the environment, NO_PROXY has the exceptions"
             ));
         }
-        Some(text)
-            if ["env:", "file:", "cmd:"]
-                .iter()
-                .any(|kind| text.starts_with(kind)) =>
-        {
-            let purpose = Purpose {
-                what: "the proxy's address".to_owned(),
-                setting: "proxy",
-                of: "of [network]".to_owned(),
-            };
-            Address::Source(Source::parse(&text, "network.proxy", purpose, scope)?)
+        Some(text) if Source::is_meant(&text) => {
+            let purpose = Purpose::new("the proxy's address", "proxy", "of [network]");
+            Text::Source(Source::parse(&text, "network.proxy", purpose, scope)?)
         }
         Some(text) => literal(text)?,
     };
@@ -125,7 +102,7 @@ pub(super) fn resolve(raw: RawNetwork, scope: Scope<'_>) -> Result<NetworkConfig
 
 /// Checks an address that is written in the configuration. Errors do not repeat it, because it may
 /// have a password.
-fn literal(text: String) -> Result<Address, ConfigError> {
+fn literal(text: String) -> Result<Text, ConfigError> {
     let rest = text
         .strip_prefix("http://")
         .or_else(|| text.strip_prefix("https://"));
@@ -136,7 +113,7 @@ fn literal(text: String) -> Result<Address, ConfigError> {
             "`proxy` has a name or a password, which has no place in a file that is shared and committed",
             "write `env:NAME`, `file:PATH` or `cmd:COMMAND` for the whole address"
         )),
-        Some(authority) if !authority.is_empty() => Ok(Address::Literal(text)),
+        Some(authority) if !authority.is_empty() => Ok(Text::Literal(text.into())),
         _ => Err(config_error!(
             "network.proxy",
             "`proxy` is not the address of an HTTP proxy",

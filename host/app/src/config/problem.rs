@@ -144,18 +144,9 @@ impl ConfigError {
     /// Puts the problems of `text`, which was read from `file`, at the places of their keys.
     /// Problems that have a place already, or are of the command line, stay as they are.
     #[must_use]
-    pub fn in_file(mut self, file: &Path, text: &str) -> Self {
-        let root = DeTable::parse(text).ok();
-        for problem in &mut self.problems {
-            let key = problem.key.as_deref();
-            if problem.span.is_some() || key.is_some_and(|key| key.starts_with("--")) {
-                continue;
-            }
-            let bytes = key.zip(root.as_ref());
-            let bytes = bytes.and_then(|(key, root)| span_in_table(root.get_ref(), key));
-            problem.set_span(file, text, bytes);
-        }
-        self
+    pub fn in_file(self, file: &Path, text: &str) -> Self {
+        let origin = Origin::Project(file.to_owned());
+        self.placed(|key| Some((&origin, Some(text), key.map(str::to_owned))))
     }
 
     /// Puts the problems at the places that `find` returns for their keys: an origin, its text if
@@ -428,14 +419,24 @@ macro_rules! config_error {
 pub(super) use config_error;
 
 /// Runs every step, and binds their values if all of them succeed; else returns all problems. A
-/// step sees the values of earlier ones as options.
+/// step with names in brackets sees the values of these earlier ones, and runs if they succeeded;
+/// the others see them as options.
 macro_rules! resolve_steps {
-    ($($name:ident = $step:expr;)+) => {
+    ($($name:ident $([$($needed:ident),+])? = $step:expr;)+) => {
         let mut problems = $crate::config::problem::Problems::default();
-        $(let $name = problems.take($step);)+
+        $(let $name = problems.take($crate::config::problem::resolve_steps! {
+            @step $([$($needed),+])? $step
+        });)+
         let ($(Some($name),)+) = ($($name,)+) else {
             return Err(problems.into_error());
         };
+    };
+    (@step $step:expr) => { $step };
+    (@step [$($needed:ident),+] $step:expr) => {
+        match ($(&$needed,)+) {
+            ($(Some($needed),)+) => $step,
+            _ => Err($crate::config::ConfigError::reported()),
+        }
     };
 }
 pub(super) use resolve_steps;

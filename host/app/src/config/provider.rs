@@ -7,7 +7,7 @@ mod tests;
 use super::{
     ConfigError, Environment,
     headers::{self, Headers},
-    hints::nearest,
+    hints::advice,
     network::NetworkConfig,
     paths::Scope,
     problem::config_error,
@@ -215,10 +215,7 @@ impl ProviderConfig {
             let known: Vec<&str> = Preset::all().map(|preset| preset.name).collect();
             let shown = kind.escape_debug();
             let reason = format!("`{shown}` is no `kind` of a [[provider]]");
-            let fix = match nearest(kind, &known) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are `{}`", known.join("`, `")),
-            };
+            let fix = advice(kind, &known, "there are");
             return Err(ConfigError::new("kind", reason, fix).with_value(kind));
         };
         let section = Section {
@@ -400,11 +397,7 @@ impl Section<'_> {
     }
 
     fn key_purpose(&self) -> Purpose {
-        Purpose {
-            what: "the model server's key".to_owned(),
-            setting: "api-key",
-            of: self.of.clone(),
-        }
+        Purpose::new("the model server's key", "api-key", self.of.as_str())
     }
 
     fn key_header(&self, preset: Preset) -> Result<Option<String>, ConfigError> {

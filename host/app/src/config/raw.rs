@@ -49,12 +49,14 @@ section! {
     pub(super) struct RawConfig {
         /// `PROVIDER:NAME`.
         #[serde(serialize_with = "files_only::<Option<_>, _>")]
-        model [Model, Replaceable]: Option<String> => by(model::demand);
+        model [Model, Replaceable, Variable("AGENT_HOST_MODEL")]: Option<String> =>
+            by(model::demand);
         /// The models that are asked in this order where the one before fails.
         #[serde(serialize_with = "files_only::<Vec<_>, _>")]
-        fallback [Model, Replaceable]: Vec<String> => by(model::demand);
+        fallback [Model, Replaceable, Variable("AGENT_HOST_FALLBACK"), List]: Vec<String> =>
+            by(model::demand);
         /// The system prompt.
-        system [Replaceable]: Option<String> => harmless;
+        system [Replaceable, Variable("AGENT_HOST_SYSTEM")]: Option<String> => harmless;
         /// Files with more of the system prompt.
         instructions [Path, Replaceable]: Vec<String> => harmless(instructions::demand);
         /// Directories with skills.
@@ -62,15 +64,17 @@ section! {
         /// The directory of sessions.
         state_dir [Path]: Option<String> => by(demand_state);
         /// The directory of compiled components.
-        cache_dir [Path]: Option<String> => by(demand_cache);
+        cache_dir [Path, Variable("AGENT_HOST_CACHE_DIR")]: Option<String> => by(demand_cache);
         /// The bound on the directory of compiled components.
         cache_bytes: Option<u64>, in bytes = SandboxConfig::default().cache_bytes => at_most;
         /// The maximum of model calls of one user message.
-        max_turns [Lower]: Option<u64> = Budgets::default().turns => at_most;
+        max_turns [Lower, Variable("AGENT_HOST_MAX_TURNS"), Number]: Option<u64>
+            = Budgets::default().turns => at_most;
         /// Whether calls that need approval are asked about or denied.
-        permission_prompts: RawPrompts = RawPrompts::Ask => harmless;
+        permission_prompts [Variable("AGENT_HOST_PERMISSION_PROMPTS")]: RawPrompts
+            = RawPrompts::Ask => harmless;
         /// The keys that edit a message of a conversation.
-        keys: EditingKeys = EditingKeys::Emacs => harmless;
+        keys [Variable("AGENT_HOST_KEYS")]: EditingKeys = EditingKeys::Emacs => harmless;
         /// When approvals are asked for.
         approval_timing: RawTiming = RawTiming::Batch => by(demand_timing);
         /// The time after which an approval expires; absent for never, and for 3 days in a run that a

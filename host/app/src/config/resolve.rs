@@ -92,70 +92,50 @@ impl Config {
             store = store::resolve(raw.store, scope);
             hosts = hosts::resolve(raw.hosts, scope);
             telemetry = telemetry::resolve(&raw.telemetry, environment);
-            budgets = after(&prices, |prices| {
+            budgets [prices] = {
                 // Without models, none lacks a price.
                 let chosen = chosen(&models);
                 budgets::resolve(whole.max_turns(), raw.budgets, prices, overrides, &chosen)
-            });
-            context = match (&models, &prices) {
-                (Some(_), Some(prices)) => context::resolve(raw.context, &chosen(&models), prices),
-                _ => Err(ConfigError::reported()),
             };
-            agents = match (&models, &prices, &instructions, &context, &secrets) {
-                (Some(_), Some(prices), Some(instructions), Some(_), Some(secrets)) => {
-                    let models = &chosen(&models);
-                    let general = agents::General {
-                        agents: &whole.agent,
-                        top_agents: &whole.agents,
-                        code: whole.code(),
-                        context: whole.context,
-                        settings: &whole.settings,
-                        sections: whole.model_sections(),
-                        overrides,
-                        prices,
-                        models,
-                        secrets,
-                        scope,
-                    };
-                    agents::resolve(instructions.system.as_deref(), general)
-                }
-                _ => Err(ConfigError::reported()),
+            context [models, prices] = context::resolve(raw.context, &models.0.chosen(&models.1), prices);
+            agents [models, prices, instructions, context, secrets] = {
+                let _ = context;
+                let general = agents::General {
+                    agents: &whole.agent,
+                    top_agents: &whole.agents,
+                    code: whole.code(),
+                    context: whole.context,
+                    settings: &whole.settings,
+                    sections: whole.model_sections(),
+                    overrides,
+                    prices,
+                    models: &models.0.chosen(&models.1),
+                    secrets,
+                    scope,
+                };
+                agents::resolve(instructions.system.as_deref(), general)
             };
-            schedules = after(&agents, |agents| schedules::resolve(raw.schedule, &agent_names(agents), scope));
-            webhooks = after(&agents, |agents| webhooks::resolve(raw.webhook, &agent_names(agents), scope));
-            grants = after(&secrets, |secrets| grants::resolve(raw.grants, overrides, secrets, scope));
-            servers = after(&limits, |limits| mcp::resolve(raw.mcp, limits, scope));
-            tools = match (&grants, &limits, &secrets, &servers) {
-                (Some(general), Some(limits), Some(secrets), Some(servers)) => {
-                    let grants = &general.grants;
-                    let general = tools::General { grants, limits, secrets, servers };
-                    tools::resolve(raw.tool, &overrides.tools, &general, scope)
-                }
-                _ => Err(ConfigError::reported()),
+            schedules [agents] = schedules::resolve(raw.schedule, &agent_names(agents), scope);
+            webhooks [agents] = webhooks::resolve(raw.webhook, &agent_names(agents), scope);
+            grants [secrets] = grants::resolve(raw.grants, overrides, secrets, scope);
+            servers [limits] = mcp::resolve(raw.mcp, limits, scope);
+            tools [grants, limits, secrets, servers] = {
+                let grants = &grants.grants;
+                let general = tools::General { grants, limits, secrets, servers };
+                tools::resolve(raw.tool, &overrides.tools, &general, scope)
             };
-            agent_grants = match (&agents, &grants, &tools) {
-                (Some(agents), Some(general), Some(tools)) => {
-                    agents::check_grants(agents, &general.grants, tools)
-                }
-                _ => Err(ConfigError::reported()),
+            agent_grants [agents, grants, tools] = agents::check_grants(agents, &grants.grants, tools);
+            hooks [tools, limits, secrets, servers] = {
+                let taken = tools.iter().map(|tool| tool.name.as_str());
+                let taken = taken.chain(servers.iter().map(|server| server.name.as_str()));
+                let taken: Vec<&str> = taken.collect();
+                hooks::resolve(raw.hook, &taken, limits, secrets, scope)
             };
-            hooks = match (&tools, &limits, &secrets, &servers) {
-                (Some(tools), Some(limits), Some(secrets), Some(servers)) => {
-                    let taken = tools.iter().map(|tool| tool.name.as_str());
-                    let taken = taken.chain(servers.iter().map(|server| server.name.as_str()));
-                    let taken: Vec<&str> = taken.collect();
-                    hooks::resolve(raw.hook, &taken, limits, secrets, scope)
-                }
-                _ => Err(ConfigError::reported()),
-            };
-            skills = match (&tools, &servers, &hooks) {
-                (Some(tools), Some(servers), Some(hooks)) => {
-                    let tools = tools.iter().map(|tool| tool.name.as_str());
-                    let others = tools.chain(servers.iter().map(|server| server.name.as_str()));
-                    let others = others.chain(hooks.iter().map(|hook| hook.name.as_str()));
-                    skills::resolve(&raw.skills, &others.collect(), scope)
-                }
-                _ => Err(ConfigError::reported()),
+            skills [tools, servers, hooks] = {
+                let tools = tools.iter().map(|tool| tool.name.as_str());
+                let others = tools.chain(servers.iter().map(|server| server.name.as_str()));
+                let others = others.chain(hooks.iter().map(|hook| hook.name.as_str()));
+                skills::resolve(&raw.skills, &others.collect(), scope)
             };
         }
         let () = agent_grants;
@@ -328,16 +308,6 @@ fn chosen(models: &Option<(ModelsConfig, Vec<String>)>) -> Vec<(&str, Option<&Mo
 /// Returns the names of agents.
 fn agent_names(agents: &[Arc<AgentConfig>]) -> Vec<&str> {
     agents.iter().map(|agent| agent.name.as_str()).collect()
-}
-
-/// Runs a step that needs the value of an earlier one.
-fn after<V, T>(
-    earlier: &Option<V>,
-    step: impl FnOnce(&V) -> Result<T, ConfigError>,
-) -> Result<T, ConfigError> {
-    earlier
-        .as_ref()
-        .map_or_else(|| Err(ConfigError::reported()), step)
 }
 
 /// Returns where credentials for registries are looked for.

@@ -4,10 +4,10 @@ use super::{
     Environment,
     paths::{Scope, canonical},
 };
-use agent_host_models::{CacheLifetime, ServiceTier};
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    num::{NonZeroU32, NonZeroU64, NonZeroUsize},
+    collections::BTreeSet,
     path::{Component, PathBuf},
 };
 
@@ -87,13 +87,16 @@ impl Review<'_> {
         &mut self,
         field: &str,
         of: &str,
-        value: Option<impl Number>,
-        default: impl Number,
+        value: impl Serialize,
+        default: impl Serialize,
     ) {
-        let (value, default) = (value.map(Number::number), default.number());
-        let Some(value) = value.filter(|value| *value > default) else {
+        let (value, default) = (json!(value).as_u64(), json!(default).as_u64());
+        let (Some(value), Some(default)) = (value, default) else {
             return;
         };
+        if value <= default {
+            return;
+        }
         let key = field.replace('_', "-");
         self.demand(
             Danger::Other,
@@ -163,97 +166,20 @@ pub(super) fn all_quoted<'t>(texts: impl IntoIterator<Item = &'t String>) -> Str
     texts.join(", ")
 }
 
-/// A whole number.
-pub(super) trait Number {
-    fn number(self) -> u128;
-}
-
-/// Implements [`Number`] for the types of keys.
-macro_rules! numbers {
-    ($($type:ty: $number:ident => $value:expr;)+) => {
-        $(impl Number for $type {
-            fn number(self) -> u128 {
-                let $number = self;
-                $value
-            }
-        })+
-    };
-}
-
-numbers! {
-    u8: number => number.into();
-    u32: number => number.into();
-    u64: number => number.into();
-    u128: number => number;
-    usize: number => number as u128;
-    NonZeroU32: number => number.get().into();
-    NonZeroU64: number => number.get().into();
-    NonZeroUsize: number => number.get() as u128;
-}
-
-/// The parts of a value that a file asks for one by one.
-pub(super) trait Parts {
-    /// Calls `part` for each: its name in a table, its text where it is one, and it in words.
-    fn each(&self, part: &mut dyn FnMut(&str, &str, &str));
-}
-
-impl Parts for String {
-    fn each(&self, part: &mut dyn FnMut(&str, &str, &str)) {
-        part("", self, &quoted(self));
-    }
-}
-
-impl Parts for PathBuf {
-    fn each(&self, part: &mut dyn FnMut(&str, &str, &str)) {
-        self.to_string_lossy().into_owned().each(part);
-    }
-}
-
-impl Parts for bool {
-    fn each(&self, part: &mut dyn FnMut(&str, &str, &str)) {
-        if *self {
-            part("", "", "true");
-        }
-    }
-}
-
-impl<T: Parts> Parts for Option<T> {
-    fn each(&self, part: &mut dyn FnMut(&str, &str, &str)) {
-        self.iter().for_each(|value| value.each(part));
-    }
-}
-
-impl<T: Parts> Parts for Vec<T> {
-    fn each(&self, part: &mut dyn FnMut(&str, &str, &str)) {
-        self.iter().for_each(|value| value.each(part));
-    }
-}
-
-impl Parts for BTreeMap<String, String> {
-    fn each(&self, part: &mut dyn FnMut(&str, &str, &str)) {
-        for (name, text) in self {
-            part(&quoted(name), text, &quoted(text));
-        }
-    }
-}
-
-/// Implements [`Parts`] for values that are shown as they are, or as a name.
-macro_rules! shown_as {
-    ($($type:ty: $value:ident => $shown:expr;)+) => {$(
-        impl Parts for $type {
-            fn each(&self, part: &mut dyn FnMut(&str, &str, &str)) {
-                let $value = self;
-                part("", "", &$shown);
+/// Calls `part` for each part of a value that a file asks for: its name in a table, its text where
+/// it is one, and it in words.
+pub(super) fn each_part(value: &Value, part: &mut dyn FnMut(&str, &str, &str)) {
+    match value {
+        Value::Null | Value::Bool(false) => {}
+        Value::Bool(true) | Value::Number(_) => part("", "", &value.to_string()),
+        Value::String(text) => part("", text, &quoted(text)),
+        Value::Array(items) => items.iter().for_each(|item| each_part(item, part)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                each_part(value, &mut |_, text, value| {
+                    part(&quoted(name), text, value)
+                });
             }
         }
-    )+};
-}
-
-shown_as! {
-    u32: number => number.to_string();
-    u64: number => number.to_string();
-    usize: number => number.to_string();
-    NonZeroU32: number => number.to_string();
-    ServiceTier: tier => tier.name();
-    CacheLifetime: lifetime => lifetime.name();
+    }
 }

@@ -3,7 +3,7 @@
 //! `TOOL` is a name or a glob of names, `TOOL(GLOB)` is about the main argument
 //! ([`main_argument`]), and `TOOL(/POINTER=GLOB)` about another one.
 
-use super::{ConfigError, problem::config_error};
+use super::{ConfigError, lists::check_count};
 use agent_host_engine::{
     policy::{
         ArgumentGlob, ArgumentPointer, ArgumentTest, CallRequest, CallRule, MAX_RULES, NameGlob,
@@ -32,14 +32,14 @@ pub(super) fn resolve(allow: &[String], deny: &[String]) -> Result<Vec<RuleFlag>
     let allow = allow.iter().map(|text| (text, RuleDecision::Allow));
     let deny = deny.iter().map(|text| (text, RuleDecision::Deny));
     let flags: Vec<_> = allow.chain(deny).collect();
-    let count = flags.len();
-    if count > MAX_RULES {
-        return Err(config_error!(
-            "--allow",
-            "there are {count} rules on the command line, and at most {MAX_RULES} are used",
-            "write rules into agent.toml"
-        ));
-    }
+    let items = "rules on the command line";
+    check_count(
+        "--allow",
+        items,
+        flags.len(),
+        MAX_RULES,
+        "write rules into agent.toml",
+    )?;
     let parsed = flags
         .into_iter()
         .map(|(text, decision)| parse(text, decision));

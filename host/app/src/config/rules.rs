@@ -2,6 +2,7 @@
 
 use super::{
     ConfigError,
+    lists::{check_count, check_name},
     problem::{config_error, key_path, resolve_all, resolve_steps},
     review::{Danger, Review, quoted},
     section::{section, values},
@@ -86,30 +87,15 @@ pub(super) enum RawDecision {
 
 /// Resolves the rules. Their names differ.
 pub(super) fn resolve(raw: Vec<RawRule>) -> Result<Arc<[CallRule]>, ConfigError> {
-    let count = raw.len();
-    if count > MAX_RULES {
-        return Err(config_error!(
-            "rule",
-            "there are {count} rules, and at most {MAX_RULES} are used",
-            "join rules whose tools differ alone: `tool` takes a list"
-        ));
-    }
+    let fix = "join rules whose tools differ alone: `tool` takes a list";
+    check_count("rule", "rules", raw.len(), MAX_RULES, fix)?;
     let mut names = HashSet::new();
     let mut index = 0;
     let rules = resolve_all("rule", raw, |raw| {
         let position = index.to_string();
         index += 1;
         let short = raw.name.as_deref().unwrap_or(&position);
-        if !is_tool_name(short) {
-            let shown = short.escape_debug();
-            return Err(config_error!(
-                "name",
-                "the rule name `{shown}` cannot be used: names have 1 to 64 letters of A to Z, \
-                 digits, `_` and `-`",
-                "change `name` under [[rule]]"
-            )
-            .with_value(short));
-        }
+        check_name(short, "the rule name `", "`", "[[rule]]")?;
         if !names.insert(short.to_owned()) {
             return Err(config_error!(
                 "name",

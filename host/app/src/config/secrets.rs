@@ -101,11 +101,8 @@ pub(super) fn resolve(
         let (name, written) = (raw.name, raw.audience);
         check_name(&name, "the name `", "` of a secret", "[[secret]]")?;
         check_unique(&mut names, &name, "secrets", &format!("`secret://{name}`"))?;
-        let purpose = Purpose {
-            what: format!("the secret `{name}`"),
-            setting: "from",
-            of: format!("of the secret `{name}`"),
-        };
+        let what = format!("the secret `{name}`");
+        let purpose = Purpose::new(what.as_str(), "from", format!("of {what}"));
         resolve_steps! {
             server = audience(&name, &written);
             source = Source::parse(&raw.from, "from", purpose, scope);

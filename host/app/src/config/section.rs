@@ -33,6 +33,12 @@ pub(super) enum Role {
     Replaceable,
     /// A number that a project may lower below that of the user.
     Lower,
+    /// A key that this variable sets, too.
+    Variable(&'static str),
+    /// The text of its variable is a number.
+    Number,
+    /// The text of its variable is a list, with commas between the elements.
+    List,
     /// A list whose elements of all layers are put together, by their names.
     Named,
     /// A list whose elements of all layers are put together, whatever their names are.
@@ -47,6 +53,13 @@ pub(super) struct Key {
     pub(super) roles: &'static [Role],
     /// The keys of the table that its value is, or has as elements.
     pub(super) below: fn() -> &'static [Key],
+}
+
+impl Key {
+    /// Returns the key as it is written.
+    pub(super) fn name(&self) -> String {
+        self.field.replace('_', "-")
+    }
 }
 
 /// A place in a configuration: the keys of its table, and the roles of the key that led there.
@@ -67,7 +80,7 @@ impl Place {
 
     /// Returns the place of a key. A key of names, and one within a value, is a part of that value.
     pub(super) fn key(self, name: &str) -> Self {
-        let is_it = |key: &&Key| key.field == ANY || key.field.replace('_', "-") == name;
+        let is_it = |key: &&Key| key.field == ANY || key.name() == name;
         match self.keys.iter().find(is_it) {
             Some(key) if key.field == ANY => Self {
                 keys: (key.below)(),
@@ -140,7 +153,8 @@ macro_rules! values {
 pub(super) use values;
 
 values!(
-    bool, u8, u16, u32, u64, usize, f64, String, PathBuf, Value, Map<String, Value>, BTreeSet<String>,
+    bool, u8, u16, u32, u64, usize, f64, String, PathBuf, Value, Map<String, Value>,
+    BTreeSet<String>,
     num::NonZeroU16, num::NonZeroU32, num::NonZeroU64, num::NonZeroUsize,
 );
 
@@ -222,15 +236,14 @@ macro_rules! section {
         $(#[$meta:meta])*
         $vis:vis struct $name:ident {$(
             $(#[$attr:meta])*
-            $key:ident $([$($role:ident),+])?: $type:ty $(, in $unit:ident)? $(= $default:expr)?
-                => $trust:ident $(($($args:tt)*))?;
+            $key:ident $([$($role:ident $(($variable:literal))?),+])?: $type:ty
+                $(, in $unit:ident)? $(= $default:expr)? => $trust:ident $(($($args:tt)*))?;
         )*}
     ) => {
-        $crate::config::section::section! {
-            @struct {
-                #[derive(
-                    Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-                )]
+        $crate::config::section::structure! {
+            {
+                #[derive(Clone, Debug, PartialEq)]
+                #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
                 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
                 $(#[$meta])*
                 $vis struct $name
@@ -244,7 +257,7 @@ macro_rules! section {
                 const {
                     &[$(Key {
                         field: stringify!($key),
-                        roles: &[$($($crate::config::section::Role::$role),+)?],
+                        roles: &[$($($crate::config::section::Role::$role $(($variable))?),+)?],
                         below: <$type as Form>::keys,
                     }),*]
                 }
@@ -253,8 +266,9 @@ macro_rules! section {
 
         impl $crate::config::section::Section for $name {
             fn demand_keys(&self, who: &str, review: &mut $crate::config::review::Review<'_>) {
-                $($crate::config::section::section! {
-                    @demand $trust [$($($args)*)?] [$($default)?] (stringify!($key), &self.$key, who, review)
+                $($crate::config::section::demand! {
+                    $trust [$($($args)*)?] [$($default)?]
+                    (stringify!($key), &self.$key, who, review)
                 })*
                 let _ = (who, review);
             }
@@ -275,69 +289,88 @@ macro_rules! section {
             }
         )?)*}
     };
+}
+pub(super) use section;
 
-    (@struct {$($head:tt)*} {$($fields:tt)*}) => { $($head)* {$($fields)*} };
-    (@struct $head:tt $fields:tt $attr:tt (bytes) $($rest:tt)*) => {
-        $crate::config::section::section! { @unit "crate::config::units::bytes" $head $fields $attr $($rest)* }
-    };
-    (@struct $head:tt $fields:tt $attr:tt (days) $($rest:tt)*) => {
-        $crate::config::section::section! { @unit "crate::config::units::days" $head $fields $attr $($rest)* }
-    };
-    (@struct $head:tt $fields:tt $attr:tt (milliseconds) $($rest:tt)*) => {
-        $crate::config::section::section! { @unit "crate::config::units::milliseconds" $head $fields $attr $($rest)* }
-    };
-    (@struct $head:tt $fields:tt $attr:tt (seconds) $($rest:tt)*) => {
-        $crate::config::section::section! { @unit "crate::config::units::seconds" $head $fields $attr $($rest)* }
-    };
-    (@unit $unit:literal $head:tt $fields:tt {$($attr:tt)*} $($rest:tt)*) => {
-        $crate::config::section::section! {
-            @struct $head $fields
-            {$($attr)* #[serde(default, deserialize_with = $unit)]} () $($rest)*
+/// Writes the structure of a table: its head, its fields so far, and for each further key its
+/// attributes, its unit, its trust, and the field.
+macro_rules! structure {
+    ({$($head:tt)*} {$($fields:tt)*}) => { $($head)* {$($fields)*} };
+    ($head:tt $fields:tt $attr:tt (bytes) $($rest:tt)*) => {
+        $crate::config::section::structure! {
+            @read "crate::config::units::bytes" $head $fields $attr $($rest)*
         }
     };
-    (@struct $head:tt {$($fields:tt)*} {$($attr:tt)*} () harmless {$($field:tt)*} $($rest:tt)*) => {
-        $crate::config::section::section! {
-            @struct $head {
-                $($fields)*
-                $($attr)* #[serde(skip_serializing)] pub(in crate::config) $($field)*,
-            } $($rest)*
+    ($head:tt $fields:tt $attr:tt (days) $($rest:tt)*) => {
+        $crate::config::section::structure! {
+            @read "crate::config::units::days" $head $fields $attr $($rest)*
         }
     };
-    (@struct $head:tt {$($fields:tt)*} {$($attr:tt)*} () $trust:ident {$($field:tt)*} $($rest:tt)*) => {
-        $crate::config::section::section! {
-            @struct $head {$($fields)* $($attr)* pub(in crate::config) $($field)*,} $($rest)*
+    ($head:tt $fields:tt $attr:tt (milliseconds) $($rest:tt)*) => {
+        $crate::config::section::structure! {
+            @read "crate::config::units::milliseconds" $head $fields $attr $($rest)*
         }
     };
+    ($head:tt $fields:tt $attr:tt (seconds) $($rest:tt)*) => {
+        $crate::config::section::structure! {
+            @read "crate::config::units::seconds" $head $fields $attr $($rest)*
+        }
+    };
+    (@read $function:literal $head:tt $fields:tt {$($attr:tt)*} $($rest:tt)*) => {
+        $crate::config::section::structure! {
+            $head $fields
+            {$($attr)* #[serde(default, deserialize_with = $function)]} () $($rest)*
+        }
+    };
+    ($head:tt $fields:tt {$($attr:tt)*} () harmless $($rest:tt)*) => {
+        $crate::config::section::structure! {
+            $head $fields {$($attr)* #[serde(skip_serializing)]} () pinned $($rest)*
+        }
+    };
+    ($head:tt {$($fields:tt)*} {$($attr:tt)*} () $trust:ident {$($field:tt)*} $($rest:tt)*) => {
+        $crate::config::section::structure! {
+            $head {$($fields)* $($attr)* pub(in crate::config) $($field)*,} $($rest)*
+        }
+    };
+}
+pub(super) use structure;
 
-    (@demand harmless [] $default:tt $key:tt) => {};
-    (@demand pinned [] $default:tt $key:tt) => {};
-    (@demand together [] $default:tt $key:tt) => {};
-    (@demand harmless $demand:tt $default:tt $key:tt) => {
-        $crate::config::section::section! { @demand by $demand $default $key }
+/// Demands what a key asks for: its trust, the arguments of that, its default, and the field with
+/// its value, `who` and the review.
+macro_rules! demand {
+    (harmless [] $default:tt $key:tt) => {};
+    (pinned [] $default:tt $key:tt) => {};
+    (together [] $default:tt $key:tt) => {};
+    (harmless $demand:tt $default:tt $key:tt) => {
+        $crate::config::section::demand! { by $demand $default $key }
     };
-    (@demand by [$demand:expr] $default:tt ($key:expr, $value:expr, $who:expr, $review:expr)) => {
+    (by [$demand:expr] $default:tt ($field:expr, $value:expr, $who:expr, $review:expr)) => {
         $demand($value, $who, &mut *$review);
     };
-    (@demand section [] $default:tt ($key:expr, $value:expr, $who:expr, $review:expr)) => {
-        $crate::config::section::Section::demand_keys($value, $who, &mut *$review);
-    };
-    (@demand section [$of:literal] $default:tt ($key:expr, $value:expr, $who:expr, $review:expr)) => {
-        $crate::config::section::Section::demand_keys($value, $of, &mut *$review);
-    };
-    (@demand each [$demand:expr] $default:tt ($key:expr, $value:expr, $who:expr, $review:expr)) => {
+    (each [$demand:expr] $default:tt ($field:expr, $value:expr, $who:expr, $review:expr)) => {
         for item in $crate::config::section::Items::items($value) {
             $demand(item, $who, &mut *$review);
         }
     };
-    (@demand at_most [] [$($default:tt)+] $key:tt) => {
-        $crate::config::section::section! { @demand at_most [$($default)+] [] $key }
+    (section [] $default:tt ($field:expr, $value:expr, $who:expr, $review:expr)) => {
+        $crate::config::section::Section::demand_keys($value, $who, &mut *$review);
     };
-    (@demand at_most [$default:expr] [] ($key:expr, $value:expr, $who:expr, $review:expr)) => {
+    (section [$of:literal] $default:tt ($field:expr, $value:expr, $who:expr, $review:expr)) => {
+        $crate::config::section::Section::demand_keys($value, $of, &mut *$review);
+    };
+    (at_most [] [$($default:tt)+] $key:tt) => {
+        $crate::config::section::demand! { at_most [$($default)+] [] $key }
+    };
+    (at_most [$default:expr] [] ($field:expr, $value:expr, $who:expr, $review:expr)) => {
         let of = if $who.is_empty() { String::new() } else { format!(" of {}", $who) };
-        $review.at_most($key, &of, *$value, $default);
+        $review.at_most($field, &of, $value, $default);
     };
-    (@demand asks [$danger:ident, $sentence:literal] $default:tt ($key:expr, $value:expr, $who:expr, $review:expr)) => {
-        $crate::config::review::Parts::each($value, &mut |name, text, value| {
+    (
+        asks [$danger:ident, $sentence:literal] $default:tt
+        ($field:expr, $value:expr, $who:expr, $review:expr)
+    ) => {
+        let value = serde_json::json!($value);
+        $crate::config::review::each_part(&value, &mut |name, text, value| {
             use $crate::config::review::Danger;
             // With a precision of 0, so that a sentence may leave some of them out.
             let sentence = format!(
@@ -348,4 +381,4 @@ macro_rules! section {
         });
     };
 }
-pub(super) use section;
+pub(super) use demand;

@@ -31,7 +31,7 @@ section! {
     #[serde(default)]
     pub(super) struct RawSettings {
         /// How much the model reasons, writes and calls.
-        effort: Option<Effort> => by(demand_effort);
+        effort [Variable("AGENT_HOST_EFFORT")]: Option<Effort> => by(demand_effort);
         /// Whether the model thinks before it answers.
         // Thoughts count as tokens of the reply.
         #[schemars(schema_with = "thinking")]
@@ -55,12 +55,13 @@ section! {
         verbosity [Replaceable]: Option<Verbosity> => harmless;
         /// The provider's service tier.
         service_tier: Option<ServiceTier> =>
-            asks(Other, "buys the service tier \"{value}\" for {who}");
+            asks(Other, "buys the service tier {value} for {who}");
         /// How long the provider keeps the prompt in its cache.
         cache_lifetime: Option<CacheLifetime> =>
-            asks(Other, "has prompts of {who} cached for \"{value}\"");
+            asks(Other, "has prompts of {who} cached for {value}");
         /// The key of the requests that share a cached prompt.
-        prompt_cache_key: Option<String> => asks(Other, "shares cached prompts of {who} by {value}");
+        prompt_cache_key: Option<String> =>
+            asks(Other, "shares cached prompts of {who} by {value}");
         /// Fields that are merged over the request.
         extra_body [Secret]: Map<String, Value> => by(demand_fields);
         /// Headers of requests, by name.
@@ -236,40 +237,22 @@ impl SettingsConfig {
 /// Checks one table, which is named `of` in messages. Keys of problems begin in it.
 fn resolve_one(raw: RawSettings, of: &str, scope: Scope<'_>) -> Result<Settings, ConfigError> {
     let mut problems = problems_of_values(&raw);
-    let RawSettings {
-        effort,
-        thinking,
-        reasoning_summary,
-        reasoning_tags,
-        temperature,
-        top_p,
-        seed,
-        stop,
-        tool_choice,
-        verbosity,
-        service_tier,
-        cache_lifetime,
-        prompt_cache_key,
-        extra_body,
-        headers,
-        models: _,
-    } = raw;
-    let headers = problems.take(headers::resolve(&headers, of, check_header, scope));
+    let headers = problems.take(headers::resolve(&raw.headers, of, check_header, scope));
     let settings = ModelSettings {
-        effort,
-        thinking,
-        reasoning_summary,
-        reasoning_tags,
-        temperature,
-        top_p,
-        seed,
-        stop,
-        tool_choice,
-        verbosity,
-        service_tier,
-        cache_lifetime,
-        prompt_cache_key,
-        extra_body,
+        effort: raw.effort,
+        thinking: raw.thinking,
+        reasoning_summary: raw.reasoning_summary,
+        reasoning_tags: raw.reasoning_tags,
+        temperature: raw.temperature,
+        top_p: raw.top_p,
+        seed: raw.seed,
+        stop: raw.stop,
+        tool_choice: raw.tool_choice,
+        verbosity: raw.verbosity,
+        service_tier: raw.service_tier,
+        cache_lifetime: raw.cache_lifetime,
+        prompt_cache_key: raw.prompt_cache_key,
+        extra_body: raw.extra_body,
     };
     problems.or((settings, headers.unwrap_or_default()))
 }

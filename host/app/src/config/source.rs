@@ -37,6 +37,53 @@ pub(super) struct Purpose {
     pub(super) of: String,
 }
 
+impl Purpose {
+    pub(super) fn new(
+        what: impl Into<String>,
+        setting: &'static str,
+        of: impl Into<String>,
+    ) -> Self {
+        Self {
+            what: what.into(),
+            setting,
+            of: of.into(),
+        }
+    }
+}
+
+/// A text of the configuration, which may be a secret all the same, or the source of one.
+#[derive(Clone, Debug)]
+pub(super) enum Text {
+    Literal(SecretString),
+    Source(Source),
+}
+
+impl Text {
+    /// Returns the text, which is read if it is in a source.
+    ///
+    /// # Errors
+    /// It is not there, or is not one line.
+    pub(super) async fn read(&self) -> Result<SecretString, ConfigError> {
+        match self {
+            Self::Literal(text) => Ok(text.clone()),
+            Self::Source(source) => source.read().await,
+        }
+    }
+
+    /// Returns the source of a text that is not written in the configuration.
+    pub(super) fn source(&self) -> Option<&Source> {
+        match self {
+            Self::Literal(_) => None,
+            Self::Source(source) => Some(source),
+        }
+    }
+
+    /// Returns the file with the text, which no guest may see.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.source()?.file()
+    }
+}
+
 /// The source of a key or a secret.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
@@ -59,6 +106,12 @@ enum Kind {
 }
 
 impl Source {
+    /// True for a text that begins as a source.
+    pub(super) fn is_meant(text: &str) -> bool {
+        let kinds = ["env:", "file:", "cmd:"];
+        kinds.iter().any(|kind| text.starts_with(kind))
+    }
+
     /// Parses the value of `key`: `env:NAME`, `file:PATH` or `cmd:COMMAND`. Errors do not repeat
     /// the text, which may be the secret itself.
     pub(super) fn parse(

@@ -5,7 +5,7 @@ use super::{
     paths::Scope,
     problem::config_error,
     section::section,
-    source::{Purpose, Source},
+    source::{Purpose, Source, Text},
 };
 use secrecy::SecretString;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,13 @@ section! {
         url [Source]: Option<String> => asks(Network, "keeps sessions in the database {value}");
         /// The file with the certificates of the authorities that may sign that of the server, in PEM;
         /// without it, those of the machine may.
-        ca [Path]: Option<PathBuf> => asks(Unchecked, "trusts a database by the authorities in {value}");
+        ca [Path]: Option<PathBuf> =>
+            asks(Unchecked, "trusts a database by the authorities in {value}");
         /// The source of the key that seals the secrets in the database, as in `api-key`.
         key [Source]: Option<String> => asks(Private, "seals secrets with the key from {value}");
         /// The most connections of a host to the database.
-        connections: Option<usize> => asks(Other, "opens up to {value} connections to the database");
+        connections: Option<usize> =>
+            asks(Other, "opens up to {value} connections to the database");
     }
 }
 
@@ -47,14 +49,7 @@ pub struct StoreConfig {
 
 /// The address of a database.
 #[derive(Clone, Debug)]
-pub struct DatabaseAddress(Address);
-
-#[derive(Clone, Debug)]
-enum Address {
-    Literal(String),
-    /// It may have a password.
-    Source(Source),
-}
+pub struct DatabaseAddress(Text);
 
 impl DatabaseAddress {
     /// Reads the address.
@@ -62,18 +57,7 @@ impl DatabaseAddress {
     /// # Errors
     /// It is not where it should be.
     pub async fn read(&self) -> Result<SecretString, ConfigError> {
-        match &self.0 {
-            Address::Literal(url) => Ok(url.as_str().into()),
-            Address::Source(source) => source.read().await,
-        }
-    }
-
-    /// Returns the file with the address.
-    fn file(&self) -> Option<&Path> {
-        match &self.0 {
-            Address::Literal(_) => None,
-            Address::Source(source) => source.file(),
-        }
+        self.0.read().await
     }
 }
 
@@ -102,7 +86,7 @@ impl StoreConfig {
 
     /// Returns the files with secrets, which no guest may see.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
-        let address = self.database.as_ref().and_then(DatabaseAddress::file);
+        let address = self.database.as_ref().and_then(|address| address.0.file());
         address
             .into_iter()
             .chain(self.key.as_ref().and_then(Source::file))
@@ -157,23 +141,16 @@ pub(super) fn resolve(raw: RawStore, scope: Scope<'_>) -> Result<StoreConfig, Co
 }
 
 fn key(text: &str, scope: Scope<'_>) -> Result<Source, ConfigError> {
-    let purpose = Purpose {
-        what: "the key that seals the secrets in the database".to_owned(),
-        setting: "key",
-        of: "of [store]".to_owned(),
-    };
+    let what = "the key that seals the secrets in the database";
+    let purpose = Purpose::new(what, "key", "of [store]");
     Source::parse(text, "store.key", purpose, scope)
 }
 
 fn address(text: String, scope: Scope<'_>) -> Result<DatabaseAddress, ConfigError> {
     let Some(rest) = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme)) else {
-        let purpose = Purpose {
-            what: "the address of the database".to_owned(),
-            setting: "url",
-            of: "of [store]".to_owned(),
-        };
+        let purpose = Purpose::new("the address of the database", "url", "of [store]");
         let source = Source::parse(&text, "store.url", purpose, scope)?;
-        return Ok(DatabaseAddress(Address::Source(source)));
+        return Ok(DatabaseAddress(Text::Source(source)));
     };
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
@@ -185,5 +162,5 @@ fn address(text: String, scope: Scope<'_>) -> Result<DatabaseAddress, ConfigErro
             "write `env:NAME`, `file:PATH` or `cmd:COMMAND` for the whole address"
         ));
     }
-    Ok(DatabaseAddress(Address::Literal(text)))
+    Ok(DatabaseAddress(Text::Literal(text.into())))
 }

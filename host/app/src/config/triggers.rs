@@ -1,7 +1,7 @@
 //! The part that schedules and webhooks share: what they start, and who is notified of its end.
 
 use super::{
-    ConfigError,
+    ConfigError, lists,
     network::NetworkConfig,
     paths::Scope,
     problem::config_error,
@@ -174,11 +174,7 @@ impl WebhookSecret {
         scheme: SignatureScheme,
         scope: Scope<'_>,
     ) -> Result<Self, ConfigError> {
-        let purpose = Purpose {
-            what: "the key for signatures".to_owned(),
-            setting: "secret",
-            of,
-        };
+        let purpose = Purpose::new("the key for signatures", "secret", of);
         let source = Source::parse(text, key, purpose, scope)?;
         Ok(Self { source, scheme })
     }
@@ -273,12 +269,6 @@ pub(super) fn agent(
 
 /// Refuses more triggers than are used.
 pub(super) fn check_count(key: &str, count: usize) -> Result<(), ConfigError> {
-    match count > MAX_TRIGGERS {
-        false => Ok(()),
-        true => Err(config_error!(
-            key,
-            "there are {count} of [[{key}]], and at most {MAX_TRIGGERS} are used",
-            "join some of them"
-        )),
-    }
+    let items = format!("of [[{key}]]");
+    lists::check_count(key, &items, count, MAX_TRIGGERS, "join some of them")
 }

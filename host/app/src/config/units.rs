@@ -38,40 +38,29 @@ struct Kind {
     base_name: &'static str,
 }
 
-/// Deserializes a duration in milliseconds.
-pub(super) fn milliseconds<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<u64>,
-{
-    deserialize(duration(1, "milliseconds"), deserializer)
+/// Defines functions that deserialize a quantity.
+macro_rules! deserializers {
+    ($($(#[$doc:meta])* $name:ident => $kind:expr;)+) => {$(
+        $(#[$doc])*
+        pub(super) fn $name<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+        where
+            D: Deserializer<'de>,
+            T: TryFrom<u64>,
+        {
+            deserializer.deserialize_any(Form($kind, PhantomData)).map(Some)
+        }
+    )+};
 }
 
-/// Deserializes a duration in seconds.
-pub(super) fn seconds<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<u64>,
-{
-    deserialize(duration(1_000, "seconds"), deserializer)
-}
-
-/// Deserializes a duration in days.
-pub(super) fn days<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<u64>,
-{
-    deserialize(duration(86_400_000, "days"), deserializer)
-}
-
-/// Deserializes a size in bytes.
-pub(super) fn bytes<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<u64>,
-{
-    deserialize(size(), deserializer)
+deserializers! {
+    /// Deserializes a duration in milliseconds.
+    milliseconds => duration(1, "milliseconds");
+    /// Deserializes a duration in seconds.
+    seconds => duration(1_000, "seconds");
+    /// Deserializes a duration in days.
+    days => duration(86_400_000, "days");
+    /// Deserializes a size in bytes.
+    bytes => size();
 }
 
 /// Parses a duration of a command line, in seconds: a number of them, or a text like `10min`.
@@ -132,15 +121,6 @@ fn duration(base: u64, base_name: &'static str) -> Kind {
         base,
         base_name,
     }
-}
-
-fn deserialize<'de, D, T>(kind: Kind, deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<u64>,
-{
-    let form = Form(kind, PhantomData);
-    deserializer.deserialize_any(form).map(Some)
 }
 
 /// The forms of a quantity.

@@ -3,13 +3,12 @@
 //! not run stops nothing else.
 
 use super::{
-    ConfigError,
+    ConfigError, lists,
     problem::{Problems, config_error, key_path, resolve_all},
     review::{Review, quoted},
     rules::has_date,
     section::values,
 };
-use agent_host_types::tool::is_tool_name;
 use agent_host_workflow::{
     check::MAX_NODES,
     definition::{DEFAULT_AT_ONCE, ForeachDefinition, NodeDefinition, WorkflowDefinition},
@@ -72,14 +71,8 @@ pub(super) fn demand(raw: &WorkflowDefinition, _: &str, review: &mut Review<'_>)
 pub(super) fn resolve(
     raw: Vec<WorkflowDefinition>,
 ) -> Result<Vec<Arc<WorkflowDefinition>>, ConfigError> {
-    let count = raw.len();
-    if count > MAX_WORKFLOWS {
-        return Err(config_error!(
-            "workflow",
-            "there are {count} workflows, and at most {MAX_WORKFLOWS} are used",
-            "remove some of them"
-        ));
-    }
+    let fix = "remove some of them";
+    lists::check_count("workflow", "workflows", raw.len(), MAX_WORKFLOWS, fix)?;
     let mut names = HashSet::new();
     resolve_all("workflow", raw, |workflow| {
         let mut problems = Problems::default();
@@ -95,16 +88,7 @@ pub(super) fn resolve(
 
 /// Checks the name of a workflow, and adds it to those before it.
 fn check_name(name: &str, names: &mut HashSet<String>) -> Result<(), ConfigError> {
-    if !is_tool_name(name) {
-        let shown = name.escape_debug();
-        return Err(config_error!(
-            "name",
-            "the workflow name `{shown}` cannot be used: names have 1 to 64 letters of A to Z, \
-             digits, `_` and `-`",
-            "change `name` under [[workflow]]"
-        )
-        .with_value(name));
-    }
+    lists::check_name(name, "the workflow name `", "`", "[[workflow]]")?;
     match names.insert(name.to_owned()) {
         true => Ok(()),
         false => Err(config_error!(

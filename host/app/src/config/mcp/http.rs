@@ -71,11 +71,8 @@ pub(super) fn resolve_oauth(
         let why = "it is not the `https://` address of a document";
         return refuse("client-metadata-url", why, "write the whole address");
     }
-    let purpose = Purpose {
-        what: format!("the client secret of the MCP server `{server}`"),
-        setting: "client-secret",
-        of: format!("of the MCP server `{server}`"),
-    };
+    let of = format!("of the MCP server `{server}`");
+    let purpose = Purpose::new(format!("the client secret {of}"), "client-secret", of);
     let client_secret = raw.client_secret.as_deref();
     let client_secret = client_secret
         .map(|text| Source::parse(text, "client-secret", purpose, scope))
