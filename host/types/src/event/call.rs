@@ -163,6 +163,13 @@ impl Event {
                 rule: rule.as_deref(),
                 path: &[],
             }),
+            _ => self.failed_attempt(),
+        }
+    }
+
+    /// Returns the attempt of a node that another one follows.
+    fn failed_attempt(&self) -> Option<CallEnd<'_>> {
+        match self {
             Self::NodeRetried {
                 call_id,
                 node,
