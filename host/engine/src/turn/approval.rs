@@ -27,7 +27,8 @@ impl Agent {
         if session.state().halt().is_some() {
             return StepResult::go(Step::ExecuteTools);
         }
-        let batch = session.state().batch().to_vec();
+        let mut rulings = std::mem::take(&mut session.rulings);
+        let batch = session.state().batch();
         // The next call; with `Timing::Batch`, all calls are next.
         let next = batch.iter().position(|entry| entry.result.is_none());
         let asked_about = |index: usize| match self.settings.timing {
@@ -36,7 +37,7 @@ impl Agent {
         };
         let mut waiting = Vec::new();
         for (index, entry) in batch.iter().enumerate().filter(|of| asked_about(of.0)) {
-            let known = session.rulings.remove(&entry.call.id);
+            let known = rulings.remove(&entry.call.id);
             let ruling = known.or_else(|| self.ruling_before_run(session, entry, cx));
             match ruling {
                 Some(ruling) if asks(entry, &ruling) => {
@@ -45,11 +46,12 @@ impl Agent {
                 }
                 // The tool step need not ask again.
                 Some(ruling) => {
-                    session.rulings.insert(entry.call.id.clone(), ruling);
+                    rulings.insert(entry.call.id.clone(), ruling);
                 }
                 None => {}
             }
         }
+        session.rulings = rulings;
         let Some(index) = waiting.first().map(|(index, _)| *index) else {
             return StepResult::go(Step::ExecuteTools);
         };

@@ -193,14 +193,16 @@ impl Agent {
         &self,
         session: &ClientSession,
         call: &mut ClientCall,
-        run: Box<Run>,
+        mut run: Box<Run>,
         cx: &TurnContext<'_>,
     ) -> Result<ClientCallEnd, ClientCallError> {
         {
             let mut session = session.lock();
-            // A run that resumes after a question sees what the first run saw.
+            // The first run sees the session as it is now, whatever other calls change before it
+            // starts, and a run that resumes after a question sees the same.
             let snapshot = || session.state().snapshot();
-            call.entry.snapshot.get_or_insert_with(snapshot);
+            let snapshot = call.entry.snapshot.get_or_insert_with(snapshot);
+            run.entry.snapshot = Some(snapshot.clone());
             self.intend(&mut session, &run);
         }
         if (std::mem::take(&mut call.fresh) || !is_light(&run))

@@ -1,5 +1,7 @@
 //! Calls of an external client: the same policy and records, concurrently in one session.
 
+mod shared;
+
 use super::harness::*;
 use crate::{
     session::{ClientSession, Session, SessionStart, client::MAX_UNDURABLE},
@@ -408,41 +410,6 @@ async fn client_call_result_is_stored_after_a_failed_barrier() {
         _ => None,
     });
     assert_eq!(settled, Some(text("act {}")));
-}
-
-/// A successor session has the shared state, including later merges of calls that still run in the
-/// old session.
-#[tokio::test]
-async fn client_session_successor_takes_over_shared_state() {
-    let merge = |key: &'static str| {
-        move |_| {
-            let delta = Map::from_iter([(key.to_owned(), json!(true))]);
-            let report = CallReport::of(text("merged"));
-            RunEnd::Settled(CallReport {
-                changes: vec![SessionChange::Merge(delta)],
-                ..report
-            })
-        }
-    };
-    let client = Client::new(vec![
-        tool("first", Effect::ReadOnly, Approval::ByEffect).ends(merge("first")),
-        tool("second", Effect::ReadOnly, Approval::ByEffect).ends(merge("second")),
-    ]);
-    client.run(&mut client.call("first")).await;
-    let mut began_before = client.call("second");
-    let journal = TestJournal::new(SessionId::new());
-    let new = Session::start(journal.clone(), SessionStart::default());
-    let new = client.session.continue_in(new);
-    client.run(&mut began_before).await;
-    let shared = new.lock().state().shared().clone();
-    assert_eq!(
-        *shared,
-        *json!({"first": true, "second": true}).as_object().unwrap()
-    );
-    assert_eq!(
-        journal.kinds_together(),
-        kinds(&[STARTED, &["state-merged"], &["state-merged"]])
-    );
 }
 
 /// The records without a barrier are bounded: a call in between makes them durable.
