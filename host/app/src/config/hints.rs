@@ -21,7 +21,7 @@ pub(super) fn explain(message: &str) -> (String, String) {
     (lines.join(", "), "correct it".to_owned())
 }
 
-/// Returns what to do about an unknown name: take the near one, or one of those that there are.
+/// Returns what to do about an unknown name: take the nearest known name, or any of them.
 /// `list` begins the sentence that has them all.
 pub(crate) fn advice(found: &str, known: &[&str], list: &str) -> String {
     match nearest(found, known) {
