@@ -147,7 +147,7 @@ impl Explanation {
 
     /// Adds a call that settled.
     fn settle(&mut self, end: &CallEnd<'_>) {
-        // The call goes on after an attempt that another one follows.
+        // After an attempt that another one follows, the call continues.
         let Some(tool) = end.tool else { return };
         let hooks = self.verdicts.remove(end.call_id).unwrap_or_default();
         let decided_by = self.deciders.remove(end.call_id);

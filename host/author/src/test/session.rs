@@ -212,7 +212,7 @@ impl SessionCases {
     }
 
     fn settle(&mut self, end: &CallEnd<'_>) {
-        // The call goes on after an attempt that another one follows.
+        // After an attempt that another one follows, the call continues.
         let Some(tool) = end.tool else { return };
         if self.index.contains_key(end.call_id) {
             self.change(end.call_id, |call| {
