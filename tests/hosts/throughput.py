@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures how many sessions and barriers 1, 2 and 4 hosts on one PostgreSQL do a second, all on this machine.
 
-Each session calls `http_post` a number of times, at a server of this script. `host/journal/examples/postgres_barriers.rs` measures
+Each session calls `http_post` a number of times, at a server of this script. `host/adapters/journal/examples/postgres_barriers.rs` measures
 the barriers alone.
 
 Before it runs, in the root of the workspace: cargo build --release

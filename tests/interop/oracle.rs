@@ -11,10 +11,10 @@ use std::{collections::BTreeMap, fs};
 /// The least number of golden requests per wire: one for each kind of message and of result.
 const FEWEST: usize = 18;
 
-/// The golden requests: `host/models/src/wire/WIRE/golden/NAME.json`.
+/// The golden requests: `host/adapters/models/src/wire/WIRE/golden/NAME.json`.
 fn golden() -> Vec<Request> {
     let mut requests = Vec::new();
-    for directory in fs::read_dir(here("../host/models/src/wire")).unwrap() {
+    for directory in fs::read_dir(here("../host/adapters/models/src/wire")).unwrap() {
         let directory = directory.unwrap().path();
         let Ok(files) = fs::read_dir(directory.join("golden")) else {
             continue;

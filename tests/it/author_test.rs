@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 /// Returns, fails, asks, reports progress or crashes, according to its arguments.
 const COMPONENT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../../tests/guests/dist/conformance.wasm"
+    "/../../../tests/guests/dist/conformance.wasm"
 );
 
 const CASES: &str = r#"

@@ -238,7 +238,7 @@ async fn compile_child_without_threads_compiles() {
 }
 
 fn tool() -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-tools/dist/files.wasm"))
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../guest-tools/dist/files.wasm"))
         .unwrap()
 }
 

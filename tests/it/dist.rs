@@ -89,7 +89,7 @@ fn check(dist: &str, expected: &[(&str, &str)]) {
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
+        .join("../../..")
         .canonicalize()
         .unwrap()
 }

@@ -14,7 +14,7 @@ use std::{
 
 /// The root of the checkout.
 pub(crate) static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     root.canonicalize().unwrap()
 });
 
@@ -190,7 +190,7 @@ fn tour_finds_the_drawing_in_a_clone() {
     let pictures = files().into_iter().filter(is_picture);
     let size = |file: &PathBuf| fs::metadata(ROOT.join(file)).unwrap().len();
     let largest = pictures.max_by_key(size);
-    assert_eq!(largest, Some(PathBuf::from("host/serve/page.png")));
+    assert_eq!(largest, Some(PathBuf::from("docs/page.png")));
 }
 
 /// The reference of commands, keys and events is that of the program. Update it with

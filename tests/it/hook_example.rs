@@ -33,7 +33,7 @@ fn guarded() -> TestEnv {
     let env = TestEnv::new();
     let guard = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../tests/guests/dist/guard.wasm"
+        "/../../../tests/guests/dist/guard.wasm"
     );
     env.write("guard.wasm", std::fs::read(guard).unwrap());
     env.write("notes/friends", "Ann is ann@example.com, Bob is out.\n");

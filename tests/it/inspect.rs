@@ -13,7 +13,8 @@ fn inspect_shows_tools_permissions_limits_and_digest() {
     let env = TestEnv::new();
     let shown = env.run(&["inspect", "builtin:fetch", "--json"]).json();
     let bytes = std::fs::read(
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-tools/dist/fetch.wasm"),
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../../guest-tools/dist/fetch.wasm"),
     )
     .unwrap();
     assert_eq!(

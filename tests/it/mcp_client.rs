@@ -1,5 +1,5 @@
 //! Tests MCP servers as tools: pins, the form of results, and that their processes end with the
-//! host. The tests of `host/mcp-client` cover hostile servers.
+//! host. The tests of `host/adapters/mcp-client` cover hostile servers.
 
 mod questions;
 

@@ -1,5 +1,5 @@
 //! Tests `agent-host mcp --http` from the network. The admission checks and bounds are tested
-//! beside `host/mcp/src/http.rs`.
+//! beside `host/fronts/mcp/src/http.rs`.
 
 use agent_host_test_support::{
     TestEnv,

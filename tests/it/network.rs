@@ -99,7 +99,7 @@ fn authorities_of_the_machine_are_trusted() {
     if !has_python() {
         return;
     }
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/it/tls");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/it/tls");
     let server = format!("{directory}/server.py");
     let mut server = Running::start(Command::new("python3").arg(server));
     let base_url = format!("https://127.0.0.1:{}/v1", server.stdout.next_line().trim());

@@ -8,7 +8,7 @@ use agent_host_test_support::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-const REPORT: &str = include_str!("../../host/cli/src/terminal/markdown/tests/report.txt");
+const REPORT: &str = include_str!("../../host/fronts/cli/src/terminal/markdown/tests/report.txt");
 
 const RUN: &str = "run --quiet --model openai-compat:m go";
 
@@ -17,15 +17,15 @@ fn answer_is_rendered_at_each_width() {
     let screens = [
         (
             60,
-            include_str!("../../host/cli/src/terminal/markdown/tests/report_60.txt"),
+            include_str!("../../host/fronts/cli/src/terminal/markdown/tests/report_60.txt"),
         ),
         (
             80,
-            include_str!("../../host/cli/src/terminal/markdown/tests/report_80.txt"),
+            include_str!("../../host/fronts/cli/src/terminal/markdown/tests/report_80.txt"),
         ),
         (
             200,
-            include_str!("../../host/cli/src/terminal/markdown/tests/report_200.txt"),
+            include_str!("../../host/fronts/cli/src/terminal/markdown/tests/report_200.txt"),
         ),
     ];
     for (columns, expected) in screens {

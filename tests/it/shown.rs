@@ -104,7 +104,7 @@ const FRONTS: [(&str, Front); 38] = {
         ("explain", Shows(&["explain latest"])),
         (
             "eval",
-            Nothing("its reports escape in host/eval/src/markup.rs; tests/it/eval"),
+            Nothing("its reports escape in host/authoring/eval/src/markup.rs; tests/it/eval"),
         ),
         ("undo", Shows(&["undo latest"])),
         ("workflow", Shows(&["workflow list"])),

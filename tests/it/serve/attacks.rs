@@ -1,6 +1,6 @@
 //! Requests of attackers, byte by byte: each has exactly these responses, and what a request hides
 //! in its body, its fields or its address is answered by none. Hosts, origins and slow clients of
-//! the same front are in `mcp/src/http/tests`.
+//! the same front are in `fronts/mcp/src/http/tests`.
 
 use agent_host_test_support::{
     TestEnv,

@@ -120,7 +120,7 @@ fn conversation_of_other_programs_is_imported() {
         env.configure("tool = []\n[openai-compat]\nvision = true\n");
         let file = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../journal/src/transcript/tests"
+            "/../../adapters/journal/src/transcript/tests"
         );
         let ran = sessions(&env, &["import", &format!("{file}/{form}.json")]);
         let id = printed(&ran);

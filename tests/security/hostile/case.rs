@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The directory of the guests that have a file.
 pub(crate) fn guests() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/hostile")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/guests/hostile")
 }
 
 /// The source of a component.

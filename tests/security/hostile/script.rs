@@ -58,7 +58,7 @@ pub(crate) fn final_attempts(section: char, name: &str, attempts: &[Value], ends
 }
 
 fn ending(section: char, name: &str, tool: &str, attempts: &[Value], ends: Ends) -> Case {
-    let probe = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/dist/probe.wasm");
+    let probe = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/guests/dist/probe.wasm");
     Case::prebuilt(section, name, probe, ends)
         .calling(tool, &json!({ "script": attempts }).to_string())
 }

@@ -50,12 +50,12 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 6] = [
     ),
     (
         ToolErrorCode::InterruptedUnknown,
-        "host/engine/src/turn/tests/interrupted.rs",
+        "host/core/engine/src/turn/tests/interrupted.rs",
         "interrupted_calls_are_repeated_only_where_that_is_safe",
     ),
     (
         ToolErrorCode::ToolUnavailable,
-        "host/sandbox/src/call/tests.rs",
+        "host/adapters/sandbox/src/call/tests.rs",
         "missing_granted_directory_makes_the_tool_unavailable",
     ),
     (
@@ -65,12 +65,12 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 6] = [
     ),
     (
         ToolErrorCode::AgentBudget,
-        "host/engine/src/turn/tests/children.rs",
+        "host/core/engine/src/turn/tests/children.rs",
         "result_of_the_call_is_how_the_agent_ended",
     ),
     (
         ToolErrorCode::AgentFailed,
-        "host/engine/src/turn/tests/children.rs",
+        "host/core/engine/src/turn/tests/children.rs",
         "result_of_the_call_is_how_the_agent_ended",
     ),
 ];
@@ -79,12 +79,12 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 6] = [
 const FAULTS_ELSEWHERE: [(LoadFault, &str, &str); 2] = [
     (
         LoadFault::HostFailed,
-        "host/sandbox/src/component/compiler/tests.rs",
+        "host/adapters/sandbox/src/component/compiler/tests.rs",
         "worker_that_cannot_be_started_is_a_host_fault",
     ),
     (
         LoadFault::Unreadable,
-        "host/sandbox/src/component/bytes/tests.rs",
+        "host/adapters/sandbox/src/component/bytes/tests.rs",
         "file_unreadable_or_too_large_is_refused",
     ),
 ];
@@ -149,7 +149,7 @@ fn table_covers_every_guest() {
 /// Asserts that a test of this name is in this file.
 fn assert_test(file: &str, test: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
+        .join("../../..")
         .join(file);
     let source = std::fs::read_to_string(path).unwrap();
     assert!(

@@ -41,18 +41,18 @@ async fn steps() -> Vec<StepResult> {
 
 /// The source of every type that a step consists of.
 const SOURCES: [&str; 12] = [
-    include_str!("../../../engine/src/turn/step.rs"),
-    include_str!("../../../types/src/approval.rs"),
-    include_str!("../../../types/src/budget.rs"),
-    include_str!("../../../types/src/continuation.rs"),
-    include_str!("../../../types/src/id.rs"),
-    include_str!("../../../types/src/json/text.rs"),
-    include_str!("../../../types/src/message.rs"),
-    include_str!("../../../types/src/model.rs"),
-    include_str!("../../../types/src/output.rs"),
-    include_str!("../../../types/src/question.rs"),
-    include_str!("../../../types/src/tool.rs"),
-    include_str!("../../../types/src/turn.rs"),
+    include_str!("../../../core/engine/src/turn/step.rs"),
+    include_str!("../../../core/types/src/approval.rs"),
+    include_str!("../../../core/types/src/budget.rs"),
+    include_str!("../../../core/types/src/continuation.rs"),
+    include_str!("../../../core/types/src/id.rs"),
+    include_str!("../../../core/types/src/json/text.rs"),
+    include_str!("../../../core/types/src/message.rs"),
+    include_str!("../../../core/types/src/model.rs"),
+    include_str!("../../../core/types/src/output.rs"),
+    include_str!("../../../core/types/src/question.rs"),
+    include_str!("../../../core/types/src/tool.rs"),
+    include_str!("../../../core/types/src/turn.rs"),
 ];
 
 /// The types have no public method that changes a value, and nothing that changes behind `&`; the

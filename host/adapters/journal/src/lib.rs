@@ -1,0 +1,69 @@
+//! The journals of all sessions: events, blobs, and the claim that lets one process write to a
+//! session.
+//!
+//! [`JournalStore`] is the trait of all stores; [`SqliteStore`] and [`MemoryStore`] implement it. A
+//! store never interprets a session beyond what [`SessionInfo`] lists, never changes an event,
+//! removes sessions only as a whole, and never runs anything.
+
+mod authority_file;
+mod chain;
+mod claim;
+mod copy;
+mod error;
+mod find;
+mod firing;
+mod found;
+mod maintenance;
+mod memory;
+#[cfg(test)]
+#[path = "../../../../tests/support/src/mutations.rs"]
+mod mutations;
+mod ownership;
+mod postgres;
+#[cfg(test)]
+#[path = "../../../../tests/support/src/postgres.rs"]
+#[expect(
+    unreachable_pub,
+    reason = "the integration tests have it as a module of a crate"
+)]
+mod postgres_server;
+mod queue;
+mod row;
+mod sealed;
+mod session_list;
+mod shared_runs;
+mod signature;
+mod sqlite;
+mod stats;
+mod store;
+mod stored_approval;
+#[cfg(test)]
+mod tests;
+mod transcript;
+mod transfer;
+
+pub use authority_file::{AuthorityFile, FileKey};
+pub use error::{Damage, EncodeError, PostgresError, StoreError};
+pub use firing::{Firing, FiringState, MAX_FIRINGS};
+pub use found::{FoundEvents, MESSAGE_KEY};
+pub use maintenance::{
+    Maintenance, MoveError, MoveStep, Moved, SessionCheck, check, check_rest, move_sessions,
+};
+pub use memory::MemoryStore;
+pub use ownership::{Copier, Ownership, SessionScope};
+pub use postgres::{Migration, PostgresOptions, PostgresStore};
+pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey, SealedSession};
+pub use session_list::{ListPage, SHORT_ID_CHARS, SessionInfo, SessionName};
+pub use shared_runs::{
+    CLAIMS_WITHOUT_PROGRESS, Claimant, ClaimedRun, HostId, HostLine, HostMessage, HostReport,
+    HostStatus, Placement, RunClaim, RunListing, RunRequest, RunState, SharedRun, SharedRuns,
+};
+pub use signature::UnsignedRow;
+pub use sqlite::{SqliteOptions, SqliteStore};
+pub use stats::StoredStats;
+pub use store::{
+    JournalStore, KeepReason, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture,
+    approval_id,
+};
+pub use transcript::{Transcript, TranscriptError};
+pub use transfer::{ImportAs, ImportSource};

@@ -1,4 +1,0 @@
-//! Parsing of hosts, origins and tokens. The checks are tested by raw requests in `host/mcp`.
-
-mod allowed;
-mod token;
