@@ -83,9 +83,13 @@ impl AcpClient {
         }
     }
 
-    /// Waits for the response to a request.
+    /// Waits for the response to a request, which may have come before that of another one.
     pub fn response(&mut self, id: u64) -> Value {
-        self.until(|message| message["id"] == id && message.get("method").is_none())
+        let is_it = |message: &Value| message["id"] == id && message.get("method").is_none();
+        match self.heard.iter().position(is_it) {
+            Some(index) => self.heard.remove(index),
+            None => self.until(is_it),
+        }
     }
 
     /// Waits for a request of the agent.
