@@ -8,6 +8,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::string_slice,
+    clippy::too_many_lines,
     clippy::unwrap_used,
     reason = "a test that finds something else than it expects is to end there"
 )]

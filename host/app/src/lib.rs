@@ -4,6 +4,11 @@
 //! [`Config::load`] resolves a configuration, [`Host::open`] opens it: its [`Sessions`], and its
 //! [`ConfiguredAgents`], which create the engine. `examples/embed.rs` is an embedder with a model and a native tool of its own.
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 mod agents;
 mod builtin;
 mod check;

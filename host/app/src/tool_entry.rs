@@ -1,11 +1,11 @@
 //! Adds a `[[tool]]` to the text of an `agent.toml`, or removes one. The rest of the text stays as
-//! the user wrote it; an edit that changed anything else is refused.
+//! the user wrote it.
 
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write as _;
-use toml::{Table, Value};
+use std::{fmt::Write as _, ops::Range};
+use toml_edit::{Array, Document, Item, TableLike, Value};
 
 /// The key of the tools.
 const KEY: &str = "tool";
@@ -38,17 +38,15 @@ pub enum EditError {
     /// There is no such tool.
     #[error("it has no tool `{0}`; the tools are: {1}")]
     Absent(String, String),
-    /// The text is of a form in which the edit would change something else.
-    #[error(
-        "its tools are written in a form that is not edited; do it by hand with these lines:\n{0}"
-    )]
-    ByHand(String),
+    /// A key that has to be a list of tables is not one.
+    #[error("its `{0}` is not a list of tables; write each one under a `[[{0}]]`")]
+    NoList(String),
 }
 
 /// Returns the text with one tool more, which is granted nothing.
 ///
 /// # Errors
-/// The text is not TOML, has a tool of this name, or is of a form that is not edited.
+/// The text is not TOML, has a tool of this name, or its tools are not a list.
 pub fn with_tool(text: &str, tool: &NewTool<'_>) -> Result<String, EditError> {
     let builtins = match parse(text)?.contains_key(KEY) {
         true => &[],
@@ -64,122 +62,148 @@ pub(crate) fn appended(
     new: &[&str],
     block: &str,
 ) -> Result<String, EditError> {
-    let mut expected = parse(text)?;
-    if let Some(name) = names(&expected, key).find(|name| new.contains(name)) {
+    let file = parse(text)?;
+    if let Some((name, _)) = entries(&file, key).find(|(name, _)| new.contains(name)) {
         return Err(EditError::Exists(name.to_owned()));
     }
-    let gap = match text {
-        "" => "",
-        text if text.ends_with('\n') => "\n",
-        _ => "\n\n",
-    };
-    let edited = format!("{text}{gap}{block}");
-    let added = parse(block)?;
-    let own = expected
-        .entry(key)
-        .or_insert_with(|| Value::Array(Vec::new()));
-    if let (Some(own), Some(Value::Array(added))) = (own.as_array_mut(), added.get(key)) {
-        own.extend(added.iter().cloned());
-    }
-    match parse(&edited) {
-        Ok(found) if found == expected => Ok(edited),
-        _ => Err(EditError::ByHand(block.to_owned())),
+    match file.get(key) {
+        None | Some(Item::ArrayOfTables(_)) => {
+            let gap = match text {
+                "" => "",
+                text if text.ends_with('\n') => "\n",
+                _ => "\n\n",
+            };
+            Ok(format!("{text}{gap}{block}"))
+        }
+        // The list is closed for headers.
+        Some(Item::Value(Value::Array(_))) => in_list(file, key, |list| {
+            let added = parse(block)?;
+            let added = added.get(key).and_then(Item::as_array_of_tables);
+            for table in added.into_iter().flatten() {
+                list.push(table.clone().into_inline_table());
+            }
+            Ok(())
+        }),
+        Some(_) => Err(EditError::NoList(key.to_owned())),
     }
 }
 
-/// Returns the text without the tool of this name.
+/// Returns the text without the tool of this name, and without the comment right above it.
 ///
 /// # Errors
-/// The text is not TOML, has no such tool, or is of a form that is not edited.
+/// The text is not TOML, or has no such tool.
 pub fn without_tool(text: &str, name: &str) -> Result<String, EditError> {
-    let mut expected = parse(text)?;
-    let known: Vec<&str> = names(&expected, KEY).collect();
-    if !known.contains(&name) {
-        let known = known.join(", ");
-        return Err(EditError::Absent(name.to_owned(), known));
-    }
-    if let Some(Value::Array(tools)) = expected.get_mut(KEY) {
-        tools.retain(|tool| tool.get("name").and_then(Value::as_str) != Some(name));
-        if tools.is_empty() {
-            expected.remove(KEY);
+    let file = parse(text)?;
+    let index = entries(&file, KEY).position(|(known, _)| known == name);
+    let index = index.ok_or_else(|| absent(&file, name))?;
+    match file.get(KEY) {
+        Some(Item::ArrayOfTables(list)) => {
+            let lines = list.get(index).and_then(|table| {
+                let begin = table.span()?.start;
+                Some(lines_of(text, begin, end_of(table, begin)))
+            });
+            Ok(spliced(text, lines, ""))
         }
+        _ => in_list(file, KEY, |list| {
+            list.remove(index);
+            Ok(())
+        }),
     }
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let starts = lines.iter().enumerate();
-    let mut starts = starts.filter(|(_, line)| line.trim().starts_with(HEADER));
-    // A line in a string may look like a header; the right one leaves all other values as they are.
-    let edited = starts.find_map(|(start, _)| {
-        let (before, block) = lines.split_at_checked(start)?;
-        let rest = block.iter().skip(1);
-        let length = 1 + rest.take_while(|line| !is_other_header(line)).count();
-        let (block, after) = block.split_at_checked(length)?;
-        // Comments before the next header are about what follows.
-        let own = block.iter().rposition(|line| is_content(line))? + 1;
-        let (_, comments) = block.split_at_checked(own)?;
-        let edited = [before, comments, after].concat().concat();
-        (parse(&edited).as_ref() == Ok(&expected)).then_some(edited)
-    });
-    edited.ok_or_else(|| EditError::ByHand(format!("(remove the tool `{name}`)")))
 }
 
 /// Returns the text with another `component` of the tool or hook of this name.
 ///
 /// # Errors
-/// The text is not TOML, has nothing of this name, or is of a form that is not edited.
+/// The text is not TOML, or has nothing of this name with a component.
 pub fn with_component(text: &str, name: &str, component: &str) -> Result<String, EditError> {
-    let mut expected = parse(text)?;
-    let mut tables = [KEY, "hook"].into_iter();
-    let found = tables.find_map(|key| {
-        let mut entries = expected.get(key)?.as_array()?.iter();
-        let index = entries.position(|it| it.get("name").and_then(Value::as_str) == Some(name))?;
-        Some((key, index))
-    });
-    let entry = found.and_then(|(key, index)| {
-        let entries = expected.get_mut(key)?.as_array_mut()?;
-        entries.get_mut(index)?.as_table_mut()
-    });
-    let Some(entry) = entry else {
-        let known = names(&expected, KEY).collect::<Vec<_>>().join(", ");
-        return Err(EditError::Absent(name.to_owned(), known));
-    };
-    let value = Value::from(component);
-    let old = entry.insert("component".to_owned(), value.clone());
-    let old = old.as_ref().and_then(Value::as_str).unwrap_or_default();
-    let by_hand = || EditError::ByHand(format!("component = {value}"));
-    // Another line may have the same text; the right one leaves all other values as they are.
-    let mut places = text.match_indices(old).filter(|_| !old.is_empty());
-    let edited = places.find_map(|(start, _)| {
-        let (before, rest) = text.split_at_checked(start)?;
-        let after = rest.strip_prefix(old)?;
-        let edited = format!("{before}{component}{after}");
-        (parse(&edited).as_ref() == Ok(&expected)).then_some(edited)
-    });
-    edited.ok_or_else(by_hand)
+    let file = parse(text)?;
+    let mut named = [KEY, "hook"]
+        .into_iter()
+        .flat_map(|key| entries(&file, key));
+    let entry = named.find(|(known, _)| *known == name);
+    let old = entry.and_then(|(_, entry)| entry.get("component")?.span());
+    match old {
+        Some(span) => Ok(spliced(
+            text,
+            Some(span),
+            &Value::from(component).to_string(),
+        )),
+        None => Err(absent(&file, name)),
+    }
 }
 
-fn parse(text: &str) -> Result<Table, EditError> {
-    text.parse()
-        .map_err(|error: toml::de::Error| EditError::Form(error.message().to_owned()))
+fn parse(text: &str) -> Result<Document<&str>, EditError> {
+    Document::parse(text).map_err(|error| EditError::Form(error.message().to_owned()))
 }
 
-fn names<'a>(table: &'a Table, key: &str) -> impl Iterator<Item = &'a str> {
-    let tools = table
-        .get(key)
-        .and_then(Value::as_array)
+/// Returns the tables of a list that have a name, with it. A table without one is `""`.
+fn entries<'a>(
+    file: &'a Document<&str>,
+    key: &str,
+) -> impl Iterator<Item = (&'a str, &'a dyn TableLike)> {
+    let item = file.get(key);
+    let tables = item
+        .and_then(Item::as_array_of_tables)
         .into_iter()
         .flatten();
-    tools.filter_map(|tool| tool.get("name").and_then(Value::as_str))
+    let tables = tables.map(|table| table as &dyn TableLike);
+    let list = item.and_then(Item::as_array).into_iter().flatten();
+    let inline = list.filter_map(|value| Some(value.as_inline_table()? as &dyn TableLike));
+    tables.chain(inline).map(|table| {
+        let name = table.get("name").and_then(Item::as_str);
+        (name.unwrap_or_default(), table)
+    })
 }
 
-/// True for the header of a table that is not of the tool before it.
-fn is_other_header(line: &str) -> bool {
-    let line = line.trim();
-    line.starts_with('[') && !line.starts_with("[tool.") && !line.starts_with("[[tool.")
+fn absent(file: &Document<&str>, name: &str) -> EditError {
+    let known: Vec<&str> = entries(file, KEY).map(|(name, _)| name).collect();
+    EditError::Absent(name.to_owned(), known.join(", "))
 }
 
-fn is_content(line: &str) -> bool {
-    let line = line.trim();
-    !line.is_empty() && !line.starts_with('#')
+/// Returns where a table ends, with the tables in it.
+fn end_of(table: &dyn TableLike, begin: usize) -> usize {
+    table.iter().fold(begin, |end, (_, item)| {
+        let end = end.max(item.span().map_or(0, |span| span.end));
+        let list = item.as_array_of_tables().into_iter().flatten();
+        let tables = list.map(|table| table as &dyn TableLike);
+        let tables = tables.chain(item.as_table().map(|table| table as &dyn TableLike));
+        tables.fold(end, |end, table| end_of(table, end))
+    })
+}
+
+/// Returns the whole lines from one place to another, with the comments right above them.
+fn lines_of(text: &str, begin: usize, end: usize) -> Range<usize> {
+    let above = text
+        .get(..begin)
+        .unwrap_or_default()
+        .split_inclusive('\n')
+        .rev();
+    let comments = above.take_while(|line| line.trim_start().starts_with('#'));
+    let begin = begin - comments.map(str::len).sum::<usize>();
+    let rest = text.get(end..).unwrap_or_default();
+    begin..end + rest.find('\n').map_or(rest.len(), |newline| newline + 1)
+}
+
+/// Returns the text of a file with an inline list changed.
+fn in_list(
+    file: Document<&str>,
+    key: &str,
+    change: impl FnOnce(&mut Array) -> Result<(), EditError>,
+) -> Result<String, EditError> {
+    let mut file = file.into_mut();
+    if let Some(list) = file.get_mut(key).and_then(Item::as_array_mut) {
+        change(list)?;
+    }
+    Ok(file.to_string())
+}
+
+/// Returns the text with another part at a place. What was parsed from it has its places.
+fn spliced(text: &str, place: Option<Range<usize>>, part: &str) -> String {
+    let mut edited = text.to_owned();
+    if let Some(place) = place {
+        edited.replace_range(place, part);
+    }
+    edited
 }
 
 /// Returns the lines of a tool that is granted nothing, with the form of each grant that its

@@ -5,6 +5,11 @@
 //! store never interprets a session beyond what [`SessionInfo`] lists, never changes an event,
 //! removes sessions only as a whole, and never runs anything.
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 mod authority_file;
 mod chain;
 mod claim;

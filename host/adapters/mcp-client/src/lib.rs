@@ -2,6 +2,11 @@
 //! validates and bounds everything the untrusted server sends. It never decides whether a call may
 //! run.
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 mod changes;
 mod child;
 mod config;

@@ -16,6 +16,11 @@
 //! A new provider takes one directory in `wire/` and one line in the table of `provider.rs`;
 //! `wire.rs` lists the steps.
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 mod call_ids;
 mod endpoint;
 mod fallback;

@@ -19,6 +19,11 @@
 //! # }
 //! ```
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 mod auth;
 mod blobs;
 mod client;

@@ -17,6 +17,11 @@
 //! | `call` | one call from its arguments to its report |
 //! | `sandbox` | the entry point |
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 mod bindings;
 mod call;
 mod caps;

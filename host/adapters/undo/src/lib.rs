@@ -33,6 +33,11 @@
 //! # }
 //! ```
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 mod log;
 mod path;
 mod record;

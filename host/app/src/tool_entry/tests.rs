@@ -53,13 +53,13 @@ fn added_tool_leaves_the_rest_of_the_text() {
 
 #[test]
 fn tool_is_not_added_where_it_would_change_something_else() {
-    let by_hand =
-        |text: &str| matches!(with_tool(text, &tool("a", &[])), Err(EditError::ByHand(_)));
-    // An inline list is closed for headers.
-    assert!(by_hand(
-        "tool = [{ name = \"b\", component = \"b.wasm\" }]\n"
-    ));
-    assert!(by_hand("tool = 1\n"));
+    let added = |text: &str| with_tool(text, &tool("a", &[]));
+    assert_eq!(
+        added("tool = 1\n"),
+        Err(EditError::NoList("tool".to_owned()))
+    );
+    let table = added("[tool]\nname = \"b\"\n");
+    assert_eq!(table, Err(EditError::NoList("tool".to_owned())));
     assert!(matches!(
         with_tool("x = \"\"\"", &tool("a", &[])),
         Err(EditError::Form(_))
@@ -73,8 +73,15 @@ fn removed_tool_leaves_the_rest_of_the_text() {
     let before = "# top\nmax-turns = 3\n\n[[tool]]\nname = \"b\"\ncomponent = \"b.wasm\"\n\n";
     let after = "# about the limits\n[limits]\nmemory-bytes = 1\n";
     let own = "[[tool]] # one\nname = \"a\"\ncomponent = \"x\"\n[tool.limits]\noutput-bytes = 5\n[[tool.dir]]\nhost = \".\"\n";
-    let text = format!("{before}{own}\n{after}");
+    let text = format!("{before}# about it,\n# and more\n{own}\n{after}");
     assert_eq!(without_tool(&text, "a"), Ok(format!("{before}\n{after}")));
+    let last = own.trim_end();
+    assert_eq!(
+        without_tool(&format!("{before}{last}"), "a").as_deref(),
+        Ok(before)
+    );
+    let top = format!("# mine\n\n{own}");
+    assert_eq!(without_tool(&top, "a").as_deref(), Ok("# mine\n\n"));
     // A header in a string is none.
     let tricky = format!("system = \"\"\"\n[[tool]]\nname = \"a\"\n\"\"\"\n{own}");
     let expected = "system = \"\"\"\n[[tool]]\nname = \"a\"\n\"\"\"\n";
@@ -84,8 +91,23 @@ fn removed_tool_leaves_the_rest_of_the_text() {
         absent,
         Err(EditError::Absent("a".to_owned(), "b".to_owned()))
     );
-    let inline = without_tool("tool = [{ name = \"a\" }]\n", "a");
-    assert!(matches!(inline, Err(EditError::ByHand(_))));
+}
+
+/// An inline list is closed for headers, so that tools are added and removed in it.
+#[test]
+fn tools_of_an_inline_list_are_edited_in_it() {
+    let text =
+        "max-turns = 3\ntool = [\n  { name = \"b\", component = \"b.wasm\" }, # b\n] # all\n";
+    let imports = ["wasi:filesystem/types@0.2.6".to_owned()];
+    let added = with_tool(text, &tool("a", &imports)).unwrap();
+    let expected = "max-turns = 3\ntool = [\n  { name = \"b\", component = \"b.wasm\" }, \
+        { name = \"a\", component = \"oci://r.example/a:1\", dir = [], http = [], env = [], secrets = [] }, # b\n] # all\n";
+    assert_eq!(added, expected);
+    let newer = with_component(&added, "a", "oci://r.example/a:2");
+    assert_eq!(newer, Ok(expected.replace("a:1", "a:2")));
+    let removed = without_tool(&added, "a").unwrap();
+    let table = |text: &str| text.parse::<toml::Table>().unwrap();
+    assert_eq!(table(&removed), table(text));
 }
 
 proptest! {
@@ -106,11 +128,11 @@ fn component_of_one_tool_is_replaced() {
     let old = "oci://a.example/a:1";
     let new = "oci://a.example/a:2";
     let one = |name: &str, component: &str| {
-        format!("[[tool]] # {component}\nname = \"{name}\"\ncomponent = '{component}' # {old}\n")
+        format!("[[tool]] # {component}\nname = \"{name}\"\ncomponent = \"{component}\" # {old}\n")
     };
     let text = format!("{}\n{}", one("x", old), one("y", old));
     let expected = format!(
-        "{}\n[[tool]] # {old}\nname = \"y\"\ncomponent = '{new}' # {old}\n",
+        "{}\n[[tool]] # {old}\nname = \"y\"\ncomponent = \"{new}\" # {old}\n",
         one("x", old)
     );
     assert_eq!(with_component(&text, "y", new), Ok(expected));
@@ -121,8 +143,8 @@ fn component_of_one_tool_is_replaced() {
         absent,
         Err(EditError::Absent("z".to_owned(), "x, y".to_owned()))
     );
-    // The text of the value is not in the file as it is.
-    let escaped = "[[tool]]\nname = \"x\"\ncomponent = \"oci:\\u002F/a.example/a:1\"\n";
-    let by_hand = EditError::ByHand(format!("component = \"{new}\""));
-    assert_eq!(with_component(escaped, "x", new), Err(by_hand));
+    // The value is replaced however it is written.
+    let escaped = "[[tool]]\r\nname = 'x'\r\ncomponent = \"oci:\\u002F/a.example/a:1\"\r\n";
+    let expected = format!("[[tool]]\r\nname = 'x'\r\ncomponent = \"{new}\"\r\n");
+    assert_eq!(with_component(escaped, "x", new), Ok(expected));
 }

@@ -1,6 +1,11 @@
 //! Evaluations of agents: prompts with expectations, compared with what runs did. Nothing here
 //! starts a run, reads a file or knows a terminal.
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 mod file;
 mod html;
 mod judge;

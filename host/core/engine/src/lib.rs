@@ -14,6 +14,11 @@
 //! - [`setup`] is what the journal has of an agent; [`replay`] runs the loop over a recorded session.
 //! - [`stream`] writes a run as lines of JSON; [`documents`] has the schemas of what programs read.
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 pub mod agents;
 pub mod arguments;
 pub mod artifact;

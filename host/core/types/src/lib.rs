@@ -14,6 +14,11 @@
 //!   outputs of the nodes of workflows.
 //! - [`failure`]: abnormal ends of calls; [`id`]: identifiers and digests; [`lock`]: `agent.lock`.
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")

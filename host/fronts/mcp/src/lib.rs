@@ -6,6 +6,11 @@
 //! serves over a transport: [`serve_stdio`] over standard input and output, [`http::serve`] over
 //! streamable HTTP.
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 mod agent;
 mod call;
 mod catalog;

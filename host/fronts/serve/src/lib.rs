@@ -10,6 +10,11 @@
 //!   Any other one is answered as one that does not exist.
 //! - A problem is answered as `application/problem+json` (RFC 9457) with a stable `code`.
 
+#![cfg_attr(
+    test,
+    expect(clippy::too_many_lines, reason = "a test is often one table of cases")
+)]
+
 mod access;
 mod artifacts;
 mod blobs;
