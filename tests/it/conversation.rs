@@ -402,18 +402,3 @@ fn tab_completes_commands_and_files() {
         screen.until_last_row("> read @notes.txt now");
     }
 }
-
-#[test]
-fn vi_keys_edit_the_message() {
-    let env = TestEnv::new();
-    let server = ChatServer::start(Vec::new());
-    let args = [&CHAT[..], &["--keys", "vi"]].concat();
-    let mut screen = OnScreen::start(&env, &server, 80, &args);
-    screen.until_last_row(">");
-    screen.types("one two");
-    screen.until_last_row("> one two");
-    screen.types(ESCAPE);
-    screen.until_last_row("vi: letters are commands; i inserts");
-    screen.types("bcwsix");
-    screen.until_last_row("> one six");
-}

@@ -88,7 +88,6 @@ pub(crate) use problem::shortened;
 pub use problem::{ConfigError, ConfigProblem, ConfigSpan, Excerpt};
 pub use provider::ProviderConfig;
 pub(crate) use publishers::{Accepts, RegistriesConfig};
-pub use raw::EditingKeys;
 pub use resolved::Config;
 pub use review::Review;
 pub use rule_flags::{RuleFlag, allowing_flag};

@@ -73,8 +73,6 @@ section! {
         /// Whether calls that need approval are asked about or denied.
         permission_prompts [Variable("AGENT_HOST_PERMISSION_PROMPTS")]: RawPrompts
             = RawPrompts::Ask => harmless;
-        /// The keys that edit a message of a conversation.
-        keys [Variable("AGENT_HOST_KEYS")]: EditingKeys = EditingKeys::Emacs => harmless;
         /// When approvals are asked for.
         approval_timing: RawTiming = RawTiming::Batch => by(demand_timing);
         /// The time after which an approval expires; absent for never, and for 3 days in a run that a
@@ -178,17 +176,6 @@ pub(super) enum RawPrompts {
     None,
 }
 
-/// `keys`: those that edit a message of a conversation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EditingKeys {
-    /// The keys of Emacs, as in bash.
-    #[default]
-    Emacs,
-    /// The keys of vi.
-    Vi,
-}
-
 /// `approval-timing`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -200,7 +187,7 @@ pub(super) enum RawTiming {
     InOrder,
 }
 
-values!(RawPrompts, EditingKeys, RawTiming);
+values!(RawPrompts, RawTiming);
 
 impl RawConfig {
     /// Checks the lists.

@@ -183,7 +183,6 @@ impl Config {
                 RawPrompts::Ask => Prompts::Ask,
                 RawPrompts::None => Prompts::Deny,
             },
-            keys: whole.keys(),
             timing: match whole.approval_timing() {
                 RawTiming::Batch => Timing::Batch,
                 RawTiming::InOrder => Timing::InOrder,

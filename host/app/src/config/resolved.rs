@@ -1,9 +1,9 @@
 //! The resolved configuration.
 
 use super::{
-    AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, HostsConfig, LeftOut,
-    McpConfig, ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag,
-    ScheduleConfig, SessionConfig, StoreConfig, TelemetryConfig, ToolConfig, WebhookConfig,
+    AgentConfig, ConfigError, ExternalTool, HookConfig, HostsConfig, LeftOut, McpConfig,
+    ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, ScheduleConfig,
+    SessionConfig, StoreConfig, TelemetryConfig, ToolConfig, WebhookConfig,
     dir_grants::WORKSPACE,
     environment::USER_FILE,
     paths::canonical,
@@ -94,8 +94,6 @@ pub struct Config {
     pub budgets: Budgets,
     /// Whether calls that need approval are asked about or denied.
     pub prompts: Prompts,
-    /// The keys that edit a message of a conversation.
-    pub keys: EditingKeys,
     /// When approvals are asked for.
     pub timing: Timing,
     /// The time after which an approval expires, in milliseconds; absent for never, and for

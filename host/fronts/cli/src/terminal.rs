@@ -20,7 +20,7 @@ pub(crate) use agent_host_engine::text::{escape, escape_line};
 pub(crate) use elicitation::TerminalUser;
 pub(crate) use guard::{GuardedStderr, guarded};
 pub(crate) use input::{
-    CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, KeyMap, Opening, Words,
+    CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, Opening, Words,
     abandon as abandon_prompt, answer, arrives_within as input_arrives_within,
     close as close_input, compose, data as piped_input, hidden, resized as resize_composer,
     watch as watch_keyboard,

@@ -281,7 +281,7 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/grants/dir/*/
     external-tool/*/name external-tool/*/title grants/artifacts grants/dir/*/guest \
     grants/dir/*/mask/* grants/dir/*/mode grants/env/*/name grants/env/*/value \
     grants/http/*/host grants/http/*/methods/* grants/http/*/path grants/http/*/scheme \
-    grants/secrets/* hook/*/name hook/*/on-error hook/*/points/* hook/*/tools/* hosts/machine hosts/max-memory-bytes keys mcp/*/approval \
+    grants/secrets/* hook/*/name hook/*/on-error hook/*/points/* hook/*/tools/* hosts/machine hosts/max-memory-bytes mcp/*/approval \
     mcp/*/args/* mcp/*/command mcp/*/dir mcp/*/env/*/name mcp/*/name mcp/*/oauth/client-id \
     mcp/*/oauth/client-metadata-url mcp/*/oauth/scopes/* mcp/*/read-only/* mcp/*/tools/* \
     network/no-proxy/* openai-compat/base-url permission-prompts provider/*/base-url \

@@ -176,7 +176,6 @@ fn another_value_of_a_key_with_words_names_them() {
         "decision",
         "points",
         "durability",
-        "keys",
     ] {
         assert!(keys.contains(key), "{key} is not among {keys:?}");
     }

@@ -1,7 +1,7 @@
 //! Arguments of `run`, which `sessions resume` shares.
 
 use super::ConfigArgs;
-use crate::{commands::shell_quoted, terminal::KeyMap};
+use crate::commands::shell_quoted;
 use agent_host_app::{Effort, config::parse_seconds};
 use clap::{Args as ClapArgs, ValueEnum};
 use std::path::PathBuf;
@@ -151,9 +151,6 @@ pub(crate) struct RunArgs {
     /// reply that was paid for; `durability = "strict"` in agent.toml.
     #[arg(long)]
     pub(crate) durable: bool,
-    /// The keys that edit a message of a conversation [default: `keys` in agent.toml, or emacs].
-    #[arg(long, value_enum, value_name = "KEYS")]
-    pub(crate) keys: Option<KeyMap>,
     /// Stop after this time: a number of seconds, or with a unit, such as `10min`.
     #[arg(long, value_name = "DURATION", value_parser = parse_seconds)]
     pub(crate) timeout: Option<u64>,

@@ -20,7 +20,6 @@ mod watch;
 
 pub(crate) use completion::{CommandWords, Completer, Words};
 pub(crate) use composer::{Composed, Composer, Opening, compose};
-pub(crate) use editor::KeyMap;
 pub(crate) use modes::{InputGuard, close};
 pub(crate) use watch::watch;
 

@@ -80,7 +80,7 @@ pub(super) async fn converse(
         commands: Vec::new(),
         directory: config.working_dir.clone(),
     };
-    let composer = Composer::new(args.keys.unwrap_or(config.keys.into()), history, completer);
+    let composer = Composer::new(history, completer);
     let modes = KeptModes::enter(run.terminal);
     listen(run);
     let mut conversation = Conversation {

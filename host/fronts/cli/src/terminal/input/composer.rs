@@ -4,7 +4,7 @@
 use super::{
     Event, Keyboard, MAX_SETTLE, READER,
     completion::{Completer, common_prefix},
-    editor::{Action, KeyMap},
+    editor::Action,
     history::History,
     keys::Key,
     screen::{Frame, Screen},
@@ -16,13 +16,9 @@ use std::{path::PathBuf, sync::PoisonError};
 /// The notice after the first Ctrl-C.
 const LEAVE: &str = "Ctrl-C again leaves; Ctrl-D does, too.";
 
-/// The notice while letters are commands.
-const COMMANDS: &str = "vi: letters are commands; i inserts";
-
 /// Reads messages, and keeps their history.
 #[derive(Debug)]
 pub(crate) struct Composer {
-    map: KeyMap,
     history: History,
     /// Completes words at Tab.
     pub(crate) completer: Completer,
@@ -88,7 +84,6 @@ struct Search {
 /// the process.
 pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
     let mut composer = Composer {
-        map: KeyMap::default(),
         history: History::default(),
         completer: Completer::default(),
     };
@@ -109,9 +104,8 @@ pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
 
 impl Composer {
     /// Opens the history of a project.
-    pub(crate) fn new(map: KeyMap, history: PathBuf, completer: Completer) -> Self {
+    pub(crate) fn new(history: PathBuf, completer: Completer) -> Self {
         Self {
-            map,
             history: History::open(history),
             completer,
         }
@@ -123,7 +117,6 @@ impl Composer {
             return Composed::Left;
         };
         let editor = &mut keyboard.reader.editor;
-        editor.set_map(self.map);
         editor.end_paste();
         if let Some(text) = opening.text.filter(|_| editor.text().is_empty()) {
             editor.set(&text);
@@ -201,9 +194,6 @@ impl Session<'_> {
             Some(search) => below.push(format!("search: {}", search.text)),
             None if below.is_empty() => below = self.composer.completer.hints(editor.text()),
             None => {}
-        }
-        if below.is_empty() && editor.is_in_commands() {
-            below.push(COMMANDS.to_owned());
         }
         let drawn = self.screen.draw(&Frame {
             text: editor.text(),

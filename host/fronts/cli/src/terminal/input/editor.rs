@@ -5,10 +5,8 @@ mod emacs;
 mod motion;
 #[cfg(test)]
 mod tests;
-mod vi;
 
 use super::keys::{Key, Named};
-use agent_host_app::config::EditingKeys;
 use motion::{Motion, Word};
 use std::ops::Range;
 
@@ -20,25 +18,6 @@ const MAX_UNDO: usize = 100;
 
 /// The maximum size of all texts that can be restored by undoing, in bytes.
 const MAX_UNDO_BYTES: usize = 16 * 1024 * 1024;
-
-/// The meaning of keys.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum KeyMap {
-    /// The keys of Emacs, as in bash.
-    #[default]
-    Emacs,
-    /// The keys of vi.
-    Vi,
-}
-
-impl From<EditingKeys> for KeyMap {
-    fn from(keys: EditingKeys) -> Self {
-        match keys {
-            EditingKeys::Emacs => Self::Emacs,
-            EditingKeys::Vi => Self::Vi,
-        }
-    }
-}
 
 /// The effect of a key beyond the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +54,6 @@ pub(super) struct Editor {
     text: String,
     /// The position of the cursor, in bytes; between two characters.
     cursor: usize,
-    map: KeyMap,
-    vi: vi::State,
     /// Texts and cursors before the last changes.
     undo: Vec<(String, usize)>,
     /// True while characters are typed one after the other: one step of `undo`.
@@ -90,10 +67,6 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    pub(super) fn set_map(&mut self, map: KeyMap) {
-        self.map = map;
-    }
-
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -101,11 +74,6 @@ impl Editor {
     /// Returns the position of the cursor, in bytes.
     pub(super) fn cursor(&self) -> usize {
         self.cursor
-    }
-
-    /// True in the mode of vi in which letters are commands.
-    pub(super) fn is_in_commands(&self) -> bool {
-        self.map == KeyMap::Vi && self.vi.is_in_commands()
     }
 
     /// Returns the number of bytes since the last call that exceeded the maximum message.
@@ -124,7 +92,6 @@ impl Editor {
     /// Takes the text, and begins an empty one.
     pub(super) fn take(&mut self) -> String {
         let new = Self {
-            map: self.map,
             removed: std::mem::take(&mut self.removed),
             left_out: self.left_out,
             ..Self::default()
@@ -160,7 +127,7 @@ impl Editor {
             Key::Suspend => return Action::Suspend,
             Key::Enter if self.continues() => {
                 self.save();
-                self.erase(&Motion::Left(1));
+                self.erase(Motion::Left);
                 self.insert("\n");
                 return Action::Edited;
             }
@@ -172,11 +139,6 @@ impl Editor {
             }
             Key::End if self.text().is_empty() => return Action::Leave,
             _ => {}
-        }
-        if self.is_in_commands()
-            && let Some(action) = vi::press(self, key)
-        {
-            return action;
         }
         match key {
             Key::Char(character) => {
@@ -192,10 +154,6 @@ impl Editor {
                 Action::Edited
             }
             Key::Tab => Action::Complete,
-            Key::Escape if self.map == KeyMap::Vi => {
-                vi::begin_commands(self);
-                Action::Edited
-            }
             Key::Escape => Action::Escape,
             key => emacs::press(self, key),
         }
@@ -251,7 +209,7 @@ impl Editor {
     }
 
     /// Removes the text up to a place.
-    fn erase(&mut self, to: &Motion) -> String {
+    fn erase(&mut self, to: Motion) -> String {
         let range = motion::span(&self.text, self.cursor, to);
         self.cut(range)
     }
@@ -278,17 +236,13 @@ impl Editor {
     }
 
     /// Moves the cursor.
-    fn go(&mut self, to: &Motion) {
+    fn go(&mut self, to: Motion) {
         self.cursor = motion::place(&self.text, self.cursor, to);
     }
 
     /// Removes the text up to a place, and keeps it for insertion.
-    fn remove(&mut self, to: &Motion) {
-        self.remove_range(motion::span(&self.text, self.cursor, to));
-    }
-
-    /// Removes a part of the text, and keeps it for insertion.
-    fn remove_range(&mut self, range: Range<usize>) {
+    fn remove(&mut self, to: Motion) {
+        let range = motion::span(&self.text, self.cursor, to);
         if !range.is_empty() {
             self.save();
             self.removed = self.cut(range);
@@ -337,20 +291,20 @@ impl Editor {
         }
     }
 
-    /// Takes a key that is the same in every map.
+    /// Takes a key with a name, such as an arrow.
     fn named(&mut self, key: Named) -> Action {
         match key {
             Named::Up => return self.go_vertically_or(true),
             Named::Down => return self.go_vertically_or(false),
-            Named::Left => self.go(&Motion::Left(1)),
-            Named::Right => self.go(&Motion::Right(1)),
-            Named::WordLeft => self.go(&Motion::WordBack(1, Word::Letters)),
-            Named::WordRight => self.go(&Motion::WordBehind(1, Word::Letters)),
-            Named::Home => self.go(&Motion::LineStart),
-            Named::End => self.go(&Motion::LineEnd),
+            Named::Left => self.go(Motion::Left),
+            Named::Right => self.go(Motion::Right),
+            Named::WordLeft => self.go(Motion::WordBack(Word::Letters)),
+            Named::WordRight => self.go(Motion::WordBehind(Word::Letters)),
+            Named::Home => self.go(Motion::LineStart),
+            Named::End => self.go(Motion::LineEnd),
             Named::Delete => {
                 self.save();
-                self.erase(&Motion::Right(1));
+                self.erase(Motion::Right);
             }
         }
         Action::Edited

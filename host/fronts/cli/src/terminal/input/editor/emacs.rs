@@ -1,4 +1,4 @@
-//! The keys of Emacs, as in bash; also those of vi while it inserts.
+//! The keys of Emacs, as in bash.
 
 use super::{
     Action, Editor,
@@ -16,25 +16,25 @@ pub(super) fn press(editor: &mut Editor, key: Key) -> Action {
         Key::Control('l') => return Action::ClearScreen,
         Key::Erase => {
             editor.save();
-            editor.erase(&Motion::Left(1));
+            editor.erase(Motion::Left);
         }
-        Key::EraseWord => editor.remove(&Motion::WordBack(1, Word::Blanks)),
-        Key::EraseLine => editor.remove(&Motion::LineStart),
+        Key::EraseWord => editor.remove(Motion::WordBack(Word::Blanks)),
+        Key::EraseLine => editor.remove(Motion::LineStart),
         Key::End => return editor.named(Named::Delete),
-        Key::Control('a') => editor.go(&Motion::LineStart),
-        Key::Control('e') => editor.go(&Motion::LineEnd),
-        Key::Control('b') => editor.go(&Motion::Left(1)),
-        Key::Control('f') => editor.go(&Motion::Right(1)),
-        Key::Control('k') => editor.remove(&Motion::LineEnd),
+        Key::Control('a') => editor.go(Motion::LineStart),
+        Key::Control('e') => editor.go(Motion::LineEnd),
+        Key::Control('b') => editor.go(Motion::Left),
+        Key::Control('f') => editor.go(Motion::Right),
+        Key::Control('k') => editor.remove(Motion::LineEnd),
         Key::Control('y') => editor.insert_removed(),
         Key::Control('_') => editor.undo(),
         Key::Control('t') => transpose(editor),
         Key::Alt('b') => return editor.named(Named::WordLeft),
         Key::Alt('f') => return editor.named(Named::WordRight),
-        Key::Alt('<') => editor.go(&Motion::Start),
-        Key::Alt('>') => editor.go(&Motion::End),
-        Key::Alt('d') => editor.remove(&Motion::WordBehind(1, Word::Letters)),
-        Key::Alt('\u{7f}') => editor.remove(&Motion::WordBack(1, Word::Letters)),
+        Key::Alt('<') => editor.go(Motion::Start),
+        Key::Alt('>') => editor.go(Motion::End),
+        Key::Alt('d') => editor.remove(Motion::WordBehind(Word::Letters)),
+        Key::Alt('\u{7f}') => editor.remove(Motion::WordBack(Word::Letters)),
         Key::Alt('u') => change_word(editor, str::to_uppercase),
         Key::Alt('l') => change_word(editor, str::to_lowercase),
         Key::Alt('c') => change_word(editor, capitalized),
@@ -46,12 +46,12 @@ pub(super) fn press(editor: &mut Editor, key: Key) -> Action {
 /// Exchanges the characters on both sides of the cursor, or the last two at the end.
 fn transpose(editor: &mut Editor) {
     let text = editor.text();
-    let right = match motion::place(text, editor.cursor(), &Motion::Right(1)) {
-        right if right == editor.cursor() => motion::place(text, right, &Motion::Left(1)),
+    let right = match motion::place(text, editor.cursor(), Motion::Right) {
+        right if right == editor.cursor() => motion::place(text, right, Motion::Left),
         _ => editor.cursor(),
     };
-    let end = motion::place(text, right, &Motion::Right(1));
-    let left = motion::place(text, right, &Motion::Left(1));
+    let end = motion::place(text, right, Motion::Right);
+    let left = motion::place(text, right, Motion::Left);
     let (Some(one), Some(other)) = (text.get(left..right), text.get(right..end)) else {
         return;
     };
@@ -61,8 +61,8 @@ fn transpose(editor: &mut Editor) {
 
 /// Changes the rest of the word, or the next one.
 fn change_word(editor: &mut Editor, change: impl Fn(&str) -> String) {
-    let word = Motion::WordBehind(1, Word::Letters);
-    let range = motion::span(editor.text(), editor.cursor(), &word);
+    let word = Motion::WordBehind(Word::Letters);
+    let range = motion::span(editor.text(), editor.cursor(), word);
     let changed = change(editor.text().get(range.clone()).unwrap_or_default());
     editor.replace(range, &changed);
 }

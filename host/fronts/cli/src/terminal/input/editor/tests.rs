@@ -6,7 +6,7 @@ use super::{
         self, Alt, Char, Control, Enter, Erase, EraseLine, EraseWord, Escape, PasteBegins,
         PasteEnds,
     },
-    KeyMap, MAX_TEXT_BYTES, Named,
+    MAX_TEXT_BYTES, Named,
 };
 use pretty_assertions::assert_eq;
 
@@ -67,38 +67,6 @@ fn emacs_keys_edit_the_text() {
             assert_eq!(editor.press(*key), Action::Edited, "{text:?} {key:?}");
         }
         assert_eq!(shown(&editor), expected, "{text:?} {keys:?}");
-    }
-}
-
-#[test]
-fn vi_keys_edit_the_text() {
-    let cases = [
-        ("one two\x1b", "one tw|o"),
-        ("one two\x1bbx", "one |wo"),
-        ("one two\x1b0dwiX", "X|two"),
-        ("one two\x1b0cwX", "X| two"),
-        ("one two three\x1b02dw", "|three"),
-        ("one two\x1b0D", "|"),
-        ("a(b)c\x1b0f(r[", "a|[b)c"),
-        ("a,b,c\x1b0dt,", "|,b,c"),
-        ("a,b,c\x1b0f,;x", "a,b|c"),
-        ("one\ntwo\x1bdd", "|one"),
-        ("one\ntwo\x1bggdd", "|two"),
-        ("one\ntwo\x1bkx", "o|n\ntwo"),
-        ("one\x1bOzero\x1b", "zer|o\none"),
-        ("one\x1botwo", "one\ntwo|"),
-        ("ab\x1b0xp", "b|a"),
-        ("ab\x1b0~~", "A|B"),
-        ("one two\x1byyA \x1bp", "one two one tw|o"),
-        ("one\x1bxxu", "o|n"),
-        ("one\x1b0wcc\x1b", "|"),
-        ("abc\x1b0l99999999999x", "|a"),
-    ];
-    for (keys, expected) in cases {
-        let mut editor = Editor::default();
-        editor.set_map(KeyMap::Vi);
-        typed(&mut editor, keys);
-        assert_eq!(shown(&editor), expected, "{keys:?}");
     }
 }
 
