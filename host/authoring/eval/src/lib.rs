@@ -7,16 +7,13 @@
 )]
 
 mod file;
-mod html;
 mod judge;
-mod junit;
 mod markup;
 mod report;
 mod transcript;
 
 pub use file::{Case, Evaluation, EvaluationForm, Expect, ExpectedCall, KeyError, MAX_RUNS};
-pub use html::html;
 pub use judge::{Observed, RunEnd, Verdict, judge};
-pub use junit::junit;
+pub use markup::{html, junit};
 pub use report::{CallReport, CaseReport, ModelReport, Report, RunReport, Status, Totals};
 pub use transcript::{Call, Figures, Transcript, TranscriptError};

@@ -58,12 +58,9 @@ pub(super) async fn eval(args: EvalArgs, terminal: &Terminal) -> Result<Exit, Fa
         return Ok(stop.exit());
     };
     let report = report(&plan, reports);
-    for (file, text) in [
-        (&args.junit, junit as fn(&Report) -> String),
-        (&args.html, html),
-    ] {
+    for (file, text) in [(&args.junit, junit as fn(&Report) -> _), (&args.html, html)] {
         if let Some(file) = file {
-            write(file, &text(&report))?;
+            write(file, &text(&report).map_err(Failure::failed)?)?;
         }
     }
     terminal.println_as(args.json, || json!(report), || table::table(&report));
