@@ -64,12 +64,6 @@ enum Operand {
     List(Vec<Operand>),
 }
 
-/// The values of references. Implemented by a run; in tests, by tables.
-pub(crate) trait Scope {
-    /// Returns the value; null for an unknown one.
-    fn resolve(&self, reference: &Reference) -> Resolved<'_>;
-}
-
 impl FromStr for Condition {
     type Err = SyntaxError;
 
@@ -94,9 +88,9 @@ impl Condition {
         &self.text
     }
 
-    /// Returns whether the condition holds.
-    pub(crate) fn holds(&self, scope: &impl Scope) -> bool {
-        evaluate::holds(&self.root, scope)
+    /// Returns whether the condition holds with these values of references.
+    pub(crate) fn holds<'a>(&self, value_of: &impl Fn(&Reference) -> Resolved<'a>) -> bool {
+        evaluate::holds(&self.root, value_of)
     }
 
     /// Returns the references, in the order of the text.

@@ -1,20 +1,20 @@
 //! The evaluation of conditions. Text is compared in place; JSON is parsed where it is compared.
 
-use super::{Comparison, Node, Operand, Scope};
-use crate::value::Resolved;
+use super::{Comparison, Node, Operand};
+use crate::{reference::Reference, value::Resolved};
 use serde_json::{Number, Value};
 use std::borrow::Cow;
 
-pub(super) fn holds(node: &Node, scope: &impl Scope) -> bool {
+pub(super) fn holds<'a>(node: &Node, value_of: &impl Fn(&Reference) -> Resolved<'a>) -> bool {
     match node {
-        Node::Any(nodes) => nodes.iter().any(|node| holds(node, scope)),
-        Node::All(nodes) => nodes.iter().all(|node| holds(node, scope)),
-        Node::Not(node) => !holds(node, scope),
+        Node::Any(nodes) => nodes.iter().any(|node| holds(node, value_of)),
+        Node::All(nodes) => nodes.iter().all(|node| holds(node, value_of)),
+        Node::Not(node) => !holds(node, value_of),
         Node::IsTrue(operand) => {
-            matches!(Term::of(operand, scope), Term::Json(value) if *value == Value::Bool(true))
+            matches!(Term::of(operand, value_of), Term::Json(value) if *value == Value::Bool(true))
         }
         Node::Compare(left, comparison, right) => {
-            let (left, right) = (Term::of(left, scope), Term::of(right, scope));
+            let (left, right) = (Term::of(left, value_of), Term::of(right, value_of));
             match comparison {
                 Comparison::Equal => left.is_equal(&right),
                 Comparison::Unequal => !left.is_equal(&right),
@@ -32,13 +32,13 @@ enum Term<'a> {
 }
 
 impl<'a> Term<'a> {
-    fn of(operand: &'a Operand, scope: &'a impl Scope) -> Self {
+    fn of<'v: 'a>(operand: &'a Operand, value_of: &impl Fn(&Reference) -> Resolved<'v>) -> Self {
         match operand {
             Operand::Literal(value) => Self::of_value(value),
             Operand::List(items) => {
-                Self::List(items.iter().map(|item| Self::of(item, scope)).collect())
+                Self::List(items.iter().map(|item| Self::of(item, value_of)).collect())
             }
-            Operand::Reference(reference) => match scope.resolve(reference) {
+            Operand::Reference(reference) => match value_of(reference) {
                 Resolved::Null => Self::Json(Cow::Owned(Value::Null)),
                 Resolved::Text(text) => Self::Text(text),
                 Resolved::Json(json) => Self::Json(Cow::Owned(json.to_value())),

@@ -27,10 +27,10 @@ impl Run {
             let edges = workflow.at(from).map(|node| &node.edges);
             for edge in edges.into_iter().flatten() {
                 let fires = self.output_at(from).is_some()
-                    && edge
-                        .when
-                        .as_ref()
-                        .is_none_or(|when| when.holds(&self.view_after(from)));
+                    && edge.when.as_ref().is_none_or(|when| {
+                        let view = self.view_after(from);
+                        when.holds(&|reference| view.resolve(reference))
+                    });
                 let Some(record) = self.records.get_mut(edge.to as usize) else {
                     continue;
                 };
@@ -109,7 +109,7 @@ impl Run {
                 {
                     return Err(self.failed_input("`foreach`", failed));
                 }
-                let items = each::items(&self.view(index).resolve_now(&foreach.over))?;
+                let items = each::items(&self.view(index).resolve(&foreach.over))?;
                 let each = Each::new(items, foreach.is_parallel, node.on_error);
                 Some((each, foreach.at_once))
             }

@@ -8,7 +8,6 @@ use super::{
     start::{Input, Iteration},
 };
 use crate::{
-    condition::Scope,
     reference::{Expression, Field, LoopField, Reference},
     value::Resolved,
     workflow::{InputPlan, Node, NodeIndex},
@@ -79,7 +78,7 @@ impl Run {
         };
         let text = match &node.input {
             InputPlan::Object(template) => {
-                let built = template.build(&|reference| view.resolve_now(reference).into_value());
+                let built = template.build(&|reference| view.resolve(reference).into_value());
                 let object = match built {
                     Value::Object(object) => object,
                     _ => serde_json::Map::new(),
@@ -109,7 +108,7 @@ impl Run {
             Reference::Loop { .. } | Reference::Message => false,
         };
         let references = node.input.references().into_iter().filter(takes_search);
-        let value = |reference| self.view(index).resolve_now(reference).into_owned();
+        let value = |reference| self.view(index).resolve(reference).into_owned();
         references
             .map(|reference| (reference.clone(), value(reference)))
             .collect()
@@ -159,7 +158,7 @@ impl View<'_> {
             }
             Expression::Reference(reference) => reference,
         };
-        let value = self.resolve_now(reference);
+        let value = self.resolve(reference);
         let Reference::Node { node, field, .. } = reference else {
             return Part::Value(value);
         };
@@ -208,8 +207,8 @@ impl View<'_> {
         text
     }
 
-    /// Resolves a reference; the name differs from the trait's, whose value borrows the scope.
-    pub(super) fn resolve_now(&self, reference: &Reference) -> Resolved<'_> {
+    /// Returns the value of a reference; null for an unknown one.
+    pub(super) fn resolve(&self, reference: &Reference) -> Resolved<'_> {
         let mut parts = self.parts.iter();
         if let Some((_, value)) = parts.find(|(known, _)| known == reference) {
             return value.borrowed();
@@ -254,12 +253,6 @@ impl View<'_> {
             Some(value) => Resolved::of(&value).into_part(rest),
             None => Resolved::Null,
         }
-    }
-}
-
-impl Scope for View<'_> {
-    fn resolve(&self, reference: &Reference) -> Resolved<'_> {
-        self.resolve_now(reference)
     }
 }
 
