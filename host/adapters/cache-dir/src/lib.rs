@@ -69,7 +69,7 @@ impl CacheDir {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let dir = fs::open(path, flags, Mode::empty()).map_err(|error| match error {
             Errno::NOTDIR | Errno::LOOP => io::Error::other(format!(
-                "the cache directory {} is a link or no directory; name the directory itself",
+                "the cache directory {} is a link or not a directory; name the directory itself",
                 path.display()
             )),
             error => error.into(),

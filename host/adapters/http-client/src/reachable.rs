@@ -58,13 +58,13 @@ impl Reachable {
         match url.scheme() {
             "https" => {}
             "http" if is_local => {}
-            _ => return Err("is neither https nor on this machine beside its server"),
+            _ => return Err("is neither https nor on the same machine as its server"),
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("has a user name in it");
+            return Err("contains a user name");
         }
         if literal(url).is_some_and(|address| !self.allows(address)) {
-            return Err("is in a network in which its server is not");
+            return Err("is in a different network from its server");
         }
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Resolve for Reachable {
                 .filter(|address| is_proxy || allowed.allows(address.ip()))
                 .collect();
             if found.is_empty() {
-                let why = "it has no address in a network that may be reached";
+                let why = "it has no address in a permitted network";
                 return Err(io::Error::other(why).into());
             }
             Ok::<Addrs, _>(Box::new(found.into_iter()))

@@ -16,7 +16,7 @@ pub fn roots() -> Arc<RootCertStore> {
     static ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
         let found = rustls_native_certs::load_native_certs();
         for error in found.errors {
-            tracing::warn!("certificates of this machine are not used: {error}");
+            tracing::warn!("the system's certificates are not used: {error}");
         }
         Arc::new(with_bundled(found.certs))
     });
@@ -33,7 +33,7 @@ pub enum AuthorityError {
     #[error("a certificate in it is not valid ({0})")]
     Certificate(#[from] rustls::Error),
     /// It has none.
-    #[error("it has no certificate")]
+    #[error("it contains no certificate")]
     Empty,
 }
 

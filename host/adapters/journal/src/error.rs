@@ -41,8 +41,8 @@ pub enum StoreError {
     Postgres(#[from] PostgresError),
     /// The claim on a session has ended, or another host has it.
     #[error(
-        "session {session} was given up: this host did not renew its claim in time, and another may continue it; resume it \
-         to see where it is"
+        "session {session} was released: this host did not renew its claim in time, and another host may continue \
+         it; resume it to see its current state"
     )]
     LeaseLost {
         /// The session.
@@ -50,8 +50,8 @@ pub enum StoreError {
     },
     /// An unfinished move took the session to another store.
     #[error(
-        "session {session} is on its way to another store ({}), by a move that did not end; run `agent-host store move` with that \
-         address again",
+        "session {session} is being moved to another store ({}), and the move did not finish; run `agent-host store \
+         move` with that address again",
         to.escape_debug()
     )]
     MovingElsewhere {
@@ -62,7 +62,8 @@ pub enum StoreError {
     },
     /// Two stores have other events under the id of one session.
     #[error(
-        "session {session} has other events in {location} than here, so it stays where it is; export one of the two, and delete it"
+        "session {session} has different events in {location}, so it was not moved; export one of the two copies and \
+         delete it"
     )]
     MovedDiffers {
         /// The session.
@@ -82,8 +83,8 @@ pub enum StoreError {
     },
     /// A file of the state directory belongs to another user, who could change the journal.
     #[error(
-        "{} belongs to user {owner} and this program runs as user {user}: its owner could change what the journal \
-         says; run as user {owner}, give it to user {user} with `chown`, or set `state-dir` to another directory",
+        "{} belongs to user {owner}, and this program runs as user {user}, so its owner could change the journal; \
+         run as user {owner}, give it to user {user} with `chown`, or set `state-dir` to another directory",
         path.display()
     )]
     Owner {
@@ -96,8 +97,8 @@ pub enum StoreError {
     },
     /// Every user may write to a file of the state directory.
     #[error(
-        "every user of this machine may write to {} (mode {mode:04o}), so anyone could change what the journal says; \
-         run `chmod o-w` on it, or set `state-dir` to another directory",
+        "every user of this machine can write to {} (mode {mode:04o}), so anyone could change the journal; run \
+         `chmod o-w` on it, or set `state-dir` to another directory",
         path.display()
     )]
     WorldWritable {
@@ -108,16 +109,16 @@ pub enum StoreError {
     },
     /// The writer thread could not be started.
     #[error(
-        "cannot start the thread that writes the journal: {0}; end other programs, or raise the limit on \
-         processes and threads of this user (`ulimit -u`)"
+        "cannot start the thread that writes the journal: {0}; stop other programs, or raise this user's limit on \
+         processes and threads (`ulimit -u`)"
     )]
     Thread(#[source] io::Error),
     /// The system provides no random bytes.
-    #[error("cannot open the journal: the system provides no random bytes ({0})")]
+    #[error("cannot open the journal: the system cannot provide random bytes ({0})")]
     Random(String),
     /// The writer thread has ended.
     #[error(
-        "cannot write the journal: its writer has stopped; end this program and resume the session"
+        "cannot write the journal: its writer has stopped; restart this program and resume the session"
     )]
     WriterStopped,
     /// The batch belongs to an attempt before the last
@@ -126,16 +127,16 @@ pub enum StoreError {
     Superseded,
     /// An open database file was removed or replaced.
     #[error(
-        "cannot write the journal: {} was removed or replaced while this program had it open; put it back, or start the \
-         program again",
+        "cannot write the journal: {} was removed or replaced while this program had it open; put it back, or \
+         restart the program",
         .0.display()
     )]
     FileReplaced(PathBuf),
     /// The events are not the next ones of the stored session.
     #[error(
         "cannot write the journal: session {session} has changed in {location} since it was opened here, so another \
-         process writes to it although the session is locked; if the directory is on a network file system, check that it \
-         supports locks"
+         process writes to it although the session is locked; if the directory is on a network file system, check \
+         that it supports file locks"
     )]
     OutOfOrder {
         /// The session.
@@ -145,12 +146,12 @@ pub enum StoreError {
     },
     /// A store in memory has reached its bound, in bytes.
     #[error(
-        "cannot write the journal: it is kept in memory and may have at most {0} bytes; delete sessions, or keep \
-         the journal on a disk"
+        "cannot write the journal: it is kept in memory, where the maximum is {0} bytes; delete sessions, or keep \
+         the journal on disk"
     )]
     MemoryFull(u64),
     /// An event has no stored form.
-    #[error("cannot write session {session}: event {seq} has no stored form ({source})")]
+    #[error("cannot write session {session}: event {seq} cannot be encoded ({source})")]
     Unstorable {
         /// The session.
         session: SessionId,
@@ -161,7 +162,7 @@ pub enum StoreError {
     },
     /// As many approvals are remembered as the store keeps: this number.
     #[error(
-        "cannot remember the approval: there are {0} already, and no more are kept; take some approvals back with \
+        "cannot remember the approval: the maximum of {0} remembered approvals is reached; revoke some with \
          `agent-host approvals revoke`"
     )]
     TooManyApprovals(u32),
@@ -169,12 +170,12 @@ pub enum StoreError {
     #[error("cannot use the journal: the operation was aborted ({0}); try again")]
     Aborted(#[source] tokio::task::JoinError),
     /// An exported session cannot be written out.
-    #[error("cannot write the session out: {0}; give another file, or free some space")]
+    #[error("cannot export the session: {0}; choose another file, or free some space")]
     ExportWrite(#[source] io::Error),
     /// A line of an exported session would be longer than an import reads.
     #[error(
-        "cannot write the session out: an event or a blob of it takes {bytes} bytes there, and {limit} is the most; fork \
-         the session at a turn before it, and export that"
+        "cannot export the session: one of its events or blobs takes {bytes} bytes, and the maximum is {limit}; fork \
+         the session at an earlier turn, and export the copy"
     )]
     ExportLine {
         /// The length of the line.
@@ -192,13 +193,13 @@ pub enum StoreError {
     },
     /// The database belongs to another program.
     #[error(
-        "{0} is a database of another program; move it away, or set `state-dir` to another directory"
+        "{0} is another program's database; move it away, or set `state-dir` to another directory"
     )]
     ForeignDatabase(Arc<str>),
     /// The tables have a version that this program does not know.
     #[error(
-        "the journal {location} has format {found} and this program knows format {known}: another agent-host, probably a \
-         newer one, wrote it; use that one, or set `state-dir` to another directory"
+        "the journal {location} has format {found}, and this program supports format {known}: another version of \
+         agent-host, probably a newer one, wrote it; use that version, or set `state-dir` to another directory"
     )]
     SchemaVersion {
         /// The database file.
@@ -209,7 +210,7 @@ pub enum StoreError {
         known: i64,
     },
     /// The file of a key does not hold a key.
-    #[error("{} does not hold a key of {bytes} bytes; put it back from a backup, or delete it, and {then}", path.display())]
+    #[error("{} does not contain a key of {bytes} bytes; restore it from a backup, or delete it, and {then}", path.display())]
     KeyFile {
         /// The file.
         path: PathBuf,
@@ -220,9 +221,9 @@ pub enum StoreError {
     },
     /// Something other than a host of this store wrote the last event of a session.
     #[error(
-        "session {session} has no valid signature of {location}: its row was written or changed by another program, or its key was \
-         replaced; look at it with `agent-host sessions show {session}`, and continue a copy without its approvals: `agent-host \
-         sessions fork {session}`"
+        "session {session} has no valid signature in {location}: another program wrote or changed its row, or the \
+         key was replaced; review it with `agent-host sessions show {session}`, and continue a copy without its \
+         approvals: `agent-host sessions fork {session}`"
     )]
     Unsigned {
         /// The session.
@@ -232,8 +233,8 @@ pub enum StoreError {
     },
     /// A sealed session was continued here further than the file goes, and removed.
     #[error(
-        "session {session} was here already, with {events} events, and was removed since: this file has fewer, and importing it \
-         would run again what came after them; import the newest export of the session"
+        "session {session} was already here, with {events} events, and has been removed: this file has fewer, and \
+         importing it would run the later ones again; import the newest export of the session"
     )]
     SealUsed {
         /// The session.
@@ -243,8 +244,8 @@ pub enum StoreError {
     },
     /// A sealed session is older than what the store remembers.
     #[error(
-        "session {session} is older than the sealed sessions that {location} remembers, so it may have been continued here already; \
-         import it into another store, or export it anew where it is"
+        "session {session} is older than the sealed sessions that {location} remembers, so it may already have been \
+         continued here; import it into another store, or export it again from its source"
     )]
     SealForgotten {
         /// The session.
@@ -254,7 +255,7 @@ pub enum StoreError {
     },
     /// A stored session is damaged.
     #[error(
-        "cannot read session {session} from {location}: {damage}; restore the file from a backup, or begin another \
+        "cannot read session {session} from {location}: {damage}; restore the file from a backup, or start another \
          session (other sessions can still be read)"
     )]
     Damaged {
@@ -278,9 +279,9 @@ pub enum StoreError {
     },
     /// The session has fewer events than were durable.
     #[error(
-        "cannot read session {session} from {location}: its last {} events are missing ({left} of {stored} are there): the file's \
-         write-ahead log was damaged or removed, or the file was replaced by an older one; restore it from a backup, or take \
-         the session as it is: `agent-host sessions recover {session}`",
+        "cannot read session {session} from {location}: its last {} events are missing ({left} of {stored} are \
+         left): the file's write-ahead log was damaged or removed, or the file was replaced by an older one; restore \
+         it from a backup, or accept the session as it is: `agent-host sessions recover {session}`",
         stored - left
     )]
     LostEvents {
@@ -295,8 +296,9 @@ pub enum StoreError {
     },
     /// The last event of a session is another one than was durable.
     #[error(
-        "cannot read session {session} from {location}: its event {seq} is another one than was stored, so another copy of \
-         the file is in its place; put the right one back, or take the session as it is: `agent-host sessions recover {session}`"
+        "cannot read session {session} from {location}: its event {seq} is not the one that was stored, so the file \
+         was replaced by another copy; put the right one back, or accept the session as it is: `agent-host sessions \
+         recover {session}`"
     )]
     ReplacedEvent {
         /// The session.
@@ -308,9 +310,9 @@ pub enum StoreError {
     },
     /// Events are lost, so another session may have been the latest one.
     #[error(
-        "which session is the latest is not known: {location} has lost the last {missing} events of session {session}; name \
-         the session that you mean, restore the file from a backup, or take the session as it is with \
-         `agent-host sessions recover {session}`"
+        "cannot tell which session is the latest: {location} has lost the last {missing} events of session \
+         {session}; name a session, restore the file from a backup, or accept the session as it is with `agent-host \
+         sessions recover {session}`"
     )]
     LatestUnknown {
         /// A session that lost events.
@@ -332,7 +334,8 @@ pub enum StoreError {
     },
     /// A session refers to blobs that do not exist.
     #[error(
-        "cannot export session {session}: {location} has not all blobs that it refers to ({}); restore the file from a backup",
+        "cannot export session {session}: {location} does not have all of its blobs ({}); restore the file from a \
+         backup",
         named(missing)
     )]
     MissingBlobs {
@@ -345,7 +348,7 @@ pub enum StoreError {
     },
     /// An imported file is not an exported session.
     #[error(
-        "cannot import the session: line {line} {reason}; nothing was stored, export the session again"
+        "cannot import the session: line {line} {reason}; nothing was stored; export the session again"
     )]
     Import {
         /// The line, from 1.
@@ -364,10 +367,10 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// There is no such session.
-    #[error("there is no session {0}; `agent-host sessions list` shows those that there are")]
+    #[error("no session {0}; `agent-host sessions list` shows all sessions")]
     NoSession(SessionId),
     /// The session of an agent, which is removed with the one that started it.
-    #[error("session {session} is that of an agent of session {parent}; remove that one")]
+    #[error("session {session} belongs to an agent of session {parent}; remove that session instead")]
     OfAgent {
         /// The session.
         session: SessionId,
@@ -375,18 +378,18 @@ pub enum StoreError {
         parent: SessionId,
     },
     /// There is no session at all, so none is the latest.
-    #[error("there is no session yet; begin one with `agent-host run`")]
+    #[error("there are no sessions yet; start one with `agent-host run`")]
     NoSessions,
     /// No session has an id with this prefix.
     #[error(
-        "there is no session whose name is `{}`, or whose id begins or ends with it; `agent-host sessions list` shows those \
-         that there are",
+        "no session is named `{}` or has an id that begins or ends with it; `agent-host sessions list` shows all \
+         sessions",
         .0.escape_debug()
     )]
     NoMatch(String),
     /// Several sessions have an id with the prefix.
     #[error(
-        "several sessions have the name `{}`, or an id that begins or ends with it: {}{}; give the whole id",
+        "several sessions are named `{}` or have an id that begins or ends with it: {}{}; give the whole id",
         prefix.escape_debug(),
         named(sessions),
         if *has_more { ", ..." } else { "" }
@@ -401,14 +404,15 @@ pub enum StoreError {
     },
     /// No session was started in the directory.
     #[error(
-        "there is no session of this directory yet ({}); begin one with `agent-host run`, or see those of others: agent-host \
-         sessions list",
+        "there are no sessions of this directory yet ({}); start one with `agent-host run`, or list those of all \
+         directories: agent-host sessions list",
         .0.escape_debug()
     )]
     NoSessionIn(String),
     /// Another session of the directory has the name.
     #[error(
-        "session {other} has the name `{name}` already; give another name, or name that one anew: agent-host sessions name {other} NAME"
+        "session {other} already has the name `{name}`; choose another name, or rename that session: agent-host \
+         sessions name {other} NAME"
     )]
     NameTaken {
         /// The other session.
@@ -417,7 +421,7 @@ pub enum StoreError {
         name: String,
     },
     /// There is no such blob.
-    #[error("there is no blob {digest} in {location}; check the digest")]
+    #[error("no blob {digest} in {location}; check the digest")]
     NoBlob {
         /// The digest.
         digest: Digest,

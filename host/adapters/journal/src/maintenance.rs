@@ -62,12 +62,12 @@ pub trait Maintenance: JournalStore {
 }
 
 /// A session whose number of events is wrong; each database has its own query.
-pub(crate) const WRONG_NUMBER: &str = "a session with another number of events than it says";
+pub(crate) const WRONG_NUMBER: &str = "a session whose event count is wrong";
 
 /// The rows that belong to nothing, in both databases: what they are, and the query of their names.
 pub(crate) const ORPHANS: [(&str, &str); 4] = [
     (
-        "a blob to which no session refers",
+        "a blob that no session refers to",
         "SELECT digest FROM blobs WHERE NOT EXISTS
             (SELECT 1 FROM blob_references AS r WHERE r.digest = blobs.digest) ORDER BY digest",
     ),

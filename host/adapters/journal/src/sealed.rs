@@ -44,22 +44,22 @@ pub struct SealKey([u8; KEY_BYTES]);
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     /// The text is not a key.
-    #[error("a key has 64 hexadecimal digits; make one with `openssl rand -hex 32`")]
+    #[error("a key has 64 hexadecimal digits; create one with `openssl rand -hex 32`")]
     Key,
     /// The session is too large.
     #[error(
-        "the session has more than {MAX_SEALED_BYTES} bytes, which is the most that is sealed; export it without a key, or \
-         have both hosts use one journal"
+        "the session has more than {MAX_SEALED_BYTES} bytes, the maximum for sealing; export it without a key, or \
+         let both hosts use one journal"
     )]
     TooLarge,
     /// The text is not a sealed session.
-    #[error("it is no sealed session of this version of agent-host")]
+    #[error("it is not a sealed session of this version of agent-host")]
     Form,
     /// The seal is of another key, or the text was changed.
-    #[error("the seal does not fit: it was made with another key, or the file was changed")]
+    #[error("the seal does not match: it was made with another key, or the file was changed")]
     Seal,
     /// The system provides no random bytes.
-    #[error("the system provides no random bytes")]
+    #[error("the system cannot provide random bytes")]
     Random,
     /// The session cannot be read or stored.
     #[error(transparent)]

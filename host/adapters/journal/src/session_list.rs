@@ -121,16 +121,16 @@ impl SessionName {
         } else if name.chars().count() > MAX_NAME_CHARS {
             "it has more than 64 characters"
         } else if name.contains(is_hidden) {
-            "it has characters that a terminal obeys or hides"
+            "it contains control or invisible characters"
         } else if name.eq_ignore_ascii_case(LATEST) {
-            "it stands for the session that was written to last"
+            "it means the most recently used session"
         } else if name.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
-            "it could be the beginning of an id"
+            "it could be the start of an id"
         } else {
             return Ok(Self(name.to_owned()));
         };
         Err(format!(
-            "`{}` is no name for a session: {why}; give another one",
+            "`{}` cannot be the name of a session: {why}; choose another one",
             name.escape_debug()
         ))
     }

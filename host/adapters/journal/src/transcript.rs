@@ -40,16 +40,17 @@ pub enum TranscriptError {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The file has more than 32 MiB.
-    #[error("a conversation may have at most {MAX_BYTES} bytes; remove the large files from it")]
+    #[error("a conversation can have at most {MAX_BYTES} bytes; remove its large files")]
     TooLarge,
     /// The file has another content.
     #[error(
-        "it is neither a session that `sessions export` wrote nor a conversation ({0}); a conversation is a JSON array of \
-         messages, or an object with `messages`, as the AI SDK, OpenAI's Chat Completions or Anthropic have them"
+        "it is neither a session from `sessions export` nor a conversation ({0}); a conversation is a JSON array of \
+         messages, or an object with `messages`, in the format of the AI SDK, OpenAI's Chat Completions or \
+         Anthropic"
     )]
     Unknown(String),
     /// A message has another form, or cannot follow the one before it.
-    #[error("message {index} of the conversation {reason}; nothing was stored, correct it")]
+    #[error("message {index} of the conversation {reason}; nothing was stored; correct the message")]
     Message {
         /// The position of the message, from 0.
         index: usize,

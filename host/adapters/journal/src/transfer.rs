@@ -307,7 +307,7 @@ fn import_file(
         let header = lines.read_header()?;
         let Some((into, copy)) = copies.begin(header.session) else {
             return Err(lines.wrong(format!(
-                "begins session {}, which no session before it has started",
+                "starts session {}, which no earlier session has spawned",
                 header.session
             )));
         };
@@ -367,7 +367,7 @@ impl LinesIn<'_> {
             })?;
         if line.last().is_some_and(|last| *last != b'\n') {
             return Err(
-                self.wrong("has no end: the file was cut off there, or the line is too long")
+                self.wrong("is incomplete: the file was cut off there, or the line is too long")
             );
         }
         Ok(line)
@@ -396,7 +396,7 @@ impl LinesIn<'_> {
         }
         match missing.iter().min() {
             Some(digest) => Err(self.wrong(format!(
-                "ends the blobs, and {digest}, which an event refers to, is not among them"
+                "ends the blobs, but {digest}, which an event refers to, is missing"
             ))),
             None => Ok(copy),
         }
@@ -413,7 +413,7 @@ impl LinesIn<'_> {
             return Err(self.wrong("is missing: the file was cut off before it"));
         }
         serde_json::from_slice(line)
-            .map_err(|error| self.wrong(format!("is not what is expected there ({error})")))
+            .map_err(|error| self.wrong(format!("is not what is expected here ({error})")))
     }
 
     fn read_header(&mut self) -> Result<Header, JournalError> {
@@ -450,7 +450,7 @@ impl LinesIn<'_> {
             .map_err(|error| self.wrong(format!("is not base64 ({error})")))?;
         let blob = Blob::new(bytes);
         if blob.digest != digest {
-            return Err(self.wrong("has bytes that do not have its digest"));
+            return Err(self.wrong("does not match its digest"));
         }
         Ok(blob)
     }
@@ -462,7 +462,7 @@ impl LinesIn<'_> {
         let Trailer { blake3 } = self.parse(&line)?;
         if blake3 != found {
             return Err(
-                self.wrong("has another digest than the lines before it: they were changed")
+                self.wrong("has a digest that does not match the lines before it: they were changed")
             );
         }
         if !self.next()?.is_empty() {
@@ -483,7 +483,7 @@ impl LinesIn<'_> {
     /// Names the line that the copy or the store refuses.
     fn refused(&self, error: JournalError) -> JournalError {
         match error {
-            JournalError::Corrupt(why) => self.wrong(format!("cannot be taken over ({why})")),
+            JournalError::Corrupt(why) => self.wrong(format!("cannot be imported ({why})")),
             other => other,
         }
     }

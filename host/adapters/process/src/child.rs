@@ -105,7 +105,7 @@ impl Child {
         };
         let started = (&mut starting.started)
             .await
-            .map_err(|_| io::Error::other("its thread ended"))??;
+            .map_err(|_| io::Error::other("its thread has ended"))??;
         let [input, output, errors] = started.streams;
         let pipes = Pipes {
             input: input.map(pipe::Sender::from_owned_fd).transpose()?,

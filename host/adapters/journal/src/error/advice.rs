@@ -24,28 +24,28 @@ pub(super) fn is_corrupt(error: &rusqlite::Error) -> bool {
 pub(super) fn sqlite_advice(file: &str, error: &rusqlite::Error) -> String {
     let Some(code) = error.sqlite_error_code() else {
         return format!(
-            "{file} holds something that was not written by this program ({error}); restore it from a backup, or move it \
-             away to begin with an empty journal"
+            "{file} contains data that this program did not write ({error}); restore it from a backup, or move it \
+             away to start with an empty journal"
         );
     };
     match code {
         ErrorCode::DiskFull => format!(
-            "there is no space left on the disk that holds {file}; free some space, then resume the session: everything \
+            "no space is left on the disk that contains {file}; free some space, then resume the session: everything \
              up to the last completed step is kept"
         ),
         ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => format!(
-            "{file} or its directory may not be written to ({error}); make the directory writable for this user, or set \
+            "{file} or its directory is not writable ({error}); make the directory writable for this user, or set \
              `state-dir` to another directory"
         ),
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => format!(
-            "another program keeps {file} locked; end it (a backup, or an open sqlite3 shell?) and try again"
+            "another program has locked {file}; stop it (a backup, or an open sqlite3 shell?) and try again"
         ),
         ErrorCode::NotADatabase => format!(
-            "{file} is not a journal of agent-host, or its beginning is damaged ({error}); restore it from a backup, or \
-             move it away to begin with an empty journal"
+            "{file} is not an agent-host journal, or its beginning is damaged ({error}); restore it from a backup, \
+             or move it away to start with an empty journal"
         ),
         ErrorCode::DatabaseCorrupt => format!(
-            "{file} is damaged ({error}); restore it from a backup, or move it away to begin with an empty journal"
+            "{file} is damaged ({error}); restore it from a backup, or move it away to start with an empty journal"
         ),
         // The other codes are faults of the machine, or ours; SQLite's own words are all that is
         // known.
@@ -76,30 +76,31 @@ pub(super) fn said(error: &tokio_postgres::Error) -> String {
 fn code_advice(location: &str, code: &SqlState, said: &str) -> String {
     match *code {
         SqlState::READ_ONLY_SQL_TRANSACTION => format!(
-            "{location} is a standby and takes no writes ({said}); give the address of the primary"
+            "{location} is a standby and accepts no writes ({said}); give the address of the primary"
         ),
         SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
-            format!("{location} refused it for another write at the same time ({said}); try again")
+            format!("{location} refused the write because of another one at the same time ({said}); try again")
         }
         SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::CANNOT_CONNECT_NOW => {
-            format!("{location} is shutting down or starting ({said}); try again in a moment")
+            format!("{location} is shutting down or starting up ({said}); try again in a moment")
         }
         SqlState::DISK_FULL | SqlState::OUT_OF_MEMORY => format!(
             "{location} has no space left ({said}); free some, then resume the session: everything up to the last completed \
              step is kept"
         ),
         SqlState::TOO_MANY_CONNECTIONS => format!(
-            "{location} has no free connection ({said}); lower `connections` of [store], or raise the server's `max_connections`"
+            "{location} has no free connection ({said}); lower `connections` in [store], or raise the server's \
+             `max_connections`"
         ),
         SqlState::INSUFFICIENT_PRIVILEGE => format!(
-            "the user of {location} may not do that ({said}); grant it what `agent-host store grants ROLE` prints"
+            "the user of {location} lacks permission ({said}); grant it what `agent-host store grants ROLE` prints"
         ),
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => format!(
-            "{location} refused the user ({said}); check the name and the password of `url` in [store], and the server's \
-             `pg_hba.conf`"
+            "{location} refused the user ({said}); check the user name and password in `url` of [store], and the \
+             server's `pg_hba.conf`"
         ),
         _ => format!(
-            "{location} failed with the code {} ({said}); see the server's log",
+            "{location} failed with code {} ({said}); see the server's log",
             code.code()
         ),
     }
@@ -111,38 +112,39 @@ fn tls_advice(location: &str, error: &tokio_postgres::Error) -> Option<String> {
     let cause = std::error::Error::source(error)?;
     if cause.to_string() == NO_TLS {
         return Some(format!(
-            "{location} does not encrypt its connections, and nothing was sent to it; set `ssl = on` there, with a certificate for \
-             its name"
+            "{location} does not encrypt its connections, so nothing was sent to it; set `ssl = on` there, with a \
+             certificate for its name"
         ));
     }
     let inner = cause.downcast_ref::<io::Error>()?.get_ref()?;
     let error = inner.downcast_ref::<rustls::Error>()?;
     let rustls::Error::InvalidCertificate(fault) = error else {
         return Some(format!(
-            "{location} cannot be spoken to by TLS ({}); see the server's log",
+            "a TLS connection to {location} failed ({}); see the server's log",
             error.to_string().escape_debug()
         ));
     };
     Some(match fault {
         CertificateError::UnknownIssuer => format!(
-            "the certificate of {location} is of an authority that is not trusted here; give the authority's certificate as `ca` of \
-             [store]"
+            "the certificate of {location} is from an authority that is not trusted here; set `ca` in [store] to the \
+             authority's certificate"
         ),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             format!(
-                "the certificate of {location} is for another name ({}); give the address by a name that is in it, or have one made \
-                 for this name",
+                "the certificate of {location} is for another name ({}); use a name from the certificate in the \
+                 address, or issue one for this name",
                 fault.to_string().escape_debug()
             )
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => format!(
-            "the certificate of {location} has expired; renew it, or set this machine's clock"
+            "the certificate of {location} has expired; renew it, or correct this machine's clock"
         ),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            format!("the certificate of {location} is not valid yet; set this machine's clock")
+            format!("the certificate of {location} is not valid yet; correct this machine's clock")
         }
         fault => format!(
-            "the certificate of {location} cannot be verified ({}); have the server use one that an authority made for its name",
+            "the certificate of {location} cannot be verified ({}); use one that an authority issued for the \
+             server's name",
             fault.to_string().escape_debug()
         ),
     })
@@ -169,7 +171,7 @@ pub(super) fn io_advice(error: &io::Error) -> &'static str {
             "free some space, or set `state-dir` to a directory on another disk"
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "move away the file that is in its place, or set `state-dir` to another directory"
+            "move the file with that name away, or set `state-dir` to another directory"
         }
         // The kinds are many and grow; the system's own words precede this in any case.
         _ => "check the path and the disk, or set `state-dir` to another directory",

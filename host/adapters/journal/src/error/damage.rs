@@ -14,7 +14,7 @@ pub enum Damage {
         found: i64,
     },
     /// Events at the end are absent.
-    #[error("its last events are missing ({found} of {expected} are there)")]
+    #[error("its last events are missing ({found} of {expected} are left)")]
     Truncated {
         /// The events that are there.
         found: u64,
@@ -33,7 +33,7 @@ pub enum Damage {
         source: EventError,
     },
     /// A number of an event is out of its range.
-    #[error("event {seq} has an impossible {field}")]
+    #[error("event {seq} has an invalid {field}")]
     Range {
         /// The number of the event.
         seq: i64,

@@ -20,8 +20,8 @@ pub enum PostgresError {
     },
     /// Every connection of this process is in use.
     #[error(
-        "cannot use the journal: all {connections} connections to the database were in use for {waited:?}; raise `connections` \
-         of [store], and the server's `max_connections` with it"
+        "cannot use the journal: all {connections} connections to the database were in use for {waited:?}; raise \
+         `connections` in [store], and the server's `max_connections` accordingly"
     )]
     PoolExhausted {
         /// The most connections.
@@ -45,49 +45,51 @@ pub enum PostgresError {
     Pool(String),
     /// The server is a standby, or takes no writes for another reason.
     #[error(
-        "{0} takes no writes: the server is a standby, or `default_transaction_read_only` is set; give the address of the primary"
+        "{0} accepts no writes: the server is a standby, or `default_transaction_read_only` is set; give the address \
+         of the primary"
     )]
     ReadOnly(Arc<str>),
     /// The address of a database is none.
     #[error(
-        "the address of the database cannot be read: {0}; it has the form `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
+        "invalid database address: {0}; write it like `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
     )]
     Url(#[source] tokio_postgres::Error),
     /// The address asks for plain connections to another machine.
     #[error(
-        "the {0} is on another machine, and `sslmode=disable` would send sessions and the password there in the clear; leave it \
-         out, and name the authority of the server's certificate as `ca` of [store] if it is a private one"
+        "the {0} is on another machine, and `sslmode=disable` would send sessions and the password unencrypted; \
+         remove it, and set `ca` in [store] to the certificate of the server's authority if that is a private one"
     )]
     Unencrypted(Arc<str>),
     /// No key seals the secrets in a database on another machine.
     #[error(
-        "the {0} is on another machine, and no key is set that seals its secrets, so that every copy of it could answer for this \
-         host; make one with `openssl rand -hex 32`, keep it elsewhere, and give it as `key` of [store] (`env:NAME`, \
-         `file:PATH` or `cmd:COMMAND`) to every host"
+        "the {0} is on another machine, and no key seals its secrets, so anyone with a copy of it could impersonate \
+         this host; create a key with `openssl rand -hex 32`, store it elsewhere, and set `key` in [store] \
+         (`env:NAME`, `file:PATH` or `cmd:COMMAND`) on every host"
     )]
     SealRequired(Arc<str>),
     /// The secrets are sealed, and no key is set.
     #[error(
-        "the secrets in the {0} are sealed, and no key is set; give the one of the other hosts as `key` of [store]"
+        "the secrets in the {0} are sealed, and no key is set; set `key` in [store] to the key of the other hosts"
     )]
     SealMissing(Arc<str>),
     /// The secrets are sealed with another key.
     #[error(
-        "the key of [store] does not open the secrets in the {0}: they were sealed with another one, or were changed; give the \
-         key of the other hosts, or seal them anew with `agent-host store rekey --from KEY`. Nothing was changed"
+        "the key in [store] does not open the secrets in the {0}: they were sealed with another key, or were \
+         changed; use the key of the other hosts, or seal them again with `agent-host store rekey --from KEY`. \
+         Nothing was changed"
     )]
     SealWrong(Arc<str>),
     /// The secrets are not sealed, and a key is set.
     #[error(
-        "the secrets in the {0} are not sealed yet, and `key` of [store] is set; seal them once with `agent-host store rekey`, \
-         then start every host with the key"
+        "the secrets in the {0} are not sealed yet, but `key` in [store] is set; seal them once with `agent-host \
+         store rekey`, then start every host with the key"
     )]
     NotSealed(Arc<str>),
     /// An operation needs the secrets of a database that were not read yet.
     #[error("the secrets in the {0} are still sealed; open the store first")]
     StillSealed(Arc<str>),
     /// A secret of the database is not what this program writes.
-    #[error("a key in the {0} is no key; restore the database from a backup")]
+    #[error("a key in the {0} is invalid; restore the database from a backup")]
     SecretForm(Arc<str>),
     /// A secret cannot be sealed.
     #[error("cannot seal the secrets in the {location}: {source}")]
@@ -99,8 +101,8 @@ pub enum PostgresError {
     },
     /// The user may not make the tables.
     #[error(
-        "the {location} has no tables of a journal, or older ones, and this user may not make them ({}); run `agent-host store \
-         migrate` as their owner, then `agent-host store grants ROLE` shows what a host needs",
+        "the {location} has no journal tables, or outdated ones, and this user may not create them ({}); run \
+         `agent-host store migrate` as their owner; `agent-host store grants ROLE` then shows what a host needs",
         said(source)
     )]
     SchemaRights {
@@ -111,8 +113,8 @@ pub enum PostgresError {
     },
     /// The tables have an older version.
     #[error(
-        "the journal {location} has format {found} and this program needs format {known}: end the hosts of the older version, \
-         back the database up, and run `agent-host store migrate`"
+        "the journal {location} has format {found}, and this program needs format {known}: stop the hosts of the \
+         older version, back up the database, and run `agent-host store migrate`"
     )]
     SchemaOlder {
         /// The server and the database.

@@ -37,7 +37,7 @@ pub async fn check(
         // More may have come since.
         if session.faults.is_empty() && session.events < info.events {
             let (events, listed) = (session.events, info.events);
-            let fault = format!("it has {events} events, and the list of sessions says {listed}");
+            let fault = format!("it has {events} events, but the list of sessions says {listed}");
             session.faults.push(fault);
         }
         each(session);

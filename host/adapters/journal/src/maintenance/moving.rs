@@ -61,7 +61,7 @@ pub struct Moved {
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
     /// Both are one store.
-    #[error("both are {0}; give the address of another store with `--to`")]
+    #[error("both stores are {0}; give the address of another store with `--to`")]
     SameStore(String),
     /// A store failed.
     #[error(transparent)]

@@ -87,7 +87,7 @@ impl NewSessions {
 
     fn current(&mut self) -> Result<&mut NewSession, JournalError> {
         let last = self.claimed.last_mut();
-        last.ok_or_else(|| JournalError::storage("no session was begun"))
+        last.ok_or_else(|| JournalError::storage("no session was started"))
     }
 
     /// Stores all of them.

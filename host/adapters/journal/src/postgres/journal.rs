@@ -178,7 +178,7 @@ impl Writer {
             && let Err(error) = self.database.settle(self.lease).await
         {
             // The next claim does it.
-            tracing::debug!("what a session used is not in the sums yet: {error}");
+            tracing::debug!("a session's usage is not in the totals yet: {error}");
         }
         if let Err(error) = self.database.release(self.lease).await {
             let session = self.lease.session;

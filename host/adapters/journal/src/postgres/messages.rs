@@ -52,7 +52,7 @@ impl Database {
                 Ok(()) => is_told = false,
                 Err(error) if !is_told => {
                     is_told = true;
-                    tracing::warn!("messages of other hosts arrive late: {error}");
+                    tracing::warn!("messages from other hosts arrive late: {error}");
                 }
                 Err(_) => {}
             }
@@ -83,7 +83,7 @@ impl Database {
                     Err(error) if !has_skipped => {
                         has_skipped = true;
                         tracing::warn!(
-                            "messages of another host are skipped, which may be of another version: {error}"
+                            "messages from another host, perhaps of another version, are skipped: {error}"
                         );
                     }
                     Err(_) => {}
@@ -95,7 +95,7 @@ impl Database {
             ended = listened => ended,
             ended = received => ended,
         };
-        ended.map_err(self.failed("receive messages of other hosts"))
+        ended.map_err(self.failed("receive messages from other hosts"))
     }
 
     /// Sends a message. One that is too long is not sent: it is a hint.

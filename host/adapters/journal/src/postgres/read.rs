@@ -389,7 +389,7 @@ fn status(row: &Row, first: usize) -> Result<SessionStatus, JournalError> {
 pub(super) fn phase(name: &str) -> Result<SessionPhase, JournalError> {
     SessionPhase::from_stored(name).ok_or_else(|| {
         let name = name.escape_debug();
-        JournalError::corrupt(format!("`{name}` in the journal is no phase of a session"))
+        JournalError::corrupt(format!("`{name}` in the journal is not a session phase"))
     })
 }
 
@@ -397,7 +397,7 @@ pub(super) fn phase(name: &str) -> Result<SessionPhase, JournalError> {
 pub(super) fn parsed<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, JournalError> {
     text.parse().map_err(|error: T::Err| {
         let text = text.escape_debug();
-        JournalError::corrupt(format!("`{text}` in the journal is no id: {error}"))
+        JournalError::corrupt(format!("`{text}` in the journal is not an id: {error}"))
     })
 }
 

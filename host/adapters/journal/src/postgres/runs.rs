@@ -193,7 +193,8 @@ impl Database {
             return Ok(Some(lease));
         }
         let reason = format!(
-            "{CLAIMS_WITHOUT_PROGRESS} hosts in a row ended or lost it before it got a new event; look for what ends them, and resume it"
+            "{CLAIMS_WITHOUT_PROGRESS} hosts in a row ended or lost it before it recorded a new event; find out why \
+             they ended, and resume it"
         );
         let stop = "UPDATE runs SET state = 'stopped', reason = $2, signature = NULL
             WHERE session = $1";
@@ -292,7 +293,8 @@ impl Database {
             match serde_json::from_str(row.get(1)) {
                 Ok(request) => requests.push((session, request)),
                 Err(error) => tracing::warn!(
-                    "a request of another host about session {session} is dropped, which may be of a newer version: {error}"
+                    "a request about session {session} from another host, perhaps of a newer version, is dropped: \
+                     {error}"
                 ),
             }
         }
@@ -334,7 +336,7 @@ impl Database {
                 Ok(status) => Some(HostReport { host, status }),
                 Err(error) => {
                     tracing::debug!(
-                        "host {} is left out, which may be of a newer version: {error}",
+                        "host {}, perhaps of a newer version, is left out: {error}",
                         host.0
                     );
                     None

@@ -71,7 +71,7 @@ pub(super) async fn ensure(database: &Database) -> Result<(), StoreError> {
 /// Makes or updates the tables.
 pub(super) async fn migrate(database: &Database) -> Result<Migration, StoreError> {
     let from = {
-        let failed = database.failed("make the tables of the journal");
+        let failed = database.failed("create the journal's tables");
         let mut client = database.client().await?;
         let tx = client.transaction().await.map_err(failed)?;
         version(&tx).await.map_err(failed)?
@@ -89,7 +89,7 @@ async fn apply(
     steps: &[&str],
     key: Option<&NewRowsKey>,
 ) -> Result<Migration, StoreError> {
-    let failed = database.failed("make the tables of the journal");
+    let failed = database.failed("create the journal's tables");
     let refused = |error: tokio_postgres::Error| match error.code() {
         Some(&SqlState::INSUFFICIENT_PRIVILEGE) => PostgresError::SchemaRights {
             location: Arc::clone(&database.location),

@@ -259,7 +259,7 @@ impl Database {
                     return;
                 };
                 if let Err(error) = database.prune(retention).await {
-                    tracing::warn!("sessions beyond the retention are not removed: {error}");
+                    tracing::warn!("sessions past their retention are not removed: {error}");
                 }
             }
         });
@@ -304,7 +304,7 @@ impl NewSessions<'_> {
 
     /// Returns the session that is written.
     fn current(&self) -> Result<SessionId, JournalError> {
-        let none = || JournalError::storage("no session was begun");
+        let none = || JournalError::storage("no session was started");
         let position = self.position.as_ref();
         position.map(|(session, _)| *session).ok_or_else(none)
     }

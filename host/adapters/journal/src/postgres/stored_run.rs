@@ -63,7 +63,7 @@ pub(super) async fn refuse(
     run: &StoredRun,
 ) -> Result<(), tokio_postgres::Error> {
     tracing::warn!(
-        "the run of session {} is not continued: {UNSIGNED}",
+        "the run of session {} was not continued: {UNSIGNED}",
         run.session.escape_debug()
     );
     let stop = "UPDATE runs SET state = 'stopped', reason = $2,

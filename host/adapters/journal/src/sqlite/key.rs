@@ -33,7 +33,7 @@ const IS_NEW: u8 = b'n';
 /// Reads the key of continuations, or makes it. The file is locked meanwhile, so that two processes
 /// which make it at once agree.
 pub(crate) fn read_or_make(path: &Path) -> Result<[u8; KEY_BYTES], StoreError> {
-    let then = "calls that wait for a decision are asked about anew";
+    let then = "pending calls are asked about again";
     let (file, stored) = read(path, KEY_BYTES, then)?;
     match stored.as_slice() {
         [] => {
@@ -77,7 +77,7 @@ pub(crate) struct KeyOfRows {
 impl KeyOfRows {
     /// Opens the file, or makes the key. The digests are taken then, and never again.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        let then = "what was approved is asked about anew, tokens and trust are given anew, and of sessions only copies are continued";
+        let then = "approve calls again, create tokens and trust again, and continue only copies of sessions";
         let (file, mut stored) = read(path, ROWS_BYTES, then)?;
         let is_new = match stored.len() {
             0 => {
@@ -152,7 +152,7 @@ fn digest(path: &Path) -> [u8; BYTES] {
         Err(error) => {
             if error.kind() != io::ErrorKind::NotFound {
                 tracing::warn!(
-                    "{} is not believed, since it cannot be read: {error}",
+                    "{} is ignored because it cannot be read: {error}",
                     path.display()
                 );
             }
@@ -184,7 +184,7 @@ fn read(path: &Path, size: usize, then: &'static str) -> Result<(File, Vec<u8>),
 fn random(path: &Path) -> Result<[u8; KEY_BYTES], StoreError> {
     let mut key = [0; KEY_BYTES];
     getrandom::fill(&mut key).map_err(|error| {
-        StoreError::io(path, "make the key", io::Error::other(error.to_string()))
+        StoreError::io(path, "create the key", io::Error::other(error.to_string()))
     })?;
     Ok(key)
 }

@@ -109,7 +109,7 @@ impl NewSessions<'_> {
     /// Returns the session that is written.
     fn current(&self) -> Result<SessionId, JournalError> {
         let last = self.claimed.last().map(|(session, _)| *session);
-        last.ok_or_else(|| JournalError::storage("no session was begun"))
+        last.ok_or_else(|| JournalError::storage("no session was started"))
     }
 
     /// Writes blobs behind the events before them.

@@ -64,7 +64,7 @@ fn private_dir(path: &Path) -> Result<PathBuf, StoreError> {
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .map_err(|error| StoreError::io(path, "make the state directory", error))?;
+        .map_err(|error| StoreError::io(path, "create the state directory", error))?;
     let failed = |error| StoreError::io(path, "open the state directory", error);
     let path = path.canonicalize().map_err(failed)?;
     check_owner(&path, &path.metadata().map_err(failed)?)?;
@@ -80,7 +80,7 @@ fn private_file(path: &Path) -> Result<(), StoreError> {
 
 /// Refuses a file that another user could have changed, and removes the permissions of other users.
 pub(crate) fn make_private(path: &Path, file: &File) -> Result<(), StoreError> {
-    let failed = |error| StoreError::io(path, "look at the mode of the file", error);
+    let failed = |error| StoreError::io(path, "read the mode of the file", error);
     let found = file.metadata().map_err(failed)?;
     check_owner(path, &found)?;
     if found.mode() & 0o077 != 0 {

@@ -163,9 +163,9 @@ async fn damage_is_found_where_it_is() {
         let expected = format!("the bytes of blob {} in ", one.digest);
         assert!(changed.starts_with(&expected), "{changed}");
         let expected = [
-            format!("a blob to which no session refers: {gone}"),
+            format!("a blob that no session refers to: {gone}"),
             "events of a session that does not exist: stray".to_owned(),
-            format!("a session with another number of events than it says: {small}"),
+            format!("a session whose event count is wrong: {small}"),
         ];
         assert_eq!(rest, expected);
     }

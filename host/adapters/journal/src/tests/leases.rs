@@ -67,8 +67,8 @@ async fn host_whose_lease_has_ended_writes_nothing() {
         stale.append(&[record(session, 1, input("late"))], blobs);
         let refused = text(stale.barrier().await);
         let expected = format!(
-            "session {session} was given up: this host did not renew its claim in time, and another may continue it; resume it \
-             to see where it is"
+            "session {session} was released: this host did not renew its claim in time, and another host may \
+             continue it; resume it to see its current state"
         );
         assert_eq!(refused, expected);
         assert!(!stale.retry());

@@ -20,8 +20,8 @@ async fn full_memory_store_stops_a_session_until_a_retry() {
     let filler = store.fork(session, None, None).await;
     assert!(filler.is_err(), "an event is no session");
     journal.append(&records[1..], vec![Blob::new(vec![2; 600])]);
-    let full = "cannot write the journal: it is kept in memory and may have at most 1000 bytes; delete sessions, or keep the \
-                journal on a disk";
+    let full = "cannot write the journal: it is kept in memory, where the maximum is 1000 bytes; delete sessions, or \
+        keep the journal on disk";
     assert_eq!(text(journal.barrier().await), full);
     assert_eq!(
         text(journal.barrier().await),

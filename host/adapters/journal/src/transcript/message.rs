@@ -184,7 +184,7 @@ pub(super) fn read(message: Value) -> Result<Vec<Entry>, String> {
         Message::Tool { content, .. } => {
             written.add_all(content)?;
             if !written.parts.is_empty() || !written.calls.is_empty() {
-                return Err("has something else than results".to_owned());
+                return Err("contains something other than results".to_owned());
             }
         }
     }
@@ -252,7 +252,7 @@ impl Written {
             }
             // It is for the model that wrote it, so another one is not shown it.
             Part::Thinking {} => {
-                let warning = "the model's reasoning is left out";
+                let warning = "the model's reasoning is omitted";
                 self.entries.push(Entry::Warning(warning.to_owned()));
             }
             // Nothing that was allowed elsewhere is allowed here.
@@ -272,7 +272,7 @@ impl Written {
 
     fn end_input(&mut self) -> Result<(), String> {
         if !self.calls.is_empty() {
-            return Err("has a call, which no user makes".to_owned());
+            return Err("contains a call, which only a model can make".to_owned());
         }
         if !self.parts.is_empty() {
             self.entries
@@ -286,7 +286,7 @@ impl Written {
             std::mem::take(&mut self.parts),
             std::mem::take(&mut self.calls),
         );
-        let text = texts(&parts).ok_or("has a file of the model, which no model takes back")?;
+        let text = texts(&parts).ok_or("contains a file from the model, which no model accepts as input")?;
         let text = text.concat();
         if !text.is_empty() || !calls.is_empty() {
             self.entries.push(Entry::Reply { text, calls });
@@ -326,14 +326,14 @@ impl Part {
             } => match (chat.file_data, chat.file_id) {
                 (Some(data), _) => file(data, None, chat.filename),
                 (None, Some(id)) => file(format!("file-id:{id}"), None, chat.filename),
-                (None, None) => Err("has a file without content".to_owned()),
+                (None, None) => Err("contains a file without content".to_owned()),
             },
-            Self::Image { .. } | Self::File { .. } => Err("has a file without content".to_owned()),
+            Self::Image { .. } | Self::File { .. } => Err("contains a file without content".to_owned()),
             Self::ToolUse { .. }
             | Self::ToolResult { .. }
             | Self::Thinking {}
             | Self::ToolApproval {} => {
-                Err("has a part where only text and files are expected".to_owned())
+                Err("contains a part other than text and files".to_owned())
             }
         }
     }
@@ -400,7 +400,7 @@ fn file(
     };
     let data = match base64.map(|base64| STANDARD.decode(base64)) {
         Some(Ok(bytes)) => FileData::Bytes(bytes),
-        Some(Err(error)) => return Err(format!("has a file that is not base64 ({error})")),
+        Some(Err(error)) => return Err(format!("contains a file that is not base64 ({error})")),
         None => FileData::Url(data),
     };
     Ok(ContentPart::File(FilePart {

@@ -20,7 +20,8 @@ use agent_host_types::{
 use std::collections::{BTreeMap, HashSet};
 
 /// The result of a call to which the conversation has none.
-const UNANSWERED: &str = "The conversation was imported without the result of this call. What came of it is not known, and it is not repeated. Check before you call it again.";
+const UNANSWERED: &str = "The conversation was imported without the result of this call. Its outcome is unknown, and \
+    it is not repeated. Check before you call it again.";
 
 /// The events so far.
 #[derive(Default)]
@@ -41,7 +42,7 @@ impl Records {
     pub(super) fn add(&mut self, entry: Entry) -> Result<(), String> {
         match entry {
             Entry::System(_) if !self.events.is_empty() => {
-                return Err("is a system prompt after the beginning".to_owned());
+                return Err("is a system prompt but not at the beginning".to_owned());
             }
             Entry::System(text) => self.system.push(text),
             Entry::Input(parts) => self.input(parts)?,
@@ -81,7 +82,7 @@ impl Records {
             }
             if call.input.as_deref().is_some_and(json::is_object_too_deep) {
                 return Err(format!(
-                    "has arguments of more than {} levels",
+                    "has arguments nested more than {} levels deep",
                     json::MAX_DEPTH
                 ));
             }
@@ -112,14 +113,14 @@ impl Records {
     fn result(&mut self, call_id: &CallId, mut output: ToolResultOutput) -> Result<(), String> {
         let Some(at) = self.open.iter().position(|(open, _)| open == call_id) else {
             let id = &call_id.0;
-            return Err(format!("has a result of call `{id}`, which waits for none"));
+            return Err(format!("has a result for call `{id}`, which is not waiting for one"));
         };
         if let ToolResultOutput::Content(parts) = &mut output {
             correct(parts);
         }
         output
             .validate()
-            .map_err(|why| format!("cannot be taken: {}", why.message()))?;
+            .map_err(|why| format!("is not accepted: {}", why.message()))?;
         let (call_id, tool) = self.open.remove(at);
         self.settle(call_id, tool, output);
         Ok(())

@@ -173,7 +173,7 @@ async fn anthropic_conversation_becomes_a_session() {
         input(vec![text("Go on.")]),
         reply(2, "There is a cat.", &[]),
     ];
-    let warnings = vec!["the model's reasoning is left out".to_owned()];
+    let warnings = vec!["the model's reasoning is omitted".to_owned()];
     assert_eq!(imported(ANTHROPIC).await, (expected, warnings));
 }
 
@@ -202,14 +202,15 @@ async fn ai_sdk_4_conversation_becomes_a_session() {
         ),
         reply(2, "There is a cat.", &[]),
     ];
-    let warnings = vec!["the model's reasoning is left out".to_owned()];
+    let warnings = vec!["the model's reasoning is omitted".to_owned()];
     assert_eq!(imported(AI_SDK_4).await, (expected, warnings));
 }
 
 /// A call without a result is settled, since no model takes a conversation without.
 #[tokio::test]
 async fn ai_sdk_6_conversation_becomes_a_session() {
-    let unanswered = "The conversation was imported without the result of this call. What came of it is not known, and it is not repeated. Check before you call it again.";
+    let unanswered = "The conversation was imported without the result of this call. Its outcome is unknown, and it \
+        is not repeated. Check before you call it again.";
     let unanswered =
         ToolResultOutput::error_json(json!({"code": "interrupted-unknown", "message": unanswered}));
     let expected = vec![
@@ -346,15 +347,15 @@ fn message_of_another_form_is_named() {
     let table = [
         (
             json!([tool_result(json!({"type": "text", "text": "x"}))]),
-            "message 0 of the conversation has something else than results",
+            "message 0 of the conversation contains something other than results",
         ),
         (
             json!([{"role": "user", "content": [{"type": "tool_use", "id": "a", "name": "t", "input": {}}]}]),
-            "message 0 of the conversation has a call, which no user makes",
+            "message 0 of the conversation contains a call, which only a model can make",
         ),
         (
             json!([{"role": "assistant", "content": [{"type": "image_url", "image_url": {"url": "https://example.com/a"}}]}]),
-            "message 0 of the conversation has a file of the model, which no model takes back",
+            "message 0 of the conversation contains a file from the model, which no model accepts as input",
         ),
         (
             json!([{"role": "user", "content": [{"type": "video"}]}]),
@@ -366,7 +367,7 @@ fn message_of_another_form_is_named() {
         ),
         (
             json!([{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]),
-            "message 1 of the conversation is a system prompt after the beginning",
+            "message 1 of the conversation is a system prompt but not at the beginning",
         ),
         (
             json!([call, call]),
@@ -374,11 +375,11 @@ fn message_of_another_form_is_named() {
         ),
         (
             json!([call, result, result]),
-            "message 2 of the conversation has a result of call `a`, which waits for none",
+            "message 2 of the conversation has a result for call `a`, which is not waiting for one",
         ),
         (
             json!([result]),
-            "message 0 of the conversation has a result of call `a`, which waits for none",
+            "message 0 of the conversation has a result for call `a`, which is not waiting for one",
         ),
         (
             json!([tool_result(part)]),
@@ -386,7 +387,7 @@ fn message_of_another_form_is_named() {
         ),
         (
             json!([{"role": "user", "content": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "!"}}]}]),
-            "message 0 of the conversation has a file that is not base64 (Invalid symbol 33, offset 0.)",
+            "message 0 of the conversation contains a file that is not base64 (Invalid symbol 33, offset 0.)",
         ),
     ];
     for (conversation, expected) in table {

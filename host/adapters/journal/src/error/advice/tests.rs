@@ -9,27 +9,27 @@ fn code_of_the_server_says_what_to_do() {
     for (code, expected) in [
         (
             "25006",
-            "database s on db is a standby and takes no writes (said); give the address of the primary",
+            "database s on db is a standby and accepts no writes (said); give the address of the primary",
         ),
         (
             "40001",
-            "database s on db refused it for another write at the same time (said); try again",
+            "database s on db refused the write because of another one at the same time (said); try again",
         ),
         (
             "40P01",
-            "database s on db refused it for another write at the same time (said); try again",
+            "database s on db refused the write because of another one at the same time (said); try again",
         ),
         (
             "57P01",
-            "database s on db is shutting down or starting (said); try again in a moment",
+            "database s on db is shutting down or starting up (said); try again in a moment",
         ),
         (
             "57P03",
-            "database s on db is shutting down or starting (said); try again in a moment",
+            "database s on db is shutting down or starting up (said); try again in a moment",
         ),
         (
             "53300",
-            "database s on db has no free connection (said); lower `connections` of [store], or raise the server's \
+            "database s on db has no free connection (said); lower `connections` in [store], or raise the server's \
              `max_connections`",
         ),
         (
@@ -39,16 +39,16 @@ fn code_of_the_server_says_what_to_do() {
         ),
         (
             "42501",
-            "the user of database s on db may not do that (said); grant it what `agent-host store grants ROLE` prints",
+            "the user of database s on db lacks permission (said); grant it what `agent-host store grants ROLE` prints",
         ),
         (
             "28P01",
-            "database s on db refused the user (said); check the name and the password of `url` in [store], and the server's \
-             `pg_hba.conf`",
+            "database s on db refused the user (said); check the user name and password in `url` of [store], and the \
+             server's `pg_hba.conf`",
         ),
         (
             "XX000",
-            "database s on db failed with the code XX000 (said); see the server's log",
+            "database s on db failed with code XX000 (said); see the server's log",
         ),
     ] {
         let said = code_advice("database s on db", &SqlState::from_code(code), "said");

@@ -62,8 +62,8 @@ async fn connections_that_are_all_in_use_are_named() {
     let refused = database.client().await.err().unwrap();
     assert_eq!(
         refused.to_string(),
-        "cannot use the journal: all 1 connections to the database were in use for 50ms; raise `connections` of [store], and the server's \
-         `max_connections` with it"
+        "cannot use the journal: all 1 connections to the database were in use for 50ms; raise `connections` in \
+         [store], and the server's `max_connections` accordingly"
     );
     drop(held);
     drop(database.client().await.unwrap());
@@ -79,8 +79,8 @@ async fn server_without_connections_is_told_apart() {
     let url = url.replace("user=host", "user=crowded");
     let refused = PostgresStore::open(&url, PostgresOptions::default()).await;
     let refused = refused.err().unwrap().to_string();
-    let end = " has no free connection (too many connections for role \\\"crowded\\\"); lower `connections` of [store], or raise the \
-               server's `max_connections`";
+    let end = " has no free connection (too many connections for role \\\"crowded\\\"); lower `connections` in \
+        [store], or raise the server's `max_connections`";
     assert!(refused.ends_with(end), "{refused}");
 }
 

@@ -176,26 +176,26 @@ async fn server_that_cannot_be_verified_is_refused() {
             "other.example",
             elsewhere,
             true,
-            "the certificate of database sessions on other.example is for another name (certificate not valid for name \
-             \\\"other.example\\\"; certificate is only valid for DnsName(\\\"db.example\\\")); give the address by a name that is in it, or \
-             have one made for this name",
+            "the certificate of database sessions on other.example is for another name (certificate not valid for \
+             name \\\"other.example\\\"; certificate is only valid for DnsName(\\\"db.example\\\")); use a name from \
+             the certificate in the address, or issue one for this name",
         ),
         (
             &good,
             NAME,
             elsewhere,
             false,
-            "the certificate of database sessions on db.example is of an authority that is not trusted here; give the \
-             authority's certificate as `ca` of [store]",
+            "the certificate of database sessions on db.example is from an authority that is not trusted here; set \
+             `ca` in [store] to the authority's certificate",
         ),
         (
             &good,
             "127.0.0.1",
             strict,
             true,
-            "the certificate of database sessions on 127.0.0.1 is for another name (certificate not valid for name \\\"127.0.0.1\\\"; \
-             certificate is only valid for DnsName(\\\"db.example\\\")); give the address by a name that is in it, or have one made \
-             for this name",
+            "the certificate of database sessions on 127.0.0.1 is for another name (certificate not valid for name \
+             \\\"127.0.0.1\\\"; certificate is only valid for DnsName(\\\"db.example\\\")); use a name from the \
+             certificate in the address, or issue one for this name",
         ),
         (
             &plain,
@@ -225,8 +225,8 @@ async fn server_that_cannot_be_verified_is_refused() {
     let refused = expired
         .refused(&expired.address(NAME, elsewhere), true)
         .await;
-    let expected = "cannot connect to the journal: the certificate of database sessions on db.example has expired; renew it, or \
-                    set this machine's clock";
+    let expected = "cannot connect to the journal: the certificate of database sessions on db.example has expired; \
+        renew it, or correct this machine's clock";
     assert_eq!(refused, expected);
 }
 

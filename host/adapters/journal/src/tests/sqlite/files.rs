@@ -75,7 +75,7 @@ fn world_writable_state_is_refused() {
         assert_eq!(
             text(open(&state)),
             format!(
-                "every user of this machine may write to {} (mode 0777), so anyone could change what the journal says; run \
+                "every user of this machine can write to {} (mode 0777), so anyone could change the journal; run \
                  `chmod o-w` on it, or set `state-dir` to another directory",
                 path.display()
             )
@@ -97,7 +97,7 @@ fn directory_of_another_user_is_refused() {
     assert_eq!(
         text(open(&path)),
         format!(
-            "{} belongs to user {owner} and this program runs as user {me}: its owner could change what the journal says; \
+            "{} belongs to user {owner}, and this program runs as user {me}, so its owner could change the journal; \
              run as user {owner}, give it to user {me} with `chown`, or set `state-dir` to another directory",
             path.display()
         )
@@ -137,14 +137,14 @@ fn read_only_directory_is_refused() {
     assert_eq!(
         text(open(&missing)),
         format!(
-            "cannot make the state directory {}: {advice}",
+            "cannot create the state directory {}: {advice}",
             missing.display()
         )
     );
     assert_eq!(
         text(open(&root)),
         format!(
-            "cannot make the state directory {}: {advice}",
+            "cannot create the state directory {}: {advice}",
             root.join("locks").display()
         )
     );
@@ -163,7 +163,8 @@ fn read_only_directory_is_refused() {
     assert_eq!(
         text(open(&root)),
         format!(
-            "cannot open the journal: {0} or its directory may not be written to (attempt to write a readonly database); make the directory writable for this user, or set `state-dir` to another directory",
+            "cannot open the journal: {0} or its directory is not writable (attempt to write a readonly database); \
+             make the directory writable for this user, or set `state-dir` to another directory",
             root.join("agent-host.db").display()
         )
     );
@@ -178,8 +179,8 @@ fn file_in_place_of_the_directory_is_named() {
     assert_eq!(
         text(open(&path)),
         format!(
-            "cannot make the state directory {}: File exists (os error 17); move away the file that is in its place, or set \
-             `state-dir` to another directory",
+            "cannot create the state directory {}: File exists (os error 17); move the file with that name away, or \
+             set `state-dir` to another directory",
             path.display()
         )
     );
@@ -208,8 +209,8 @@ fn file_that_is_no_database_is_left_as_it_is() {
     assert_eq!(
         corrupt(&dir.path().join("state")),
         format!(
-            "cannot open the journal: {} is not a journal of agent-host, or its beginning is damaged (file is not a \
-             database); restore it from a backup, or move it away to begin with an empty journal",
+            "cannot open the journal: {} is not an agent-host journal, or its beginning is damaged (file is not a \
+             database); restore it from a backup, or move it away to start with an empty journal",
             file.display()
         )
     );
@@ -248,8 +249,9 @@ fn foreign_databases_and_other_versions_are_refused() {
         assert_eq!(
             corrupt(&state),
             format!(
-                "the journal {} has format {version} and this program knows format 4: another agent-host, probably a \
-                 newer one, wrote it; use that one, or set `state-dir` to another directory",
+                "the journal {} has format {version}, and this program supports format 4: another version of \
+                 agent-host, probably a newer one, wrote it; use that version, or set `state-dir` to another \
+                 directory",
                 file(&state).display()
             )
         );
@@ -303,7 +305,8 @@ fn continuation_key_is_made_once_and_checked() {
     assert_eq!(
         text(other.continuation_key()),
         format!(
-            "{} does not hold a key of 32 bytes; put it back from a backup, or delete it, and calls that wait for a decision are asked about anew",
+            "{} does not contain a key of 32 bytes; restore it from a backup, or delete it, and pending calls are \
+             asked about again",
             path.display()
         )
     );
@@ -337,8 +340,8 @@ fn key_of_rows_is_made_once_and_checked() {
     assert_eq!(
         text(open(&state)),
         format!(
-            "{} does not hold a key of 32 bytes; put it back from a backup, or delete it, and what was approved is asked about anew, tokens and trust are given \
-             anew, and of sessions only copies are continued",
+            "{} does not contain a key of 32 bytes; restore it from a backup, or delete it, and approve calls again, \
+             create tokens and trust again, and continue only copies of sessions",
             path.display()
         )
     );
@@ -372,8 +375,8 @@ async fn pipe_in_place_of_a_file_is_refused() {
         assert_eq!(
             text(refused),
             format!(
-                "cannot {doing} {}: it is not a regular file; move away the file that is in its place, or set `state-dir` to \
-                 another directory",
+                "cannot {doing} {}: it is not a regular file; move the file with that name away, or set `state-dir` \
+                 to another directory",
                 path.display()
             )
         );

@@ -133,7 +133,7 @@ async fn full_disk_stops_the_session_and_keeps_its_events() {
     let next = record(session, 2, input("too much"));
     journal.append(&[next], vec![Blob::new(vec![1; 1024 * 1024])]);
     let full = format!(
-        "cannot write the journal: there is no space left on the disk that holds {}; free some space, then resume the \
+        "cannot write the journal: no space is left on the disk that contains {}; free some space, then resume the \
          session: everything up to the last completed step is kept",
         store.file().display()
     );
@@ -236,8 +236,8 @@ async fn retry_after_a_locked_database_stores_everything() {
     assert_eq!(
         text(journal.barrier().await),
         format!(
-            "cannot write the journal: another program keeps {} locked; end it (a backup, or an open sqlite3 shell?) and try \
-             again",
+            "cannot write the journal: another program has locked {}; stop it (a backup, or an open sqlite3 shell?) \
+             and try again",
             store.file().display()
         )
     );
@@ -279,8 +279,8 @@ async fn barrier_after_the_files_vanished_is_refused() {
         assert_eq!(
             text(journal.barrier().await),
             format!(
-                "cannot write the journal: {} was removed or replaced while this program had it open; put it back, or start \
-                 the program again",
+                "cannot write the journal: {} was removed or replaced while this program had it open; put it back, \
+                 or restart the program",
                 store.file().with_file_name(name).display()
             )
         );
@@ -311,8 +311,9 @@ async fn stops_alone(numbers: &[u64]) {
     assert_eq!(
         text(bad_barrier.await),
         format!(
-            "cannot write the journal: session {} has changed in {} since it was opened here, so another process writes to \
-             it although the session is locked; if the directory is on a network file system, check that it supports locks",
+            "cannot write the journal: session {} has changed in {} since it was opened here, so another process \
+             writes to it although the session is locked; if the directory is on a network file system, check that \
+             it supports file locks",
             bad.session(),
             store.file().display()
         )

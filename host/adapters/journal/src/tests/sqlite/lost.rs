@@ -95,9 +95,9 @@ async fn damaged_log_is_refused_with_the_number_of_lost_events() {
         let file = store.file();
         let file = file.display();
         let refused = format!(
-            "cannot read session {session} from {file}: its last {missing} events are missing ({left} of 5 are there): the \
-             file's write-ahead log was damaged or removed, or the file was replaced by an older one; restore it from a backup, \
-             or take the session as it is: `agent-host sessions recover {session}`"
+            "cannot read session {session} from {file}: its last {missing} events are missing ({left} of 5 are \
+             left): the file's write-ahead log was damaged or removed, or the file was replaced by an older one; \
+             restore it from a backup, or accept the session as it is: `agent-host sessions recover {session}`"
         );
         assert_eq!(text(read(&store, session)), refused, "{damage}");
         let journal = store.open_session(session).unwrap();
@@ -109,8 +109,8 @@ async fn damaged_log_is_refused_with_the_number_of_lost_events() {
         assert_eq!(
             text(store.find("latest")),
             format!(
-                "which session is the latest is not known: {file} has lost the last {missing} events of session {session}; \
-                 name the session that you mean, restore the file from a backup, or take the session as it is with \
+                "cannot tell which session is the latest: {file} has lost the last {missing} events of session \
+                 {session}; name a session, restore the file from a backup, or accept the session as it is with \
                  `agent-host sessions recover {session}`"
             ),
             "{damage}"

@@ -27,7 +27,7 @@ async fn damaged_events_are_refused_with_their_number() {
         ),
         (
             "DELETE FROM events WHERE seq = 2",
-            "its last events are missing (2 of 3 are there)",
+            "its last events are missing (2 of 3 are left)",
         ),
         (
             "UPDATE events SET json = replace(json, 'message 1', 'message 7') WHERE seq = 1",
@@ -74,8 +74,8 @@ async fn damaged_events_are_refused_with_their_number() {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "cannot read session {session} from {}: {what}; restore the file from a backup, or begin another session \
-                     (other sessions can still be read)",
+                    "cannot read session {session} from {}: {what}; restore the file from a backup, or start another \
+                     session (other sessions can still be read)",
                     store.file().display()
                 ),
                 "{sql}"
@@ -129,7 +129,7 @@ async fn unknown_forms_of_events_are_refused() {
                 EVENT_VERSION,
                 r#"{"kind":"input-received","message":{"role":"user"}}"#,
             ),
-            "event 1 has an impossible time".to_owned(),
+            "event 1 has an invalid time".to_owned(),
         ),
     ] {
         let (_dir, store) = fresh();
@@ -209,7 +209,7 @@ async fn changed_blob_is_refused() {
     assert_eq!(
         text(store.read_blob(never)),
         format!(
-            "there is no blob {never} in {}; check the digest",
+            "no blob {never} in {}; check the digest",
             file.display()
         )
     );

@@ -75,7 +75,7 @@ async fn delete_removes_the_rows_of_a_session_and_its_blobs() {
     assert_eq!(
         text(store.read_blob(own.digest)),
         format!(
-            "there is no blob {} in {}; check the digest",
+            "no blob {} in {}; check the digest",
             own.digest,
             store.file().display()
         )

@@ -57,7 +57,8 @@ async fn export_with_missing_blobs_names_them() {
         assert_eq!(
             text(store.export(session, &mut out)),
             format!(
-                "cannot export session {session}: {} has not all blobs that it refers to ({}); restore the file from a backup",
+                "cannot export session {session}: {} does not have all of its blobs ({}); restore the file from a \
+                 backup",
                 store.file().display(),
                 named.join(", ")
             ),

@@ -77,7 +77,7 @@ pub(super) async fn approvals_are_bounded(backend: &impl Backend) {
     let more = approval("/p", "more", session);
     assert_eq!(
         text(store.remember_approvals(vec![more]).await),
-        "cannot remember the approval: there are 2048 already, and no more are kept; take some approvals back with \
+        "cannot remember the approval: the maximum of 2048 remembered approvals is reached; revoke some with \
          `agent-host approvals revoke`"
     );
     assert_eq!(store.approvals(None).await.unwrap(), approvals);

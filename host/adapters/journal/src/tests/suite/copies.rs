@@ -86,7 +86,7 @@ pub(super) async fn fork_elsewhere_than_at_a_turn_end_is_refused(backend: &impl 
     assert_eq!(
         text(store.fork(unknown, None, None).await),
         format!(
-            "there is no session {unknown}; `agent-host sessions list` shows those that there are"
+            "no session {unknown}; `agent-host sessions list` shows all sessions"
         )
     );
     assert_eq!(ids(&*store).await, [from]);
@@ -166,7 +166,7 @@ pub(super) async fn session_of_an_agent_stays_with_its_parent(backend: &impl Bac
     assert_eq!(store.find("07070707").await.unwrap(), child);
     assert_eq!(
         text(store.delete(child).await),
-        format!("session {child} is that of an agent of session {parent}; remove that one")
+        format!("session {child} belongs to an agent of session {parent}; remove that session instead")
     );
     let all = Retention {
         bytes: Some(0),
@@ -205,7 +205,7 @@ pub(super) async fn delete_of_a_session_in_use_is_refused(backend: &impl Backend
         assert_eq!(
             text(gone),
             format!(
-                "there is no session {session}; `agent-host sessions list` shows those that there are"
+                "no session {session}; `agent-host sessions list` shows all sessions"
             )
         );
     }

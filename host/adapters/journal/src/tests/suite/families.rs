@@ -242,7 +242,7 @@ pub(super) async fn import_takes_no_session_that_none_started(backend: &impl Bac
             "/session",
             named(unknown),
             format!(
-                "line {} begins session {unknown}, which no session before it has started",
+                "line {} starts session {unknown}, which no earlier session has spawned",
                 at(child) + 1
             ),
         ),
@@ -251,7 +251,8 @@ pub(super) async fn import_takes_no_session_that_none_started(backend: &impl Bac
             "/event/parent/session",
             named(unknown),
             format!(
-                "line {} cannot be taken over (cannot copy session {child}: its event 0 begins another session than that of its agent)",
+                "line {} cannot be imported (cannot copy session {child}: its event 0 begins another session than \
+                 that of its agent)",
                 at(child) + 2
             ),
         ),

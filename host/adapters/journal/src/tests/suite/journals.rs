@@ -130,7 +130,7 @@ pub(super) async fn create_of_a_session_that_exists_is_refused(backend: &impl Ba
     assert_eq!(
         text(store.open_session(never).await),
         format!(
-            "there is no session {never}; `agent-host sessions list` shows those that there are"
+            "no session {never}; `agent-host sessions list` shows all sessions"
         )
     );
 }

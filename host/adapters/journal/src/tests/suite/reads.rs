@@ -158,7 +158,7 @@ pub(super) async fn session_is_found_by_the_beginning_of_its_id(backend: &impl B
     let store = backend.open().await;
     assert_eq!(
         text(store.find("latest").await),
-        "there is no session yet; begin one with `agent-host run`"
+        "there are no sessions yet; start one with `agent-host run`"
     );
     let mut ids = Vec::new();
     for n in 1..=6 {
@@ -181,7 +181,8 @@ pub(super) async fn session_is_found_by_the_beginning_of_its_id(backend: &impl B
     assert_eq!(
         text(store.find("0198").await),
         format!(
-            "several sessions have the name `0198`, or an id that begins or ends with it: {}, {}, {}, {}, {}, ...; give the whole id",
+            "several sessions are named `0198` or have an id that begins or ends with it: {}, {}, {}, {}, {}, ...; \
+             give the whole id",
             ids[5], ids[4], ids[3], ids[2], ids[1]
         )
     );
@@ -189,8 +190,8 @@ pub(super) async fn session_is_found_by_the_beginning_of_its_id(backend: &impl B
         assert_eq!(
             text(store.find(unknown).await),
             format!(
-                "there is no session whose name is `{}`, or whose id begins or ends with it; `agent-host sessions list` shows \
-                 those that there are",
+                "no session is named `{}` or has an id that begins or ends with it; `agent-host sessions list` shows \
+                 all sessions",
                 unknown.escape_debug()
             )
         );
@@ -227,8 +228,8 @@ pub(super) async fn session_is_found_by_its_end_name_and_directory(backend: &imp
     assert_eq!(
         text(store.name_session(ids[2], name("lamp")).await),
         format!(
-            "session {0} has the name `lamp` already; give another name, or name that one anew: agent-host sessions name {0} \
-             NAME",
+            "session {0} already has the name `lamp`; choose another name, or rename that session: agent-host \
+             sessions name {0} NAME",
             ids[0]
         )
     );
@@ -266,8 +267,8 @@ pub(super) async fn session_is_found_by_its_end_name_and_directory(backend: &imp
     }
     assert_eq!(
         text(store.find_in("/c", "latest").await),
-        "there is no session of this directory yet (/c); begin one with `agent-host run`, or see those of others: agent-host \
-         sessions list"
+        "there are no sessions of this directory yet (/c); start one with `agent-host run`, or list those of all \
+         directories: agent-host sessions list"
     );
     store.delete(ids[2]).await.unwrap();
     store.name_session(ids[0], name("desk")).await.unwrap();

@@ -141,7 +141,8 @@ pub(super) async fn forged_files_are_refused(backend: &impl Backend) {
         (0, "/session", json!("../x"), "line 1 is not what is expected there".to_owned()),
         (0, "/events", json!(3), "line 4 is not what is expected there".to_owned()),
         (0, "/events", json!(1), "line 3 is not what is expected there".to_owned()),
-        (0, "/events", json!(0), "line 1 cannot be taken over (cannot copy session 0198a000-0000-7000-8000-000000000001: it has no events)".to_owned()),
+        (0, "/events", json!(0), "line 1 cannot be imported (cannot copy session \
+            0198a000-0000-7000-8000-000000000001: it has no events)".to_owned()),
         (0, "/blobs", json!(0), "line 4 is not what is expected there".to_owned()),
         (0, "/blobs", json!(u64::MAX), "line 5 is not what is expected there".to_owned()),
         (1, "/event", json!({"kind": "dance"}), "line 2 has an event that is not in the form that was written".to_owned()),
@@ -149,9 +150,11 @@ pub(super) async fn forged_files_are_refused(backend: &impl Backend) {
         (1, "/session", json!(other), "line 2 cannot be taken over (record 0 of session".to_owned()),
         (2, "/seq", json!(2), "line 3 cannot be taken over (record 2 of session".to_owned()),
         (2, "/at_ms", json!(u64::MAX), "line 3 cannot be taken over (cannot write session".to_owned()),
-        (2, "/event/message/role", json!("system"), "line 3 cannot be taken over (cannot copy session 0198a000-0000-7000-8000-000000000001: its event 1 is an input that is not a message of the user)".to_owned()),
-        (2, "/event/message/content/0", file_part, format!("line 4 ends the blobs, and {missing}, which an event refers to, is not among them")),
-        (3, "/bytes", json!("eQ=="), "line 4 has bytes that do not have its digest".to_owned()),
+        (2, "/event/message/role", json!("system"), "line 3 cannot be imported (cannot copy session \
+            0198a000-0000-7000-8000-000000000001: its event 1 is an input that is not a message of the user)".to_owned()),
+        (2, "/event/message/content/0", file_part, format!("line 4 ends the blobs, but {missing}, which an event \
+            refers to, is missing")),
+        (3, "/bytes", json!("eQ=="), "line 4 does not match its digest".to_owned()),
         (3, "/bytes", json!("x"), "line 4 is not base64".to_owned()),
         (3, "/digest", json!("x"), "line 4 is not what is expected there".to_owned()),
     ] {
@@ -167,7 +170,7 @@ pub(super) async fn forged_files_are_refused(backend: &impl Backend) {
     longer.extend(b"\n");
     assert_eq!(
         text(import(&*store, &longer, ImportAs::Copy).await),
-        "cannot import the session: line 6 comes after the last one; nothing was stored, export the session again"
+        "cannot import the session: line 6 comes after the last one; nothing was stored; export the session again"
     );
     let imported = import(&*store, &sealed(&small()), ImportAs::Copy)
         .await
