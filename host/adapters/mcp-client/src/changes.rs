@@ -36,7 +36,8 @@ impl ToolChanges {
         if !others.is_empty() && *changed != others {
             let names: Vec<&str> = others.iter().map(String::as_str).collect();
             tracing::warn!(
-                "the MCP server `{server}` changed these tools while it was used, and they are not called any more: {}. Look at them with `agent-host lock`, and accept them with `agent-host lock --accept {server}`",
+                "the MCP server `{server}` changed these tools while in use, so they are no longer called: {}. \
+                 Review them with `agent-host lock`, and accept them with `agent-host lock --accept {server}`",
                 names.join(", "),
             );
         }
@@ -53,7 +54,8 @@ impl ToolChanges {
             .collect();
         if !added.is_empty() {
             tracing::warn!(
-                "the MCP server `{server}` added these tools while it was used, and they are not offered yet: {}. Look at them with `agent-host lock`, accept them with `agent-host lock --accept {server}`, and start anew",
+                "the MCP server `{server}` added these tools while in use, so they are not offered yet: {}. Review \
+                 them with `agent-host lock`, accept them with `agent-host lock --accept {server}`, and restart",
                 added.join(", "),
             );
         }

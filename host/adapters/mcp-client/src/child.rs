@@ -55,7 +55,7 @@ impl ServerProcess {
             errors: Some(errors),
         } = pipes
         else {
-            return Err(io::Error::other("it has no streams"));
+            return Err(io::Error::other("it has no standard streams"));
         };
         let stderr = Arc::new(Mutex::new(StderrTail {
             secrets,
@@ -87,13 +87,13 @@ impl ServerProcess {
     /// Returns the clause without waiting.
     pub(crate) fn exit_clause_so_far(&self) -> String {
         let ended = match self.child.status() {
-            Some(status) => format!(", it ended ({status})"),
+            Some(status) => format!(", it exited ({status})"),
             None => String::new(),
         };
         let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         match stderr.last_line() {
             line if line.is_empty() => ended,
-            line => format!("{ended}, and its last line on stderr is: {line}"),
+            line => format!("{ended}, and its last line on stderr was: {line}"),
         }
     }
 }

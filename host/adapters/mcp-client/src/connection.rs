@@ -82,7 +82,7 @@ impl Answer {
         match self {
             Self::Result(result) => Ok(result),
             Self::InputRequired(_) => Err(RequestError::Unsupported(
-                "it asks for input where there is no call",
+                "it asked for input outside of a call",
             )),
         }
     }
@@ -288,7 +288,7 @@ impl Connection {
             request.set_input(responses, required.request_state);
         }
         Err(RequestError::Unsupported(
-            "it asked for input again and again",
+            "it asked for input too many times",
         ))
     }
 
@@ -310,7 +310,7 @@ impl Connection {
             let answer = asked.map_err(|error| cannot_ask(&error))?;
             if answer.action != ElicitationAction::Accept {
                 return Err(RequestError::Unsupported(
-                    "it wants the user to open an address first, and the user did not agree",
+                    "it requires the user to open an address first, and the user declined",
                 ));
             }
         }
@@ -328,7 +328,7 @@ impl Connection {
             InputRequest::ListRoots(_) => serde_json::to_value(handler.roots()),
             _ => {
                 return Err(RequestError::Unsupported(
-                    "it asks for a model's text first, and this host gives none to MCP servers",
+                    "it requires sampling (text from a model) first, which this host does not offer to MCP servers",
                 ));
             }
         };
@@ -373,7 +373,7 @@ impl Connection {
         match answer {
             ServerResult::InputRequiredResult(required) => Ok(Answer::InputRequired(required)),
             ServerResult::CreateTaskResult(_) => Err(RequestError::Unsupported(
-                "it made a task of the call, and this host follows no tasks",
+                "it turned the call into a task, and this host does not support tasks",
             )),
             // Serialized again, because the library rejects a result with an unknown kind of
             // content.
@@ -401,7 +401,7 @@ impl Connection {
                 }
                 let scopes = text::sanitize(&scopes, SHOWN_BYTES);
                 format!(
-                    "it wants a login with the scopes \"{}\"",
+                    "it requires a login with the scopes \"{}\"",
                     scopes.escape_debug()
                 )
             }
@@ -477,7 +477,7 @@ impl Drop for CancelOnDrop {
         let Some(id) = self.id.take() else {
             return;
         };
-        let reason = Some("the client no longer waits for the answer".to_owned());
+        let reason = Some("the client is no longer waiting for the answer".to_owned());
         let params = CancelledNotificationParam::new(Some(id), reason);
         let told = CancelledNotification::new(params).into();
         // One poll queues the notification ahead of the next request. It is lost only if the server
@@ -489,8 +489,9 @@ impl Drop for CancelOnDrop {
 /// Returns the reason why a question of the server was not asked.
 fn cannot_ask(error: &ErrorData) -> RequestError {
     RequestError::Unsupported(if error.code == ErrorCode::INVALID_PARAMS {
-        "it asks the user a question that cannot be shown"
+        "it asked the user a question that cannot be shown"
     } else {
-        "it asks the user a question first, and no one can be asked in this run; use `agent-host run` at a terminal"
+        "it needs an answer from the user first, and no one can be asked in this run; use `agent-host run` at a \
+         terminal"
     })
 }

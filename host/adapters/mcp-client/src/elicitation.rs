@@ -52,7 +52,7 @@ pub enum ElicitationAnswer {
 
 fn bounded(text: &str) -> Result<String, String> {
     if text.len() > MAX_TEXT_BYTES {
-        return Err(format!("a text of it has more than {MAX_TEXT_BYTES} bytes"));
+        return Err(format!("one of its texts has more than {MAX_TEXT_BYTES} bytes"));
     }
     Ok(text.to_owned())
 }
@@ -72,7 +72,7 @@ impl Elicitation {
             ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
                 (message, ElicitationKind::Url(web_address(&url)?))
             }
-            _ => return Err("it is of an unknown mode".to_owned()),
+            _ => return Err("its mode is unknown".to_owned()),
         };
         if message.len() > MAX_MESSAGE_BYTES {
             return Err(format!(
@@ -113,12 +113,12 @@ fn fields(schema: &ElicitationSchema) -> Result<Vec<FormField>, String> {
 fn web_address(text: &str) -> Result<String, String> {
     let address: reqwest::Url = bounded(text)?
         .parse()
-        .map_err(|_| "its address is none".to_owned())?;
+        .map_err(|_| "its address is invalid".to_owned())?;
     if !matches!(address.scheme(), "http" | "https") || address.host_str().is_none() {
-        return Err("its address is not one of http or https".to_owned());
+        return Err("its address is not an http or https URL".to_owned());
     }
     if !address.username().is_empty() || address.password().is_some() {
-        return Err("its address has a user in it".to_owned());
+        return Err("its address contains a user name".to_owned());
     }
     // In the form that browsers use: the host in ASCII.
     Ok(address.into())

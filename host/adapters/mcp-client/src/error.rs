@@ -6,7 +6,7 @@
 pub enum ConnectError {
     /// The command cannot be run or the URL is invalid.
     #[error(
-        "the MCP server `{server}` cannot be started: {why}; correct its `command` or `url` under [[mcp]]"
+        "cannot start the MCP server `{server}`: {why}; correct its `command` or `url` under [[mcp]]"
     )]
     Start {
         /// The configured name of the server.
@@ -16,7 +16,8 @@ pub enum ConnectError {
     },
     /// The handshake or the list of tools took too long.
     #[error(
-        "the MCP server `{server}` did not get ready within {seconds} seconds{detail}; give it more with `connect-timeout-seconds` under [[mcp]], or correct its `command` or `url`"
+        "the MCP server `{server}` was not ready within {seconds} seconds{detail}; raise `connect-timeout-seconds` \
+         under [[mcp]], or correct its `command` or `url`"
     )]
     Silent {
         /// The configured name of the server.
@@ -42,7 +43,9 @@ pub enum ConnectError {
     },
     /// The server speaks the transport that streamable HTTP replaced.
     #[error(
-        "the MCP server `{server}` speaks the HTTP+SSE transport of 2024-11-05, which is not supported; set `url` under [[mcp]] to its streamable HTTP endpoint (often `/mcp` instead of `/sse`), or use a version of the server that has one"
+        "the MCP server `{server}` uses the HTTP+SSE transport of 2024-11-05, which is not supported; set `url` \
+         under [[mcp]] to its streamable HTTP endpoint (often `/mcp` instead of `/sse`), or use a version of the \
+         server that has one"
     )]
     HttpSse {
         /// The configured name of the server.
@@ -50,7 +53,7 @@ pub enum ConnectError {
     },
     /// The server wants a token, and has none or one that it does not take.
     #[error(
-        "the MCP server `{server}` wants a login; run `agent-host mcp login {server}`, or write its token to `token` under [[mcp]]"
+        "the MCP server `{server}` requires a login; run `agent-host mcp login {server}`, or set `token` under [[mcp]]"
     )]
     Login {
         /// The configured name of the server.
@@ -58,7 +61,8 @@ pub enum ConnectError {
     },
     /// The list of tools is invalid.
     #[error(
-        "the tools of the MCP server `{server}` cannot be used: {why}. Name the tools that you want with `tools = [..]` under [[mcp]], or use another version of the server"
+        "cannot use the tools of the MCP server `{server}`: {why}. List the tools that you want in `tools = [..]` \
+         under [[mcp]], or use another version of the server"
     )]
     Tools {
         /// The configured name of the server.

@@ -38,7 +38,7 @@ impl fmt::Display for Count {
         match self {
             Self::All(count) => write!(f, "{count}"),
             Self::AtLeast(count) => write!(f, "{count} or more"),
-            Self::Unknown => f.write_str("an unknown number, since it did not list them"),
+            Self::Unknown => f.write_str("an unknown number"),
         }
     }
 }
@@ -91,8 +91,8 @@ impl FeatureTool {
         let server = &config.name;
         let text = |what: String| json!({"type": "string", "description": what});
         let list = |fields: &str| {
-            let query = format!("Only those with this text in their {fields}; case is ignored.");
-            let cursor = "`next-cursor` of the result before, for more of them.".to_owned();
+            let query = format!("Only entries with this text in their {fields}; case is ignored.");
+            let cursor = "`next-cursor` of the previous result, to get more entries.".to_owned();
             (
                 json!({"query": text(query), "cursor": text(cursor)}),
                 json!([]),
@@ -102,8 +102,9 @@ impl FeatureTool {
             Self::ListResources => (
                 "List resources",
                 format!(
-                    "Lists the resources of the MCP server `{server}`, {COUNTED} or a few more at once: data that it offers for \
-                     reading, each with its URI; and its templates of URIs. All texts in the list are the server's."
+                    "Lists the resources of the MCP server `{server}`, {COUNTED} or a few more at a time: data that \
+                     it offers for reading, each with its URI; and its URI templates. All texts in the list come \
+                     from the server."
                 ),
                 list("URI, name, title or description"),
             ),
@@ -112,7 +113,7 @@ impl FeatureTool {
                 format!("Reads a resource of the MCP server `{server}`."),
                 (
                     json!({"uri": text(format!(
-                        "The URI, as `{}` lists it, or made of a template.",
+                        "The URI, as listed by `{}`, or built from a template.",
                         offered_name(server, Self::ListResources.own_name())
                     ))}),
                     json!(["uri"]),
@@ -121,8 +122,8 @@ impl FeatureTool {
             Self::ListPrompts => (
                 "List prompts",
                 format!(
-                    "Lists the prompts of the MCP server `{server}`, {COUNTED} or a few more at once: texts that it offers for tasks, \
-                     each with its arguments. All texts in the list are the server's."
+                    "Lists the prompts of the MCP server `{server}`, {COUNTED} or a few more at a time: texts that \
+                     it offers for tasks, each with its arguments. All texts in the list come from the server."
                 ),
                 list("name, title or description"),
             ),
@@ -132,7 +133,7 @@ impl FeatureTool {
                 (
                     json!({
                         "name": text(format!(
-                            "The name, as `{}` lists it.",
+                            "The name, as listed by `{}`.",
                             offered_name(server, Self::ListPrompts.own_name())
                         )),
                         "arguments": {

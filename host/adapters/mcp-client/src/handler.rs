@@ -241,7 +241,8 @@ impl Handler {
         };
         let Some(_open) = self.signals.open_question() else {
             tracing::warn!(
-                "the MCP server `{name}` asked outside of a call, or more than {MAX_QUESTIONS} questions; its question was declined"
+                "the MCP server `{name}` asked a question outside of a call, or more than {MAX_QUESTIONS} questions; \
+                 the question was declined"
             );
             return Ok(ElicitationAnswer::Decline.into());
         };

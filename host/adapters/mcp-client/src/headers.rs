@@ -34,7 +34,7 @@ const PROTOCOL_PREFIX: &str = "mcp-";
 pub fn check_header_name(name: &str) -> Result<(), &'static str> {
     let name: HeaderName = name
         .parse()
-        .map_err(|_| "it is no name of an HTTP header")?;
+        .map_err(|_| "it is not an HTTP header name")?;
     if RESERVED.contains(&name.as_str()) || name.as_str().starts_with(PROTOCOL_PREFIX) {
         return Err("the host sets it itself");
     }
@@ -48,7 +48,7 @@ pub fn check_header_name(name: &str) -> Result<(), &'static str> {
 pub fn check_header_value(value: &str) -> Result<(), &'static str> {
     let sent = HeaderValue::from_str(value);
     sent.map(drop)
-        .map_err(|_| "it has characters that no HTTP header may have")
+        .map_err(|_| "it contains characters that are not allowed in HTTP headers")
 }
 
 /// Returns the headers as they are sent; their values are left out of logs.
@@ -77,7 +77,7 @@ mod tests {
     fn header_names_of_the_transport_are_refused() {
         let (own, none) = (
             Err("the host sets it itself"),
-            Err("it is no name of an HTTP header"),
+            Err("it is not an HTTP header name"),
         );
         let cases = [
             ("X-Api-Key", Ok(())),
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn header_value_with_line_break_is_refused() {
-        let refused = Err("it has characters that no HTTP header may have");
+        let refused = Err("it contains characters that are not allowed in HTTP headers");
         for (value, expected) in [
             ("a b", Ok(())),
             ("", Ok(())),

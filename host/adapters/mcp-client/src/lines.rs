@@ -119,7 +119,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             }
             let message = match self.lines.next().await? {
                 Err(error) => {
-                    tracing::warn!(target: "agent_host::mcp", "a server cannot be read any further: {error}");
+                    tracing::warn!(target: "agent_host::mcp", "cannot read from a server any more: {error}");
                     return None;
                 }
                 Ok(Line::Complete(line)) => parse(&line),
@@ -279,7 +279,7 @@ fn parse(line: &[u8]) -> Option<ServerJsonRpcMessage> {
         Ok(message) => return Some(keep_tools(message, line)),
         Err(error) => error,
     };
-    tracing::debug!(target: "agent_host::mcp", "a line that is no message: {why}");
+    tracing::debug!(target: "agent_host::mcp", "a line that is not a message: {why}");
     // Ignoring values does not recurse, so this reads what nests too deep for the first attempt.
     let envelope: Envelope = serde_json::from_slice(line).ok()?;
     match envelope {
@@ -289,7 +289,7 @@ fn parse(line: &[u8]) -> Option<ServerJsonRpcMessage> {
         } => Some(error(
             id,
             MALFORMED,
-            format!("its answer cannot be read: {why}"),
+            format!("cannot read its answer: {why}"),
         )),
         Envelope { .. } => None,
     }

@@ -76,7 +76,7 @@ impl Listing {
         }
         let page: Page = serde_json::from_value(page).map_err(|error| {
             let error = text::sanitize(&error.to_string(), 200);
-            format!("its list of tools cannot be read: {error}")
+            format!("cannot read its list of tools: {error}")
         })?;
         self.tools.extend(page.tools);
         if self.tools.len() > MAX_LISTED {
@@ -188,7 +188,7 @@ fn check_names(config: &ServerConfig, own_names: &HashMap<String, String>) -> Re
         if let Some(missing) = wanted.find(|name| !own.contains(name.as_str())) {
             let own: Vec<String> = own.iter().map(|name| text::sanitize(name, 80)).collect();
             return Err(format!(
-                "`{setting}` names `{}`, and the server has no such tool; it has {}",
+                "`{setting}` names `{}`, which is not a tool of the server; its tools are {}",
                 text::sanitize(missing, 80),
                 text::sanitize(&own.join(", "), 2_000)
             ));

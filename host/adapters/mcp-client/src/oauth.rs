@@ -156,7 +156,7 @@ impl ServerLogin {
         };
         // Without the error's text, which may quote the secret.
         let stored: Stored = serde_json::from_str(text.expose_secret())
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no login"))?;
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not a login"))?;
         let is_ours = stored.version == VERSION && stored.url == self.url;
         Ok(if is_ours { stored } else { new() })
     }
@@ -223,13 +223,13 @@ pub(crate) async fn stored(endpoint: &Endpoint) -> Result<Option<AuthorizationMa
         return Ok(None);
     };
     let login = ServerLogin::new(endpoint, oauth);
-    let cannot = |error: io::Error| format!("its login cannot be read: {error}");
+    let cannot = |error: io::Error| format!("cannot read its login: {error}");
     let stored = login.load().map_err(cannot)?;
     let Some(credentials) = stored.credentials else {
         return Ok(None);
     };
     let mut manager = login.manager().await?;
-    let told = |error: AuthError| format!("its login cannot be used: {error}");
+    let told = |error: AuthError| format!("cannot use its login: {error}");
     // False if the authorization server is another one now.
     if !manager.initialize_from_store().await.map_err(told)? {
         return Ok(None);

@@ -116,7 +116,7 @@ pub(crate) async fn connect(config: Arc<ServerConfig>, features: Option<Features
     };
     let listing = tokio::time::timeout(left, connection.list())
         .await
-        .map_err(|_| timeout_error(&config, ", it did not say what its tools are"))?
+        .map_err(|_| timeout_error(&config, ", it did not list its tools"))?
         .map_err(fault)?;
     let features = match features {
         Some(known) => known,

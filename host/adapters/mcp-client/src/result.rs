@@ -27,7 +27,7 @@ const FILENAME_META: &str = "agent-host/filename";
 pub(crate) const EMPTY_RESOURCE: &str = "[the resource has no content]";
 
 /// The text of an error without content.
-const NO_REASON: &str = "The MCP server reports an error, and gives no reason.";
+const NO_REASON: &str = "The MCP server reported an error without a reason.";
 
 /// The maximum of bytes shown of a link's name and address.
 const LINK_SHOWN: usize = 2 * 1024;
@@ -51,7 +51,7 @@ const UNKNOWN_SHOWN: usize = 2 * 1024;
 /// `invalid-output`: it is no result, or has too many parts.
 pub fn output(result: Value) -> Result<ToolResultOutput, ToolFailure> {
     let Value::Object(mut result) = result else {
-        return Err(invalid("it is no object"));
+        return Err(invalid("it is not an object"));
     };
     let structured = result.remove("structuredContent");
     let blocks = match result.remove("content") {
@@ -60,7 +60,7 @@ pub fn output(result: Value) -> Result<ToolResultOutput, ToolFailure> {
         }
         None => Vec::new(),
         Some(Value::Array(blocks)) => blocks,
-        Some(_) => return Err(invalid("its `content` is no list")),
+        Some(_) => return Err(invalid("its `content` is not a list")),
     };
     let tag = string(result.get("_meta"), OUTPUT_META).map(str::to_owned);
     let known = tag.and_then(|tag| from_agent_host(&tag, &blocks, structured.as_ref()));
@@ -360,7 +360,7 @@ fn name_of(author: Author, name: Option<&str>) -> Option<String> {
 fn unknown(kind: &str, block: &Value) -> ContentPart {
     ContentPart::Text {
         text: format!(
-            "[content of the kind `{}`, which agent-host does not know: {}]",
+            "[content of the unknown kind `{}`: {}]",
             text::sanitize(kind, 80),
             text::sanitize(&block.to_string(), UNKNOWN_SHOWN)
         ),
@@ -393,7 +393,7 @@ fn line(part: ContentPart) -> String {
 fn bytes(base64: &str) -> Result<Vec<u8>, ToolFailure> {
     STANDARD
         .decode(base64)
-        .map_err(|error| invalid(&format!("its base64 is none: {error}")))
+        .map_err(|error| invalid(&format!("its base64 is invalid: {error}")))
 }
 
 fn block_text(block: &Value) -> Option<&str> {
@@ -407,7 +407,7 @@ fn string<'a>(of: Option<&'a Value>, key: &str) -> Option<&'a str> {
 
 fn invalid(why: &str) -> ToolFailure {
     ToolFailure::invalid_output(format!(
-        "The MCP server answered, but its result cannot be used: {why}."
+        "The MCP server answered, but its result is unusable: {why}."
     ))
 }
 

@@ -247,7 +247,7 @@ impl McpServer {
         };
         answer.unwrap_or_else(|| {
             let what = format!(
-                "did not answer within {} ms, and the call was cancelled. Whether it took effect is not known.",
+                "did not answer within {} ms, so the call was cancelled. It may or may not have taken effect.",
                 deadline.as_millis()
             );
             Err(self.failure(ToolErrorCode::Timeout, &what))
@@ -265,7 +265,8 @@ impl McpServer {
         connection.signals().roots_in_use().await;
         if self.changes.is_changed(tool) {
             let what = format!(
-                "changed the tool `{tool}` since it was accepted, so it did not run. The operator can accept it as it is now."
+                "has changed the tool `{tool}` since it was accepted, so it did not run. The operator can accept the \
+                 new version."
             );
             return Err(self.failure(ToolErrorCode::ChangedSinceApproval, &what));
         }
@@ -299,7 +300,7 @@ impl McpServer {
         if bytes > self.config.output_bytes {
             let limit = self.config.output_bytes;
             return Err(self.too_large(&format!(
-                "its result has {bytes} bytes, and {limit} are taken"
+                "its result has {bytes} bytes, and the maximum is {limit}"
             )));
         }
         self.check_output_schema(tool, &output, structured.as_ref())?;
@@ -368,7 +369,7 @@ impl McpServer {
                 Ok(connection)
             }
             Err(ReconnectError::Paused(why)) => {
-                Err(self.not_started(&format!("{why}. It is tried again in a while")))
+                Err(self.not_started(&format!("{why}. It will be retried later")))
             }
             Err(ReconnectError::Failed(error)) => {
                 if let ConnectError::Tools { .. } = error {

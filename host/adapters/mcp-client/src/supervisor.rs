@@ -51,7 +51,7 @@ fn run(args: &[OsString]) -> Result<ExitCode, String> {
     // No signal is sent for a parent that ended before.
     let now = getppid().map(Pid::as_raw_nonzero);
     if now.map(|id| id.to_string()).as_deref() != parent.to_str() {
-        return Err("the host is gone".to_owned());
+        return Err("the host has stopped".to_owned());
     }
     set_child_subreaper(Some(getpid())).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -133,17 +133,17 @@ fn only_web_addresses_without_a_user_are_shown() {
         ("https://\u{430}pple.example/", Ok(ascii)),
         (
             "file:///etc/passwd",
-            Err("its address is not one of http or https"),
+            Err("its address is not an http or https URL"),
         ),
         (
             "javascript:alert(1)",
-            Err("its address is not one of http or https"),
+            Err("its address is not an http or https URL"),
         ),
         (
             "https://bank.example@evil.example/",
-            Err("its address has a user in it"),
+            Err("its address contains a user name"),
         ),
-        ("no address", Err("its address is none")),
+        ("no address", Err("its address is invalid")),
     ];
     for (url, expected) in cases {
         let params = json!({ "mode": "url", "message": "m", "url": url, "elicitationId": "1" });

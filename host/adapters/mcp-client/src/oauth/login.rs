@@ -34,14 +34,15 @@ const CLIENT_NAME: &str = "agent-host";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// The server has a token or an `Authorization` header, or is a program.
-    #[error("it needs no login: it is a program, or has a `token` or an `Authorization` header")]
+    #[error("it needs no login: it is a local program, or has a `token` or an `Authorization` header")]
     NotNeeded,
     /// The server does not say where to log in.
-    #[error("it does not say where to log in; give it a `token` under [[mcp]] if it wants one")]
+    #[error("it does not say where to log in; set `token` under [[mcp]] if it requires one")]
     NoServer,
     /// The authorization server registers no clients.
     #[error(
-        "its authorization server registers no clients; register one there by hand, with the redirection to http://127.0.0.1:PORT/callback, and write its id to `client-id` and the port to `redirect-port` under [mcp.oauth]"
+        "its authorization server does not register clients automatically; register one there by hand, with the \
+         redirect URI http://127.0.0.1:PORT/callback, and set `client-id` and `redirect-port` under [mcp.oauth]"
     )]
     NoRegistration,
     /// The authorization server does not say that it checks the proof of who began the login, and
@@ -49,16 +50,20 @@ pub enum LoginError {
     ///
     /// [spec]: https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization#authorization-code-protection
     #[error(
-        "its authorization server does not say that it supports PKCE (its metadata has no `code_challenge_methods_supported`), without which a stolen code is a login; ask its operator to name `S256` there, or, if you know that it checks it, write `assume-pkce = true` under [mcp.oauth] of this server"
+        "its authorization server does not say that it supports PKCE (its metadata has no \
+         `code_challenge_methods_supported`), and without PKCE a stolen code is enough to log in; ask its operator \
+         to list `S256` there, or, if you know that it checks PKCE, set `assume-pkce = true` under [mcp.oauth] of \
+         this server"
     )]
     NoPkce,
     /// The authorization server names methods of PKCE, but not S256.
     #[error(
-        "its authorization server supports PKCE without the method `S256` (its metadata names: {0}), which is the one that keeps a stolen code from being a login; ask its operator to add it"
+        "its authorization server supports PKCE without the method `S256` (its metadata lists: {0}), the only one \
+         that makes a stolen code useless; ask its operator to add it"
     )]
     OtherPkce(String),
     /// The pasted address is not the one of this login.
-    #[error("this is not the address that the browser ended at in this login")]
+    #[error("this is not the address where this login ended in the browser")]
     OtherAddress,
     /// The authorization server or the user refused.
     #[error("the authorization server refused: {0}")]
@@ -151,7 +156,7 @@ impl Login {
             let url = url.map_err(failed)?;
             let parsed: Url = url.parse().map_err(failed)?;
             if !matches!(parsed.scheme(), "http" | "https") {
-                return Err(failed("the address to log in is not one of http or https"));
+                return Err(failed("the login address is not an http or https URL"));
             }
             let state = parsed.query_pairs().find(|(key, _)| key == "state");
             let state = state.map(|(_, state)| state.into_owned());
@@ -191,8 +196,8 @@ impl Login {
             let address = timeout(REQUEST_TIMEOUT, self.read(&mut connection)).await;
             let address = address.ok().flatten();
             let (status, body) = match address {
-                Some(_) => ("200 OK", "Back to agent-host: this window can be closed.\n"),
-                None => ("404 Not Found", "There is nothing here.\n"),
+                Some(_) => ("200 OK", "You can close this window and return to agent-host.\n"),
+                None => ("404 Not Found", "Not found.\n"),
             };
             let length = body.len();
             let answer = format!(
@@ -269,7 +274,7 @@ impl Login {
                 stored.client_secret.clone_from(&self.client_secret);
                 stored.wanted_scopes.clear();
             });
-            stored.map_err(|error| failed(format_args!("the login cannot be stored: {error}")))
+            stored.map_err(|error| failed(format_args!("cannot store the login: {error}")))
         })
     }
 }
@@ -297,7 +302,7 @@ async fn scopes(
 ) -> Result<Vec<String>, LoginError> {
     let stored = login.load();
     let stored =
-        stored.map_err(|error| failed(format_args!("the login cannot be read: {error}")))?;
+        stored.map_err(|error| failed(format_args!("cannot read the login: {error}")))?;
     let configured: Vec<&str> = oauth.scopes.iter().map(String::as_str).collect();
     let mut scopes = if configured.is_empty() {
         manager.select_initial_scopes(&[]).await

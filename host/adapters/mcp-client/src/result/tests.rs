@@ -276,7 +276,7 @@ fn other_servers_results_map_by_fields() {
         (
             json!({"content": [{"type": "image", "mimeType": "image/gif"}]}),
             ToolResultOutput::Text(
-                "[content of the kind `image`, which agent-host does not know: {\"mimeType\":\"image/gif\",\"type\":\"image\"}]"
+                "[content of the unknown kind `image`: {\"mimeType\":\"image/gif\",\"type\":\"image\"}]"
                     .into(),
             ),
         ),
@@ -298,9 +298,9 @@ fn other_servers_results_map_by_fields() {
 #[test]
 fn malformed_result_is_invalid_output() {
     let cases = [
-        (json!([]), "it is no object"),
+        (json!([]), "it is not an object"),
         (json!({}), "it has neither `content` nor"),
-        (json!({"content": "a"}), "its `content` is no list"),
+        (json!({"content": "a"}), "its `content` is not a list"),
         (
             json!({"content": [{"type": "image", "mimeType": "image/gif", "data": "?"}]}),
             "its base64 is none",

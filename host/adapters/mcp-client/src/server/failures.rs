@@ -51,7 +51,7 @@ impl McpServer {
             }
             RequestError::Protocol(error) if error.code == MALFORMED => {
                 let what = format!(
-                    "answered, but {}. Whether the call took effect is not known.",
+                    "answered, but {}. The call may or may not have taken effect.",
                     error.message
                 );
                 Err(self.failure(ToolErrorCode::InvalidOutput, &what))
@@ -85,26 +85,26 @@ impl McpServer {
             None => "it gave no reason".to_owned(),
         };
         ToolResultOutput::ExecutionDenied(Some(format!(
-            "The MCP server `{}` says that it denied the call, and no rule of this host did; {reason}",
+            "The MCP server `{}` says that it denied the call; no rule of this host did; {reason}",
             self.config.name
         )))
     }
 
     fn unavailable(&self, why: &str) -> ToolFailure {
-        let what = format!("cannot be used at present: {why}.");
+        let what = format!("is currently unavailable: {why}.");
         self.failure(ToolErrorCode::ToolUnavailable, &what)
     }
 
     /// Returns the failure of a call of which nothing was sent.
     pub(super) fn not_started(&self, why: &str) -> ToolFailure {
         let what = format!(
-            "did not start: {why}. Nothing of the call was sent to it, so the call did not run and can be repeated."
+            "did not start: {why}. The call was not sent, so it did not run and can be repeated."
         );
         self.failure(ToolErrorCode::ToolUnavailable, &what)
     }
 
     pub(super) fn too_large(&self, why: &str) -> ToolFailure {
-        let what = format!("answered too much: {why}. The call ran; ask for less.");
+        let what = format!("sent too large an answer: {why}. The call ran; ask for less.");
         self.failure(ToolErrorCode::OutputTooLarge, &what)
     }
 

@@ -50,7 +50,8 @@ async fn slow_restart_outlives_the_call_that_needed_it() {
         Err((ToolErrorCode::ToolUnavailable, unknown)),
     );
 
-    let says = "did not start: it was not ready within 5000 ms. Nothing of the call was sent to it, so the call did not run and can be repeated.";
+    let says = "did not start: it was not ready within 5000 ms. The call was not sent, so it did not run and can be \
+        repeated.";
     let late = call(&server, json!({})).await;
     holds("waits", late, Err((ToolErrorCode::ToolUnavailable, says)));
 

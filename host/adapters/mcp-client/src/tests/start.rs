@@ -59,7 +59,7 @@ async fn failed_starts_name_the_cause() {
         panic!("{ended:?}");
     };
     let expected =
-        ", it ended (exit status: 3), and its last line on stderr is: no module named ideas";
+        ", it exited (exit status: 3), and its last line on stderr is: no module named ideas";
     assert_eq!(detail, expected);
 
     let hasty = ServerConfig {
@@ -172,7 +172,7 @@ async fn chosen_tools_get_valid_names_and_effects() {
     };
     assert_eq!(
         why,
-        "`tools` names `no`, and the server has no such tool; it has ü"
+        "`tools` names `no`, which is not a tool of the server; its tools are ü"
     );
 }
 
