@@ -117,19 +117,19 @@ impl Default for Timeouts {
 pub enum EndpointError {
     /// The base URL cannot be used.
     #[error(
-        "The base URL of the model server {0}. Set it to the server's address up to the version, such as \
+        "The base URL of the model server {0}. Set it to the server's address including the API version, such as \
          `http://127.0.0.1:11434/v1`."
     )]
     BaseUrl(#[from] BaseUrlError),
     /// The key of this setting cannot be sent in a header.
     #[error(
-        "The key in {0} contains characters that cannot be sent. Set {0} to the key alone, on one line."
+        "The key in {0} contains characters that cannot be sent. Set {0} to only the key, on one line."
     )]
     Key(String),
     /// This header of the configuration cannot be sent.
     #[error(
-        "The header `{}` of the model server cannot be sent: its name or its value has characters that no \
-         header has. Correct `headers` or `key-header` in agent.toml.",
+        "The header `{}` for the model server cannot be sent: its name or value contains characters that are not \
+         allowed in headers. Correct `headers` or `key-header` in agent.toml.",
         .0.escape_debug()
     )]
     Header(String),
@@ -148,13 +148,13 @@ pub enum BaseUrlError {
     #[error("is not a URL ({0})")]
     Invalid(#[source] <Url as FromStr>::Err),
     /// It has a user name or a password; the key belongs in this setting.
-    #[error("holds a user name or a password; a key belongs in {0}")]
+    #[error("contains a user name or a password; a key belongs in {0}")]
     Credentials(String),
     /// Its scheme is not `http` or `https`, or it has no host.
     #[error("does not begin with http:// or https://")]
     Scheme,
     /// It has a query or a fragment.
-    #[error("has a `?` or a `#` in it")]
+    #[error("contains a `?` or a `#`")]
     Query,
 }
 

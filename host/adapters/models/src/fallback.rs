@@ -67,7 +67,7 @@ impl Fallback {
                     deltas(ModelDelta::Restarted);
                 }
                 deltas(ModelDelta::Note(&format!(
-                    "{other} does not answer, so {name} is asked. {error}"
+                    "{other} does not answer; using {name} instead. {error}"
                 )));
             }
             match model.respond(request, &sink).await {

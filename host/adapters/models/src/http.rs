@@ -259,7 +259,7 @@ impl Server {
     /// Those of [`Server::post`]; a recording has none.
     pub(crate) async fn get(&self) -> Result<Body<'_>, AttemptError> {
         let Transport::Network(client) = &self.transport else {
-            let why = "it is a recording, which has replies only";
+            let why = "it is a recording, which contains only replies";
             return Err(self.invalid_response(why, Retry::Never));
         };
         let request = client.get(self.request_url());
@@ -306,7 +306,7 @@ impl Server {
             Some(first) => (first, "no answer", self.timeouts.first_chunk),
             None => {
                 let idle = self.timeouts.idle_chunk;
-                (deadline(idle), "nothing more of its answer", idle)
+                (deadline(idle), "no more of its answer", idle)
             }
         };
         timeout_at(deadline, response.chunk())
@@ -389,7 +389,7 @@ fn key_header(
 /// Sets up the client. `retry.rs` alone repeats requests.
 fn client(url: &Url, timeouts: Timeouts, proxy: &ProxySetting) -> Result<Client, ModelError> {
     let failed = |why: String| {
-        let text = format!("The HTTP client for {url} could not be set up: {why}.");
+        let text = format!("Could not set up the HTTP client for {url}: {why}.");
         ModelError::new(ModelErrorKind::Unreachable, text)
     };
     let tls = tls_config().map_err(|error| failed(error.to_string()))?;

@@ -261,7 +261,7 @@ impl HttpModel {
         };
         self.blind.store(true, Ordering::Relaxed);
         let model = &self.provenance.model;
-        tracing::warn!(%model, %error, "the model server failed on images; it is shown none from now on");
+        tracing::warn!(%model, %error, "the model server failed on images; no more images are sent to it");
         Ok(reply)
     }
 
@@ -305,12 +305,12 @@ impl HttpModel {
         let failed = |error| self.server.decode_error(&error);
         let media_type = body.media_type();
         if media_type.contains("html") {
-            let why = "it is a web page; the base URL is probably not that of a model server";
+            let why = "it is a web page; the base URL is probably not a model server's";
             return Err(self.server.invalid_response(why, Retry::Never));
         }
         if let Some(encoding) = body.content_encoding() {
             let encoding = self.server.quote(&encoding);
-            let why = format!("it is encoded as \"{encoding}\", for which it was not asked");
+            let why = format!("it is encoded as \"{encoding}\", which was not requested");
             return Err(self.server.invalid_response(&why, Retry::Never));
         }
         let mut raw = None;
@@ -353,7 +353,7 @@ impl Model for HttpModel {
             let total = self.server.timeouts.total;
             tokio::time::timeout(total, self.ask(request, deltas))
                 .await
-                .unwrap_or_else(|_| Err(self.server.timeout("no whole answer", total).error))
+                .unwrap_or_else(|_| Err(self.server.timeout("no complete answer", total).error))
         })
     }
 }

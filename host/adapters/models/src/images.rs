@@ -114,14 +114,15 @@ impl ImageFitter {
         let part = match shrunk {
             Ok(shrunk) => {
                 deltas(ModelDelta::Note(&format!(
-                    "{name} is larger than the model takes, so it is made smaller: {}",
+                    "{name} is larger than the model accepts, so it was reduced: {}",
                     shrunk.change
                 )));
                 ContentPart::File(shrunk.file)
             }
             Err(error) => {
                 deltas(ModelDelta::Note(&format!(
-                    "{name} is larger than the model takes and cannot be made smaller ({error}), so the model does not see it"
+                    "{name} is larger than the model accepts and cannot be reduced ({error}), so the model does not \
+                     see it"
                 )));
                 ContentPart::Text {
                     text: omitted(&ContentPart::File(file.clone())),
@@ -218,7 +219,7 @@ struct ShrunkImage {
 /// Why an image cannot be made smaller, as a fragment of a sentence.
 #[derive(Debug, thiserror::Error)]
 enum ShrinkError {
-    #[error("it is no image")]
+    #[error("it is not an image")]
     NotAnImage,
     #[error("it cannot be decoded: {0}")]
     Decode(#[source] ImageError),
@@ -226,7 +227,7 @@ enum ShrinkError {
     TooManyPixels { width: u32, height: u32 },
     #[error("it cannot be encoded: {0}")]
     Encode(#[source] ImageError),
-    #[error("it would still be too many bytes")]
+    #[error("it would still be too large")]
     TooManyBytes,
     #[error("it is broken")]
     Panicked,

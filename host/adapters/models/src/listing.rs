@@ -66,7 +66,7 @@ impl Provider {
             let wire = self.wire();
             let server = Server::new(endpoint, wire.list_path, wire, "")?;
             let listed = tokio::time::timeout(total, list(&server)).await;
-            listed.unwrap_or_else(|_| Err(server.timeout("no whole answer", total).error))
+            listed.unwrap_or_else(|_| Err(server.timeout("no complete answer", total).error))
         })
     }
 }
@@ -79,7 +79,7 @@ async fn list(server: &Server) -> Result<ModelList, ModelError> {
             ModelErrorKind::NotFound => ModelError::new(
                 ModelErrorKind::NotFound,
                 format!(
-                    "The server has no list of models at {} (404). Check the base URL.",
+                    "The server does not list its models at {} (404). Check the base URL.",
                     server.shown_url()
                 ),
             ),
@@ -90,7 +90,7 @@ async fn list(server: &Server) -> Result<ModelList, ModelError> {
         .await
         .map_err(|failed| failed.error)?;
     names_in(&whole).ok_or_else(|| {
-        let why = "it is no list of models; the base URL is probably not that of a model server";
+        let why = "it is not a list of models; the base URL is probably not a model server's";
         server.invalid_response(why, Retry::Never).error
     })
 }

@@ -76,8 +76,8 @@ impl GiveUp {
             let seconds = asked.as_secs();
             error.retry_after_seconds = Some(seconds);
             error.message = format!(
-                "{} It asks for {seconds} s until the next request, and one reply is waited for {} s at most: try again after \
-                 that time, or use another model.",
+                "{} It asks to wait {seconds} s before the next request, and the limit for one reply is {} s: try \
+                 again after that time, or use another model.",
                 error.message,
                 limit.as_secs()
             );

@@ -224,11 +224,11 @@ pub(crate) enum DecodeError {
     #[error("{0}")]
     TooLarge(String),
     /// The response ended without a reason to stop.
-    #[error("it ended before the model had said why it stopped")]
+    #[error("it ended before the model's stop reason")]
     Unfinished,
     /// The reply reached its limit of tokens within a call, and would again.
     #[error(
-        "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less"
+        "the model reached its output token limit inside a tool call; raise `max-output-tokens`, or ask for less"
     )]
     CutCall,
     /// The model wrote something unusable, or the server says so or that it failed without saying
@@ -245,7 +245,7 @@ impl DecodeError {
 
     /// The error of a reply that the server broke off, with its reason.
     fn broken_off(reason: &str) -> Self {
-        Self::Unusable(format!("the server broke the reply off (\"{reason}\")"))
+        Self::Unusable(format!("the server stopped the reply (\"{reason}\")"))
     }
 
     /// Returns a conversion from JSON errors, for data that should be `expected`.

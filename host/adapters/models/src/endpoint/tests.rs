@@ -55,13 +55,13 @@ fn invalid_base_url_is_refused_unquoted() {
         ),
         (
             "https://example.com/v1?key=sesame",
-            "has a `?` or a `#` in it",
+            "contains a `?` or a `#`",
         ),
-        ("https://example.com/v1#x", "has a `?` or a `#` in it"),
+        ("https://example.com/v1#x", "contains a `?` or a `#`"),
     ] {
         let expected = format!(
-            "The base URL of the model server {why}. Set it to the server's address up to the version, such as \
-             `http://127.0.0.1:11434/v1`."
+            "The base URL of the model server {why}. Set it to the server's address including the API version, such \
+             as `http://127.0.0.1:11434/v1`."
         );
         let expected = ModelError::new(ModelErrorKind::InvalidRequest, expected);
         assert_eq!(url(base), Err(expected), "{base}");

@@ -131,8 +131,8 @@ async fn model_that_answered_is_asked_first() {
     assert_eq!(
         shown,
         [
-            "note p:a does not answer, so p:b is asked. a failed.",
-            "note p:b does not answer, so p:c is asked. b failed.",
+            "note p:a does not answer; using p:b instead. a failed.",
+            "note p:b does not answer; using p:c instead. b failed.",
             "text one",
         ]
     );
@@ -147,7 +147,7 @@ async fn model_that_answered_is_asked_first() {
     assert_eq!(
         shown,
         [
-            "note p:c does not answer, so p:a is asked. c failed.",
+            "note p:c does not answer; using p:a instead. c failed.",
             "text a again"
         ]
     );
@@ -167,7 +167,7 @@ async fn shown_text_of_failed_reply_is_revoked() {
         [
             "text half",
             "restarted",
-            "note p:a does not answer, so p:b is asked. a failed.",
+            "note p:a does not answer; using p:b instead. a failed.",
             "text whole",
         ]
     );

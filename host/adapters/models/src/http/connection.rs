@@ -22,24 +22,24 @@ impl Server {
             )
         } else if refused {
             format!(
-                "No model server answers at {url}: the connection was refused. Is the server running? A local one must be \
-                 started first, e.g. with `ollama serve`; else check the base URL."
+                "No model server answers at {url}: the connection was refused. Is the server running? Start a local \
+                 one first, e.g. with `ollama serve`; otherwise check the base URL."
             )
         } else if error.is_dns() {
             format!(
                 "The host name in {url} could not be found. Check the base URL and the network."
             )
         } else if error.is_connect() {
-            let cause = io.map_or("it could not be made".to_owned(), cause);
+            let cause = io.map_or("it could not be established".to_owned(), cause);
             format!("No connection to the model server at {url}: {cause}. Check the base URL.")
         } else {
             let ended = if error.is_body() || error.is_decode() {
                 "the answer ended early"
             } else {
-                "the server closed it before it answered"
+                "the server closed it before answering"
             };
             let cause = io.map_or(ended.to_owned(), cause);
-            format!("The connection to the model server at {url} broke: {cause}.")
+            format!("The connection to the model server at {url} was lost: {cause}.")
         };
         // The error itself has the URL with its query.
         tracing::debug!(cause = ?error.source(), "no connection to the model server");
@@ -80,7 +80,8 @@ fn cause(error: &io::Error) -> String {
 fn tls_cause(error: &TlsError) -> &'static str {
     match error {
         TlsError::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "the server's certificate is of an authority that this machine does not trust (SSL_CERT_FILE may name its certificate)"
+            "the server's certificate is from an authority that this machine does not trust (set SSL_CERT_FILE to \
+             the authority's certificate)"
         }
         TlsError::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
@@ -92,7 +93,7 @@ fn tls_cause(error: &TlsError) -> &'static str {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => "the server's certificate is for another name",
         TlsError::InvalidCertificate(_) => "the server's certificate is not valid",
-        TlsError::InvalidMessage(_) => "the server does not speak TLS there",
+        TlsError::InvalidMessage(_) => "the server does not use TLS at that address",
         TlsError::AlertReceived(_) => "the server refused the TLS handshake",
         _ => "the TLS handshake failed",
     }

@@ -90,7 +90,7 @@ impl Server {
         let Some(number) = status else {
             let (url, message) = (self.shown_url(), self.quote(message.unwrap_or_default()));
             let text = format!(
-                "The model server at {url} failed while it answered. It says: \"{message}\""
+                "The model server at {url} failed while answering. It says: \"{message}\""
             );
             return AttemptError::new(ModelErrorKind::Server, text, Retry::Backoff);
         };
@@ -112,31 +112,31 @@ impl Server {
                 self.key_source
             ),
             ModelErrorKind::Unauthorized => format!(
-                "The model server at {url} wants a key ({number}), and none was sent. Set {}.",
+                "The model server at {url} requires a key ({number}), and none was sent. Set {}.",
                 self.key_source
             ),
             ModelErrorKind::NotFound => format!(
-                "The model server has no model `{model}`, or nothing is at {url} (404). Check the model's name and \
-                 the base URL."
+                "The model server has no model `{model}`, or there is nothing at {url} (404). Check the model's name \
+                 and the base URL."
             ),
             ModelErrorKind::RateLimited => format!(
-                "The model server at {url} turned the request away for now ({number}). Wait, or check the account's limits."
+                "The model server at {url} is limiting requests ({number}). Wait, or check the account's limits."
             ),
             ModelErrorKind::Server | ModelErrorKind::Timeout => format!(
-                "The model server at {url} failed ({number}). Try again later, or look at the server's log."
+                "The model server at {url} failed ({number}). Try again later, or check the server's log."
             ),
             ModelErrorKind::ContextWindow if number == 413 => {
                 format!("The request is larger than the model server at {url} accepts (413).")
             }
             ModelErrorKind::ContextWindow => {
-                format!("The request is longer than the window of `{model}` at {url} ({number}).")
+                format!("The request exceeds the context window of `{model}` at {url} ({number}).")
             }
             ModelErrorKind::InvalidRequest => {
                 format!("The model server at {url} refused the request for `{model}` ({number}).")
             }
             ModelErrorKind::Protocol | ModelErrorKind::Unreachable | ModelErrorKind::Script => {
                 format!(
-                    "The server at {url} gave an answer ({number}) that no model server gives. Check the base URL."
+                    "The server at {url} sent an answer ({number}) that is not from a model server. Check the base URL."
                 )
             }
         };
@@ -180,8 +180,8 @@ impl Server {
             },
         );
         let text = format!(
-            "The server at {url} redirects {target} ({}), which is not followed: the key and the conversation go only \
-             where you sent them. If the new place is right, set the base URL to it.",
+            "The server at {url} redirects {target} ({}). The redirect was not followed, because the key and the \
+             conversation go only to the configured address; if the new address is right, set the base URL to it.",
             status.as_u16()
         );
         AttemptError::new(ModelErrorKind::Protocol, text, Retry::Never)
@@ -202,7 +202,7 @@ impl Server {
     /// The error of a response that is not in the documented form.
     pub(crate) fn invalid_response(&self, why: &str, retry: Retry) -> AttemptError {
         let url = self.shown_url();
-        let text = format!("The answer of the model server at {url} cannot be used: {why}.");
+        let text = format!("Cannot use the answer of the model server at {url}: {why}.");
         AttemptError::new(ModelErrorKind::Protocol, text, retry)
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn hint(message: &str) -> Option<String> {
         None => return None,
     };
     Some(format!(
-        "If the server does not take it, write `send = {{ {setting} }}` for its provider in agent.toml."
+        "If the server does not accept it, set `send = {{ {setting} }}` for its provider in agent.toml."
     ))
 }
 

@@ -61,7 +61,7 @@ impl Recorder {
                 writer.flush()
             });
         if let Err(error) = written {
-            tracing::warn!(%error, "the recording cannot be written; it ends here, and the run continues");
+            tracing::warn!(%error, "cannot write the recording; it ends here, and the run continues");
             state.writer = None;
         }
     }

@@ -26,16 +26,16 @@ use std::{
 pub enum RecordingError {
     /// The first line is not that of a recording.
     #[error(
-        "The recording cannot be played: it does not begin as a recording does; `run --record FILE` writes one."
+        "Cannot play the recording: it does not start like a recording; `run --record FILE` writes one."
     )]
     NotARecording,
     /// The recording has another version of the format.
     #[error(
-        "The recording cannot be played: it has version {0} of the format, and this program reads version {VERSION}."
+        "Cannot play the recording: its format has version {0}, and this program reads version {VERSION}."
     )]
     Version(u32),
     /// A line is invalid.
-    #[error("The recording cannot be played: line {number}: {reason}.")]
+    #[error("Cannot play the recording: line {number}: {reason}.")]
     Line {
         /// The line's number, from 1.
         number: usize,
@@ -44,24 +44,24 @@ pub enum RecordingError {
         reason: RecordingLineError,
     },
     /// No model is recorded.
-    #[error("The recording cannot be played: it names no model.")]
+    #[error("Cannot play the recording: it names no model.")]
     NoModel,
     /// The recorded URL of a model is invalid.
-    #[error("The recording cannot be played: its URL is invalid ({0}).")]
+    #[error("Cannot play the recording: its URL is invalid ({0}).")]
     Url(#[source] <Url as FromStr>::Err),
     /// A model has a provider that does not exist.
-    #[error("The recording cannot be played: no provider is called `{}`.", .0.escape_debug())]
+    #[error("Cannot play the recording: no provider is named `{}`.", .0.escape_debug())]
     Provider(String),
     /// The run makes more requests than were recorded.
     #[error(
-        "The recording cannot be played: it ends here, and this run asks for more than the recorded one did."
+        "Cannot play the recording: it ends here, and this run asks for more than the recorded one did."
     )]
     Ended,
     /// The recorded run asked another model at this point.
-    #[error("The recording cannot be played: the recorded run asked another model here.")]
+    #[error("Cannot play the recording: the recorded run used another model here.")]
     OtherModel,
     /// The recorded run ended without this response.
-    #[error("The recording cannot be played: the recorded run ended before this answer began.")]
+    #[error("Cannot play the recording: the recorded run ended before this answer began.")]
     NoResponse,
 }
 
@@ -72,7 +72,7 @@ pub enum RecordingLineError {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// It is an entry that cannot follow the lines before it.
-    #[error("it is not where such a line belongs")]
+    #[error("it is out of place")]
     Misplaced,
     /// It has an invalid status or header.
     #[error(transparent)]
@@ -186,7 +186,7 @@ impl Recording {
         }
         if let Some(pointer) = difference(&exchange.body, body) {
             let place = quote(&pointer, None);
-            tracing::warn!(%place, "the request is not the recorded one; it gets the recorded answer");
+            tracing::warn!(%place, "the request differs from the recorded one; the recorded answer is used anyway");
         }
         exchange
             .outcome

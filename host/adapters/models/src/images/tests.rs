@@ -152,7 +152,7 @@ fn unfittable_image_says_why() {
         ),
         (
             encoded(&sample(400, 300, true), ImageFormat::Png),
-            "it would still be too many bytes",
+            "it would still be too large",
         ),
     ] {
         let error = shrink(&file("image/png", bytes), limits).unwrap_err();
@@ -258,8 +258,8 @@ async fn fitted_requests_are_stable_and_noted_once() {
             large.len(),
             sent.len()
         ),
-        "the image `claim` is larger than the model takes and cannot be made smaller (it has 60000x60000 pixels), so the model \
-         does not see it"
+        "the image `claim` is larger than the model accepts and cannot be reduced (it has 60000x60000 pixels), so \
+         the model does not see it"
             .to_owned(),
     ];
     assert_eq!(*notes.lock().unwrap(), expected_notes);

@@ -8,10 +8,10 @@ use std::fmt;
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// No built-in script has this name.
-    #[error("There is no built-in script `{}`. Built in: {}.", .0.escape_debug(), builtin_names())]
+    #[error("No built-in script `{}`. Available: {}.", .0.escape_debug(), builtin_names())]
     UnknownBuiltin(String),
     /// The script is invalid.
-    #[error("The script `{}` cannot be read: {reason}.", .script.escape_debug())]
+    #[error("Cannot read the script `{}`: {reason}.", .script.escape_debug())]
     Invalid {
         /// The script's name.
         script: String,
@@ -21,7 +21,7 @@ pub enum ScriptError {
     },
     /// A template or an expression is invalid or cannot be evaluated.
     #[error(
-        "The script `{}` fails in {location}: {reason}. Correct the script and run it again.",
+        "The script `{}` failed in {location}: {reason}. Correct the script and run it again.",
         .script.escape_debug()
     )]
     Template {
@@ -35,8 +35,8 @@ pub enum ScriptError {
     },
     /// Every turn was played.
     #[error(
-        "The script `{script}` has ended: none of its {turns} turns is left. Its last turn should have a text and no \
-         calls; begin a new session to play it again."
+        "The script `{script}` has ended: all of its {turns} turns are used. Its last turn should have a text and no \
+         calls; start a new session to play it again."
     )]
     Ended {
         /// The script's name.
@@ -65,10 +65,10 @@ pub enum InvalidScript {
     #[error("it has no turns; write at least one `[[turn]]`")]
     NoTurns,
     /// A turn has neither text nor calls; turns count from 1.
-    #[error("turn {0} says nothing and calls nothing; give it a `text` or a `[[turn.call]]`")]
+    #[error("turn {0} is empty; give it a `text` or a `[[turn.call]]`")]
     EmptyTurn(usize),
     /// A `[[let]]` has the name of a built-in value.
-    #[error("`{0}` is a name that every script has; choose another for this `[[let]]`")]
+    #[error("`{0}` is a built-in name; choose another one for this `[[let]]`")]
     ReservedName(String),
 }
 
@@ -79,14 +79,15 @@ pub enum TemplateError {
     #[error("{}", Causes(.0))]
     Engine(#[source] minijinja::Error),
     /// An expression has no value.
-    #[error("the value is undefined; `is defined` asks, and `default()` gives another")]
+    #[error("the value is undefined; test it with `is defined`, or set a default with `default()`")]
     Undefined,
     /// A template of a call's input rendered to a JSON value that is not an object.
     #[error("it rendered to JSON that is not an object")]
     NotAnObject,
     /// A template of a call's input did not render to JSON.
     #[error(
-        "it did not render to JSON ({0}); inserted values bring their own quotes, so write {{\"path\": {{{{ name }}}}}}"
+        "it did not render to JSON ({0}); inserted values include their own quotes, so write {{\"path\": {{{{ name \
+         }}}}}}"
     )]
     NotJson(#[source] serde_json::Error),
 }

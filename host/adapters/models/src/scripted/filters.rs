@@ -27,7 +27,7 @@ fn from_json(text: &str) -> Result<Value, Error> {
     let value: serde_json::Value = serde_json::from_str(text).map_err(|error| {
         Error::new(
             ErrorKind::InvalidOperation,
-            format!("`fromjson` got no JSON ({error})"),
+            format!("the input of `fromjson` is not JSON ({error})"),
         )
     })?;
     Ok(Value::from(Serde(value)))

@@ -202,7 +202,7 @@ impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > MAX_OUTPUT_BYTES {
             return Err(io::Error::other(format!(
-                "it writes more than {MAX_OUTPUT_BYTES} bytes"
+                "it renders to more than {MAX_OUTPUT_BYTES} bytes"
             )));
         }
         self.0.extend_from_slice(bytes);

@@ -61,8 +61,8 @@ async fn connection_errors_are_plain_words() {
     for (base_url, expected) in [
         (
             format!("http://{unused}"),
-            "No model server answers at <url>: the connection was refused. Is the server running? A local one must be \
-             started first, e.g. with `ollama serve`; else check the base URL.",
+            "No model server answers at <url>: the connection was refused. Is the server running? Start a local one \
+             first, e.g. with `ollama serve`; otherwise check the base URL.",
         ),
         (
             "https://no-such-host.invalid".to_owned(),
@@ -70,23 +70,24 @@ async fn connection_errors_are_plain_words() {
         ),
         (
             format!("https://{plain}"),
-            "No connection to the model server at <url>: the server does not speak TLS there. Check the base URL.",
+            "No connection to the model server at <url>: the server does not use TLS at that address. Check the base \
+             URL.",
         ),
         (
             format!("http://{silent}"),
-            "The connection to the model server at <url> broke: the server closed it before it answered.",
+            "The connection to the model server at <url> was lost: the server closed it before answering.",
         ),
         (
             format!("http://{cut}"),
-            "The connection to the model server at <url> broke: the answer ended early.",
+            "The connection to the model server at <url> was lost: the answer ended early.",
         ),
         (
             format!("http://{chunked}"),
-            "The connection to the model server at <url> broke: the answer ended early.",
+            "The connection to the model server at <url> was lost: the answer ended early.",
         ),
         (
             format!("http://{garbage}"),
-            "The connection to the model server at <url> broke: the server closed it before it answered.",
+            "The connection to the model server at <url> was lost: the server closed it before answering.",
         ),
     ] {
         let error = error_of(&base_url).await;
@@ -114,12 +115,13 @@ fn tls_errors_are_plain_words() {
             tls_cause(&TlsError::NoCertificatesPresented),
         ],
         [
-            "the server's certificate is of an authority that this machine does not trust (SSL_CERT_FILE may name its certificate)",
+            "the server's certificate is from an authority that this machine does not trust (set SSL_CERT_FILE to \
+             the authority's certificate)",
             "the server's certificate has expired",
             "the server's certificate is not valid yet; check this machine's clock",
             "the server's certificate is for another name",
             "the server's certificate is not valid",
-            "the server does not speak TLS there",
+            "the server does not use TLS at that address",
             "the server refused the TLS handshake",
             "the TLS handshake failed",
         ]

@@ -70,7 +70,7 @@ fn refused_fields_have_a_setting() {
         ("empty", "", None),
     ] {
         let expected = expected.map(|setting| {
-            format!("If the server does not take it, write `send = {{ {setting} }}` for its provider in agent.toml.")
+            format!("If the server does not accept it, set `send = {{ {setting} }}` for its provider in agent.toml.")
         });
         assert_eq!(hint(message), expected, "{source}");
     }

@@ -85,13 +85,13 @@ fn request_gets_recorded_outcome() {
 fn request_of_other_model_is_refused() {
     let recording = text(&[begin(), model(), model(), request(1), answer()]);
     let (recording, _) = Recording::parse(&recording).unwrap();
-    let expected = "The recording cannot be played: the recorded run asked another model here.";
+    let expected = "Cannot play the recording: the recorded run used another model here.";
     assert_eq!(played(&recording, 1), [Err(expected.to_owned())]);
 }
 
 #[test]
 fn invalid_recording_is_refused_with_line() {
-    let misplaced = |line: usize| format!("line {line}: it is not where such a line belongs");
+    let misplaced = |line: usize| format!("line {line}: it is out of place");
     let odd_header = json!({"type": "answer", "status": 200, "headers": {"a\nb": ""}});
     let odd_piece = json!({"type": "piece", "base64": "%"});
     let no_begin =

@@ -153,7 +153,8 @@ async fn wait_is_told_before_it_begins() {
     assert_eq!(model.respond(&request(), &sink).await, Ok(reply("a")));
     let url = model.url();
     let waits = format!(
-        "<0ns after The model server at {url} turned the request away for now (429). Wait, or check the account's limits. It says: \"slow\">"
+        "<0ns after The model server at {url} is limiting requests (429). Wait, or check the account's limits. It \
+         says: \"slow\">"
     );
     assert_eq!(told.into_inner().unwrap(), [waits, "a".to_owned()]);
 }

@@ -20,7 +20,7 @@ async fn refusal_says_what_to_do_and_quotes_server() {
             None,
             String::new(),
             ModelErrorKind::Unauthorized,
-            "The model server at <url> wants a key (401), and none was sent. Set THE_KEY.",
+            "The model server at <url> requires a key (401), and none was sent. Set THE_KEY.",
         ),
         (
             403,
@@ -34,14 +34,16 @@ async fn refusal_says_what_to_do_and_quotes_server() {
             None,
             page.to_owned(),
             ModelErrorKind::NotFound,
-            "The model server has no model `m1`, or nothing is at <url> (404). Check the model's name and the base URL. It says: \"404 Not Found (a web page)\"",
+            "The model server has no model `m1`, or there is nothing at <url> (404). Check the model's name and the \
+             base URL. It says: \"404 Not Found (a web page)\"",
         ),
         (
             404,
             None,
             "<html>no title".to_owned(),
             ModelErrorKind::NotFound,
-            "The model server has no model `m1`, or nothing is at <url> (404). Check the model's name and the base URL.",
+            "The model server has no model `m1`, or there is nothing at <url> (404). Check the model's name and the \
+             base URL.",
         ),
         (
             400,
@@ -62,28 +64,31 @@ async fn refusal_says_what_to_do_and_quotes_server() {
             None,
             openai("This model's maximum context length is 8 tokens."),
             ModelErrorKind::ContextWindow,
-            "The request is longer than the window of `m1` at <url> (400). It says: \"This model's maximum context length is 8 tokens.\"",
+            "The request exceeds the context window of `m1` at <url> (400). It says: \"This model's maximum context \
+             length is 8 tokens.\"",
         ),
         (
             500,
             None,
             openai("the request exceeds the available context size"),
             ModelErrorKind::ContextWindow,
-            "The request is longer than the window of `m1` at <url> (500). It says: \"the request exceeds the available context size\"",
+            "The request exceeds the context window of `m1` at <url> (500). It says: \"the request exceeds the \
+             available context size\"",
         ),
         (
             429,
             None,
             openai("slow"),
             ModelErrorKind::RateLimited,
-            "The model server at <url> turned the request away for now (429). Wait, or check the account's limits. It says: \"slow\" (tried 3 times)",
+            "The model server at <url> is limiting requests (429). Wait, or check the account's limits. It says: \
+             \"slow\" (tried 3 times)",
         ),
         (
             503,
             None,
             String::new(),
             ModelErrorKind::Server,
-            "The model server at <url> failed (503). Try again later, or look at the server's log. (tried 3 times)",
+            "The model server at <url> failed (503). Try again later, or check the server's log. (tried 3 times)",
         ),
     ] {
         let answer = Answer::new(status).text(body);
@@ -104,14 +109,16 @@ async fn retry_after_beyond_the_policy_is_reported_at_once() {
         (
             429,
             ModelErrorKind::RateLimited,
-            "The model server at <url> turned the request away for now (429). Wait, or check the account's limits. It asks for \
-             3600 s until the next request, and one reply is waited for 1 s at most: try again after that time, or use another model.",
+            "The model server at <url> is limiting requests (429). Wait, or check the account's limits. It asks to \
+             wait 3600 s before the next request, and the limit for one reply is 1 s: try again after that time, or \
+             use another model.",
         ),
         (
             503,
             ModelErrorKind::Server,
-            "The model server at <url> failed (503). Try again later, or look at the server's log. It asks for 3600 s until the \
-             next request, and one reply is waited for 1 s at most: try again after that time, or use another model.",
+            "The model server at <url> failed (503). Try again later, or check the server's log. It asks to wait \
+             3600 s before the next request, and the limit for one reply is 1 s: try again after that time, or use \
+             another model.",
         ),
     ] {
         let answer = Answer::new(status).header("retry-after", "3600");
@@ -152,8 +159,8 @@ async fn refused_connection_names_server() {
     let model = model(endpoint(&format!("http://{address}/v1"), None));
     let (answer, _) = ask(&model, &request()).await;
     let expected = format!(
-        "No model server answers at http://{address}/v1/chat/completions: the connection was refused. Is the server running? \
-         A local one must be started first, e.g. with `ollama serve`; else check the base URL. (tried 3 times)"
+        "No model server answers at http://{address}/v1/chat/completions: the connection was refused. Is the server \
+         running? Start a local one first, e.g. with `ollama serve`; otherwise check the base URL. (tried 3 times)"
     );
     assert_eq!(
         answer,
@@ -217,13 +224,13 @@ async fn each_wait_has_its_own_timeout() {
             "no further piece",
             begun.clone(),
             idle,
-            "sent nothing more of its answer within 0.05 s.",
+            "sent no more of its answer within 0.05 s.",
         ),
         (
             "no end",
             begun,
             total,
-            "sent no whole answer within 0.05 s.",
+            "sent no complete answer within 0.05 s.",
         ),
     ] {
         let server = serve(answer).await;
@@ -304,8 +311,9 @@ async fn redirect_to_other_server_is_not_followed() {
         let url = format!("{}/chat/completions", base_url(&server));
         let (answer, _) = ask(&model(endpoint(&base_url(&server), Some(KEY))), &request()).await;
         let expected = format!(
-            "The server at {url} redirects to \"{target}\" ({status}), which is not followed: the key and the conversation go \
-             only where you sent them. If the new place is right, set the base URL to it."
+            "The server at {url} redirects to \"{target}\" ({status}). The redirect was not followed, because the \
+             key and the conversation go only to the configured address; if the new address is right, set the base \
+             URL to it."
         );
         assert_eq!(
             answer,
@@ -323,18 +331,18 @@ async fn unrequested_response_forms_are_refused() {
     let cases = [
         (
             page,
-            "it is a web page; the base URL is probably not that of a model server",
+            "it is a web page; the base URL is probably not a model server's",
         ),
         (
             packed.clone().header("content-encoding", "gzip"),
-            "it is encoded as \"gzip\", for which it was not asked",
+            "it is encoded as \"gzip\", which was not requested",
         ),
     ];
     for (answer, why) in cases {
         let server = serve(answer).await;
         let (answer, _) = ask(&model(endpoint(&base_url(&server), None)), &request()).await;
         let expected = format!(
-            "The answer of the model server at {}/chat/completions cannot be used: {why}.",
+            "Cannot use the answer of the model server at {}/chat/completions: {why}.",
             base_url(&server)
         );
         let expected = ModelError::new(ModelErrorKind::Protocol, expected);
@@ -379,7 +387,8 @@ fn unsendable_key_is_refused_at_once() {
     )
     .err()
     .unwrap();
-    let expected = "The key in THE_KEY contains characters that cannot be sent. Set THE_KEY to the key alone, on one line.";
+    let expected = "The key in THE_KEY contains characters that cannot be sent. Set THE_KEY to only the key, on one \
+        line.";
     assert_eq!(
         ModelError::from(error),
         ModelError::new(ModelErrorKind::Unauthorized, expected)

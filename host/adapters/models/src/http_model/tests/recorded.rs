@@ -75,7 +75,7 @@ async fn recording_replays_without_server() {
         assert_eq!(ask(replayed.as_ref(), &another()).await, expected, "{name}");
         assert_eq!(server.received().len(), seen, "{name}");
         let (more, shown) = ask(replayed.as_ref(), &request()).await;
-        let ended = "The recording cannot be played: it ends here, and this run asks for more than the recorded one did.";
+        let ended = "Cannot play the recording: it ends here, and this run asks for more than the recorded one did.";
         let error = ModelError::new(ModelErrorKind::Script, ended);
         assert_eq!((more, shown), (Err(error), vec![]), "{name}");
     }

@@ -34,7 +34,7 @@ async fn invalid_script_says_where() {
         ),
         (
             "[[turn]]\nwhen = 'true'",
-            read("turn 1 says nothing and calls nothing; give it a `text` or a `[[turn.call]]`."),
+            read("turn 1 is empty; give it a `text` or a `[[turn.call]]`."),
         ),
         (
             "[[turn]]\n[[turn.call]]\ntool = 't'\ninput = 3",
@@ -44,7 +44,7 @@ async fn invalid_script_says_where() {
         ),
         (
             "[[let]]\nname = 'results'\nvalue = '1'\n[[turn]]\ntext = 'a'",
-            read("`results` is a name that every script has; choose another for this `[[let]]`."),
+            read("`results` is a built-in name; choose another one for this `[[let]]`."),
         ),
         (
             "[[turn]]\ntext = '''\n\n{% if %}'''",
@@ -123,7 +123,7 @@ async fn failing_template_says_where_and_why() {
         (
             "text = \"{% set x = 'x' * 600000 %}{{ x }}{{ x }}\"",
             "`text`",
-            "it writes more than 1048576 bytes",
+            "it renders to more than 1048576 bytes",
         ),
     ] {
         let message = failure(&format!("[[turn]]\n{turn}")).await;
@@ -273,8 +273,8 @@ async fn skipped_and_played_turns_stay_so() {
     let ended = ask(&model, &request(&messages, &[])).await.unwrap_err();
     assert_eq!(
         ended,
-        "The script `mine` has ended: none of its 5 turns is left. Its last turn should have a text and no calls; begin a \
-         new session to play it again."
+        "The script `mine` has ended: all of its 5 turns are used. Its last turn should have a text and no calls; \
+         start a new session to play it again."
     );
 }
 
@@ -282,7 +282,7 @@ async fn skipped_and_played_turns_stay_so() {
 async fn unknown_builtin_script_is_an_error() {
     assert_eq!(
         Scripted::builtin("to\nur").unwrap_err().to_string(),
-        "There is no built-in script `to\\nur`. Built in: `tour`."
+        "No built-in script `to\\nur`. Available: `tour`."
     );
     let provenance = Scripted::builtin("tour").unwrap().provenance();
     assert_eq!(

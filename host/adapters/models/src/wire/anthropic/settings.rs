@@ -27,14 +27,14 @@ pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) 
         reasoning_tags,
         extra_body: _,
     } = settings;
-    let why = "the server sends reasoning apart from the text";
+    let why = "the server sends reasoning separately from the text";
     request.lost("reasoning-tags", reasoning_tags, why);
     request.put("output_config.effort", effort.and_then(level));
     let thinking = thinking.or((*effort == Some(Effort::None)).then_some(Thinking::Off));
     self::thinking(thinking, *reasoning_summary, request);
     // "API version 2026-10-21": the version that this wire asks for refuses them at any value, and
     // the SDK has them no longer.
-    let why = "Anthropic's API has none from version 2026-10-21 on";
+    let why = "Anthropic's API has none since version 2026-10-21";
     request.lost("temperature", temperature, why);
     request.lost("top-p", top_p, why);
     request.lost("seed", seed, "Anthropic's models have none");
@@ -47,13 +47,13 @@ pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) 
         Some(ServiceTier::Auto) => request.put("service_tier", Some("auto")),
         Some(ServiceTier::Standard) => request.put("service_tier", Some("standard_only")),
         Some(ServiceTier::Flex | ServiceTier::Priority) | None => {
-            let why = "Anthropic takes `auto` and `standard`";
+            let why = "Anthropic accepts `auto` and `standard`";
             request.lost("service-tier", service_tier, why);
         }
     }
     match cache_lifetime {
         Some(CacheLifetime::Day1) => {
-            let why = "Anthropic takes `5m` and `1h`";
+            let why = "Anthropic accepts `5m` and `1h`";
             request.lost("cache-lifetime", cache_lifetime, why);
         }
         Some(lifetime) => cache_marks(request.body, lifetime.name()),
@@ -88,7 +88,7 @@ fn thinking(thinking: Option<Thinking>, summary: Option<bool>, request: &mut Map
                 request.refused(
                     "thinking",
                     &format!(
-                        "Anthropic's models take from {LEAST_BUDGET} tokens up to less than \
+                        "Anthropic's models accept at least {LEAST_BUDGET} tokens and fewer than \
                          `max-output-tokens`, which is {most}"
                     ),
                 );
@@ -112,7 +112,7 @@ fn tool_choice(choice: &ToolChoice, thinking: Option<Thinking>, request: &mut Ma
         ToolChoice::Tool(name) => ("tool", Some(token(name))),
     };
     if is_thinking && matches!(choice, ToolChoice::Required | ToolChoice::Tool(_)) {
-        let why = "Anthropic's models cannot be made to call a tool while they think";
+        let why = "Anthropic's models cannot be forced to call a tool while thinking";
         return request.refused("tool-choice", why);
     }
     if kind == "none" {

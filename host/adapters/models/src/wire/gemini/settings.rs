@@ -25,7 +25,7 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
         reasoning_tags,
         extra_body: _,
     } = settings;
-    let why = "the server sends reasoning apart from the text";
+    let why = "the server sends reasoning separately from the text";
     request.lost("reasoning-tags", reasoning_tags, why);
     thinking(model, settings, request);
     request.put("generationConfig.temperature", *temperature);
@@ -47,7 +47,7 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
         Some(ServiceTier::Auto) | None => {}
         Some(tier) => request.put("serviceTier", Some(tier.name())),
     }
-    let why = "Gemini caches prompts by itself";
+    let why = "Gemini caches prompts automatically";
     request.lost("cache-lifetime", cache_lifetime, why);
     request.lost("prompt-cache-key", prompt_cache_key, why);
 }
@@ -76,12 +76,12 @@ fn thinking(model: &str, settings: &ModelSettings, request: &mut Mapping<'_>) {
     match (thinking, settings.effort) {
         (Some(Thinking::Budget(tokens)), effort) => {
             request.put(&budget, Some(tokens));
-            let why = "Gemini takes it or a number of tokens, and there is one";
+            let why = "Gemini accepts either it or a number of tokens, and the latter is set";
             request.lost("effort", &effort, why);
         }
         (Some(Thinking::Off), _) if is_third => {
             request.put(&format!("{config}.thinkingLevel"), Some("LOW"));
-            let why = "this model always thinks; it is asked for as little as it can";
+            let why = "this model always thinks, so the minimum is requested";
             request.lost("thinking", &thinking, why);
         }
         (Some(Thinking::Off), _) => request.put(&budget, Some(0)),

@@ -193,7 +193,7 @@ impl<'a> Decoder<'a> {
         match reason {
             // The model wrote a call that cannot be read; another attempt may be fine.
             "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" => {
-                let why = format!("the model wrote something that is no reply (\"{message}\")");
+                let why = format!("the model wrote something that is not a reply (\"{message}\")");
                 Some(DecodeError::Unusable(why))
             }
             // Nothing is known of why; another attempt may be fine.

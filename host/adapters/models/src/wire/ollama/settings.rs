@@ -32,7 +32,7 @@ pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) 
     let think = single_effort(settings).map(think);
     let think = think.or(thinking.map(|thinking| json!(thinking != Thinking::Off)));
     request.put("think", think);
-    let why = "Ollama takes `effort` and no number of tokens";
+    let why = "Ollama accepts `effort` but not a number of tokens";
     request.lost("thinking", &budget(settings), why);
     request.put("options.temperature", *temperature);
     request.put("options.top_p", *top_p);
@@ -40,7 +40,7 @@ pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) 
     request.put("options.stop", stop.as_ref());
     match tool_choice {
         Some(ToolChoice::Required | ToolChoice::Tool(_)) => {
-            let why = "Ollama has no way to make a model call a tool";
+            let why = "Ollama cannot force a model to call a tool";
             request.refused("tool-choice", why);
         }
         Some(ToolChoice::None) => {

@@ -27,8 +27,8 @@ pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) 
         extra_body: _,
     } = settings;
     request.put("reasoning_effort", single_effort(settings));
-    let why = "Chat Completions take `effort` and no number of tokens; a server's own field can be \
-               set in `extra-body`";
+    let why = "Chat Completions accept `effort` but not a number of tokens; set a server-specific field in \
+        `extra-body`";
     request.lost("thinking", &budget(settings), why);
     request.put("temperature", *temperature);
     request.put("top_p", *top_p);
@@ -47,7 +47,7 @@ pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) 
     request.put("service_tier", service_tier.map(openai_tier));
     match cache_lifetime {
         Some(CacheLifetime::Day1) => request.put("prompt_cache_retention", Some("24h")),
-        _ => request.lost("cache-lifetime", cache_lifetime, "OpenAI takes `24h`"),
+        _ => request.lost("cache-lifetime", cache_lifetime, "OpenAI accepts `24h`"),
     }
     request.put("prompt_cache_key", prompt_cache_key.as_ref());
 }

@@ -28,7 +28,7 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
         reasoning_tags,
         extra_body: _,
     } = settings;
-    let why = "the server sends reasoning apart from the text";
+    let why = "the server sends reasoning separately from the text";
     request.lost("reasoning-tags", reasoning_tags, why);
     let effort = single_effort(settings);
     let summary = reasoning_summary.filter(|is_asked_for| *is_asked_for);
@@ -40,11 +40,11 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
         request.lost("effort", &asked_for, "this model does not reason");
         request.lost("reasoning-summary", &summary, "this model does not reason");
     }
-    let why = "OpenAI's models take `effort` and no number of tokens";
+    let why = "OpenAI's models accept `effort` but not a number of tokens";
     request.lost("thinking", &budget(settings), why);
     // "Using GPT-5.5" in OpenAI's documentation: only without reasoning.
     if reasons(model) && effort != Some(Effort::None) {
-        let why = "OpenAI's models take none while they reason";
+        let why = "OpenAI's models accept none while reasoning";
         request.lost("temperature", temperature, why);
         request.lost("top-p", top_p, why);
     } else {
@@ -66,7 +66,7 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
     request.put("service_tier", service_tier.map(openai_tier));
     match cache_lifetime {
         Some(CacheLifetime::Day1) => request.put("prompt_cache_retention", Some("24h")),
-        _ => request.lost("cache-lifetime", cache_lifetime, "OpenAI takes `24h`"),
+        _ => request.lost("cache-lifetime", cache_lifetime, "OpenAI accepts `24h`"),
     }
     request.put("prompt_cache_key", prompt_cache_key.as_ref());
 }

@@ -254,7 +254,7 @@ impl<'a> Decoder<'a> {
             "completed" => Some(End::Completed),
             "incomplete" => Some(End::Incomplete(reason.unwrap_or_default())),
             "failed" | "cancelled" => {
-                let why = "it says that the response failed, and not why";
+                let why = "it says that the response failed, but not why";
                 return Err(DecodeError::Unusable(why.to_owned()));
             }
             _ => None,

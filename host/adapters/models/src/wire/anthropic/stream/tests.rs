@@ -225,7 +225,8 @@ fn ids_are_new_and_arguments_unchanged() {
 fn ends_are_mapped() {
     let server = server(&WIRE);
     let cut_call = || {
-        let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
+        let why = "the model reached its output token limit inside a tool call; raise `max-output-tokens`, or ask \
+            for less";
         Err(server.invalid_response(why, Retry::Never))
     };
     for (wire, with_call, expected) in [
@@ -261,7 +262,7 @@ fn invalid_replies_are_errors() {
     let server = server(&WIRE);
     let invalid = |why: &str| {
         let url = server.shown_url();
-        format!("The answer of the model server at {url} cannot be used: {why}.")
+        format!("Cannot use the answer of the model server at {url}: {why}.")
     };
     let tool = |name: &str| json!({"type": "tool_use", "id": "a", "name": name});
     let long = "x".repeat(MAX_REPLY_BYTES / 2 + 1);
@@ -273,7 +274,7 @@ fn invalid_replies_are_errors() {
         (
             vec![open(0, &json!({"type": "text", "text": "a"}))],
             Retry::Backoff,
-            "it ended before the model had said why it stopped",
+            "it ended before the model's stop reason",
         ),
         (
             vec![open(0, &tool("")), stop("tool_use")],

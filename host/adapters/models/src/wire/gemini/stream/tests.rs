@@ -168,7 +168,8 @@ fn ends_are_mapped() {
     let server = server(&WIRE);
     let broken = |why: &str| Err(server.invalid_response(why, Retry::Backoff));
     let cut_call = || {
-        let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
+        let why = "the model reached its output token limit inside a tool call; raise `max-output-tokens`, or ask \
+            for less";
         Err(server.invalid_response(why, Retry::Never))
     };
     for (wire, with_call, expected) in [
@@ -196,42 +197,42 @@ fn ends_are_mapped() {
         (
             "OTHER",
             true,
-            broken("the server broke the reply off (\"OTHER\")"),
+            broken("the server stopped the reply (\"OTHER\")"),
         ),
         (
             "FINISH_REASON_UNSPECIFIED",
             true,
-            broken("the server broke the reply off (\"FINISH_REASON_UNSPECIFIED\")"),
+            broken("the server stopped the reply (\"FINISH_REASON_UNSPECIFIED\")"),
         ),
         (
             "TOO_MANY_TOOL_CALLS",
             true,
-            broken("the server broke the reply off (\"TOO_MANY_TOOL_CALLS\")"),
+            broken("the server stopped the reply (\"TOO_MANY_TOOL_CALLS\")"),
         ),
         (
             "IMAGE_OTHER",
             true,
-            broken("the server broke the reply off (\"IMAGE_OTHER\")"),
+            broken("the server stopped the reply (\"IMAGE_OTHER\")"),
         ),
         (
             "NO_IMAGE",
             true,
-            broken("the server broke the reply off (\"NO_IMAGE\")"),
+            broken("the server stopped the reply (\"NO_IMAGE\")"),
         ),
         (
             "MALFORMED_FUNCTION_CALL",
             false,
-            broken("the model wrote something that is no reply (\"MALFORMED_FUNCTION_CALL\")"),
+            broken("the model wrote something that is not a reply (\"MALFORMED_FUNCTION_CALL\")"),
         ),
         (
             "MALFORMED_RESPONSE",
             false,
-            broken("the model wrote something that is no reply (\"MALFORMED_RESPONSE\")"),
+            broken("the model wrote something that is not a reply (\"MALFORMED_RESPONSE\")"),
         ),
         (
             "UNEXPECTED_TOOL_CALL",
             false,
-            broken("the model wrote something that is no reply (\"UNEXPECTED_TOOL_CALL\")"),
+            broken("the model wrote something that is not a reply (\"UNEXPECTED_TOOL_CALL\")"),
         ),
         ("UNDOCUMENTED", false, Ok(None)),
     ] {
@@ -251,7 +252,7 @@ fn invalid_replies_are_errors() {
     let server = server(&WIRE);
     let url = server.shown_url();
     let invalid =
-        |why: &str| format!("The answer of the model server at {url} cannot be used: {why}.");
+        |why: &str| format!("Cannot use the answer of the model server at {url}: {why}.");
     let reason = |reason: &str, message: &str| json!({"candidates": [{"finishReason": reason, "finishMessage": message}]});
     let long = "x".repeat(MAX_REPLY_BYTES / 2 + 1);
     let calls = vec![json!({"functionCall": {"name": "a"}}); MAX_CALLS + 1];
@@ -262,7 +263,7 @@ fn invalid_replies_are_errors() {
             vec![parts(&json!([{"text": "a"}]))],
             Kind::Protocol,
             Retry::Backoff,
-            invalid("it ended before the model had said why it stopped"),
+            invalid("it ended before the model's stop reason"),
         ),
         (
             vec![parts(&json!([{"functionCall": {}}])), finish("STOP")],
@@ -310,13 +311,13 @@ fn invalid_replies_are_errors() {
             vec![reason("MALFORMED_FUNCTION_CALL", "call:read{")],
             Kind::Protocol,
             Retry::Backoff,
-            invalid("the model wrote something that is no reply (\"call:read{\")"),
+            invalid("the model wrote something that is not a reply (\"call:read{\")"),
         ),
         (
             vec![finish("UNEXPECTED_TOOL_CALL")],
             Kind::Protocol,
             Retry::Backoff,
-            invalid("the model wrote something that is no reply (\"UNEXPECTED_TOOL_CALL\")"),
+            invalid("the model wrote something that is not a reply (\"UNEXPECTED_TOOL_CALL\")"),
         ),
         (
             vec![finish("MISSING_THOUGHT_SIGNATURE")],

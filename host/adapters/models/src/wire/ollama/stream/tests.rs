@@ -97,7 +97,7 @@ fn stream_without_end_is_retried() {
     let server = server();
     let stream = include_str!("../streams/calls.ndjson");
     let lines: Vec<&str> = stream.lines().collect();
-    let why = "it ended before the model had said why it stopped";
+    let why = "it ended before the model's stop reason";
     for length in 0..lines.len() {
         let begun = lines[..length].join("\n");
         let (reply, _) = play(&WIRE, &server, &[], [begun.as_bytes()]);
@@ -113,11 +113,12 @@ fn stream_without_end_is_retried() {
 fn ends_are_mapped() {
     let server = server();
     let broken = |reason: &str| {
-        let why = format!("the server broke the reply off (\"{reason}\")");
+        let why = format!("the server stopped the reply (\"{reason}\")");
         Err(server.invalid_response(&why, Retry::Backoff))
     };
     let cut_call = || {
-        let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
+        let why = "the model reached its output token limit inside a tool call; raise `max-output-tokens`, or ask \
+            for less";
         Err(server.invalid_response(why, Retry::Never))
     };
     let calls = json!([{"function": {"name": "a", "arguments": {}}}]);

@@ -212,11 +212,12 @@ fn call_numbering_variants_are_decoded() {
 fn ends_are_mapped() {
     let server = server();
     let broken = |reason: &str| {
-        let why = format!("the server broke the reply off (\"{reason}\")");
+        let why = format!("the server stopped the reply (\"{reason}\")");
         Err(server.invalid_response(&why, Retry::Backoff))
     };
     let cut_call = || {
-        let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
+        let why = "the model reached its output token limit inside a tool call; raise `max-output-tokens`, or ask \
+            for less";
         Err(server.invalid_response(why, Retry::Never))
     };
     for (wire, with_call, expected) in [
@@ -316,7 +317,7 @@ fn invalid_replies_are_errors() {
     let server = server();
     let invalid = |why: &str| {
         format!(
-            "The answer of the model server at {} cannot be used: {why}.",
+            "Cannot use the answer of the model server at {}: {why}.",
             server.shown_url()
         )
     };
@@ -325,7 +326,7 @@ fn invalid_replies_are_errors() {
         .map(|index| json!({"index": index, "function": {"name": "a"}}))
         .collect();
     let long = "x".repeat(MAX_REPLY_BYTES / 2 + 1);
-    let cut = "it ended before the model had said why it stopped";
+    let cut = "it ended before the model's stop reason";
     for (name, chunks, kind, retry, message) in [
         (
             "cut",
@@ -394,7 +395,7 @@ fn invalid_replies_are_errors() {
             ],
             Kind::Server,
             Retry::Backoff,
-            format!("The model server at {url} failed while it answered. It says: \"over loaded\""),
+            format!("The model server at {url} failed while answering. It says: \"over loaded\""),
         ),
         (
             "a status as code",
@@ -402,7 +403,8 @@ fn invalid_replies_are_errors() {
             Kind::RateLimited,
             Retry::Backoff,
             format!(
-                "The model server at {url} turned the request away for now (429). Wait, or check the account's limits. It says: \"slow down\""
+                "The model server at {url} is limiting requests (429). Wait, or check the account's limits. It says: \
+                 \"slow down\""
             ),
         ),
         (
@@ -411,7 +413,7 @@ fn invalid_replies_are_errors() {
             Kind::ContextWindow,
             Retry::Never,
             format!(
-                "The request is longer than the window of `m` at {url} (400). It says: \"too long\""
+                "The request exceeds the context window of `m` at {url} (400). It says: \"too long\""
             ),
         ),
         (
@@ -420,7 +422,7 @@ fn invalid_replies_are_errors() {
             Kind::Unauthorized,
             Retry::Never,
             format!(
-                "The model server at {url} wants a key (401), and none was sent. Set THE_KEY. It says: \"who?\""
+                "The model server at {url} requires a key (401), and none was sent. Set THE_KEY. It says: \"who?\""
             ),
         ),
         (
@@ -442,7 +444,7 @@ fn invalid_replies_are_errors() {
             Kind::Server,
             Retry::Backoff,
             format!(
-                "The model server at {url} failed (502). Try again later, or look at the server's log. It says: \"gone\""
+                "The model server at {url} failed (502). Try again later, or check the server's log. It says: \"gone\""
             ),
         ),
         (
@@ -450,7 +452,7 @@ fn invalid_replies_are_errors() {
             vec![json!({"error": "boom"})],
             Kind::Server,
             Retry::Backoff,
-            format!("The model server at {url} failed while it answered. It says: \"boom\""),
+            format!("The model server at {url} failed while answering. It says: \"boom\""),
         ),
     ] {
         let (reply, _) = decode(&server, [stream(&chunks).as_bytes()]);

@@ -75,13 +75,13 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Played); 5] {
         )]),
         ..reply("Both.", StopReason::ToolUse, usage(90, 64, 40))
     };
-    let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
+    let why = "the model reached its output token limit inside a tool call; raise `max-output-tokens`, or ask for less";
     let incomplete = server.invalid_response(why, Retry::Never);
     let url = server.shown_url();
     let failed = AttemptError::new(
         ModelErrorKind::Server,
         format!(
-            "The model server at {url} failed while it answered. It says: \"The model could not go on.\""
+            "The model server at {url} failed while answering. It says: \"The model could not go on.\""
         ),
         Retry::Backoff,
     );
@@ -148,7 +148,7 @@ fn stream_without_end_is_retried() {
     let server = server();
     let stream = include_str!("../streams/calls.sse");
     let events: Vec<&str> = stream.split_inclusive("\n\n").collect();
-    let why = "it ended before the model had said why it stopped";
+    let why = "it ended before the model's stop reason";
     for length in 0..events.len() {
         let (reply, _) = play_stream(&server, &events[..length].concat());
         assert_eq!(
@@ -297,38 +297,38 @@ fn ends_are_mapped() {
         (
             "incomplete",
             incomplete(Some("max_messages")),
-            broken("the server broke the reply off (\"max_messages\")"),
+            broken("the server stopped the reply (\"max_messages\")"),
         ),
         (
             "incomplete",
             incomplete(Some("steered")),
-            broken("the server broke the reply off (\"steered\")"),
+            broken("the server stopped the reply (\"steered\")"),
         ),
         (
             "incomplete",
             json!({"incomplete_details": null}),
-            broken("the server broke the reply off (\"incomplete\")"),
+            broken("the server stopped the reply (\"incomplete\")"),
         ),
         ("incomplete", incomplete(Some("undocumented")), Ok(None)),
         (
             "failed",
             json!({}),
-            broken("it says that the response failed, and not why"),
+            broken("it says that the response failed, but not why"),
         ),
         (
             "completed",
             json!({"status": "cancelled"}),
-            broken("it says that the response failed, and not why"),
+            broken("it says that the response failed, but not why"),
         ),
         (
             "completed",
             json!({"status": "in_progress"}),
-            broken("it ended before the model had said why it stopped"),
+            broken("it ended before the model's stop reason"),
         ),
         (
             "completed",
             json!({"status": "queued"}),
-            broken("it ended before the model had said why it stopped"),
+            broken("it ended before the model's stop reason"),
         ),
     ] {
         let event = json!({"type": format!("response.{status}"), "response": response});
@@ -372,7 +372,7 @@ fn invalid_replies_are_errors() {
             json!({"type": "error", "error": {"type": "invalid_request_error", "code": "context_length_exceeded", "message": "long"}}),
             AttemptError::new(
                 Kind::ContextWindow,
-                format!("The request is longer than the window of `m` at {url} (400). It says: \"long\""),
+                format!("The request exceeds the context window of `m` at {url} (400). It says: \"long\""),
                 Retry::Never,
             ),
         ),
@@ -380,7 +380,7 @@ fn invalid_replies_are_errors() {
             json!({"type": "error", "code": null, "message": "boom"}),
             AttemptError::new(
                 Kind::Server,
-                format!("The model server at {url} failed while it answered. It says: \"boom\""),
+                format!("The model server at {url} failed while answering. It says: \"boom\""),
                 Retry::Backoff,
             ),
         ),
@@ -398,13 +398,13 @@ fn invalid_replies_are_errors() {
         ),
         (
             failed(json!(null)),
-            server.invalid_response("it says that the response failed, and not why",
+            server.invalid_response("it says that the response failed, but not why",
                 Retry::Backoff,
             ),
         ),
         (
             json!({"type": "response.output_item.done", "item": {"type": "function_call"}}),
-            server.invalid_response("it ended before the model had said why it stopped",
+            server.invalid_response("it ended before the model's stop reason",
                 Retry::Backoff,
             ),
         ),
