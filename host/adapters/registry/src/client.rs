@@ -99,7 +99,7 @@ impl Client {
         let origin = origin.parse().map_err(|_| RegistryError::Address {
             registry: registry.clone(),
             address: origin,
-            reason: "is no address",
+            reason: "is not an address",
         })?;
         Self::at(origin, registry, config).await
     }
@@ -153,11 +153,11 @@ impl Client {
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default();
         let url = response.url().join(found);
-        let url = url.map_err(|_| self.answer("its `Location` is no address"))?;
+        let url = url.map_err(|_| self.answer("its `Location` is not an address"))?;
         if url.origin() != self.origin.origin() {
             return Err(self.address(
                 &url,
-                "is on another host than the registry, where nothing is pushed",
+                "is on a different host from the registry, and nothing is pushed there",
             ));
         }
         Ok(url)
@@ -248,9 +248,9 @@ impl Client {
             let next = response.headers().get(LOCATION);
             let next = next.and_then(|value| value.to_str().ok());
             let next = next.and_then(|next| url.join(next).ok());
-            url = next.ok_or_else(|| self.answer("it redirects to no address"))?;
+            url = next.ok_or_else(|| self.answer("its redirect has no address"))?;
         }
-        Err(self.answer("it redirects without end"))
+        Err(self.answer("it redirects in a loop"))
     }
 
     /// Returns the credentials for the registry; absent if there are none.
@@ -276,7 +276,7 @@ impl Client {
         let mut challenges = challenges.filter_map(|value| Challenge::parse(value.to_str().ok()?));
         let challenge = challenges.next();
         let challenge =
-            challenge.ok_or_else(|| self.answer("it asks for credentials of no known kind"))?;
+            challenge.ok_or_else(|| self.answer("it asks for an unknown kind of credentials"))?;
         // A redirection may have led to another host, which may not ask for anything.
         if refused.url().origin() != self.origin.origin() {
             return Err(self.address(
@@ -295,7 +295,7 @@ impl Client {
                 }
                 let value = basic(&found.name, &found.secret);
                 let value =
-                    value.ok_or_else(|| self.answer("the credentials fit into no header"))?;
+                    value.ok_or_else(|| self.answer("the credentials do not fit into a header"))?;
                 Ok((value, Some(found)))
             }
             Challenge::Bearer { realm, service } => {
@@ -352,7 +352,7 @@ impl Client {
             _ => return Err(self.failure(request, response).await),
         }
         let answer = self.read(response, MAX_ANSWER_BYTES, "the token").await?;
-        bearer(&answer).ok_or_else(|| self.answer("the issuer of its tokens sent none"))
+        bearer(&answer).ok_or_else(|| self.answer("the issuer of its tokens did not send one"))
     }
 
     /// Reads a whole body of at most `max_bytes`.

@@ -50,7 +50,7 @@ pub(crate) struct Credentials {
 pub enum CredentialsError {
     /// The variable has another form.
     #[error(
-        "AGENT_HOST_REGISTRY_CREDENTIALS is not `HOST=NAME:PASSWORD`, several with spaces between them"
+        "AGENT_HOST_REGISTRY_CREDENTIALS is not a list of `HOST=NAME:PASSWORD` separated by spaces"
     )]
     Variable,
     /// Docker's configuration cannot be read.
@@ -74,7 +74,7 @@ pub enum CredentialsError {
     },
     /// The credentials are an identity token, and the registry issues no tokens for it.
     #[error(
-        "they are an identity token, and the registry asks for a name and a password; log in with those"
+        "they are an identity token, but the registry requires a name and a password; log in with those"
     )]
     IdentityToken,
 }
@@ -180,7 +180,7 @@ impl CredentialSource {
         }
         // The text of the error would repeat what is in the file.
         let config = serde_json::from_slice(&bytes)
-            .map_err(|_| fault(io::Error::other("it is not a configuration of Docker")))?;
+            .map_err(|_| fault(io::Error::other("it is not a Docker configuration")))?;
         Ok(Some(config))
     }
 
@@ -209,7 +209,7 @@ impl CredentialSource {
                 .map(Some)
                 .ok_or_else(|| CredentialsError::Config {
                     path: self.docker_config.clone().unwrap_or_default(),
-                    source: io::Error::other("an `auth` in it is not base64 of `NAME:PASSWORD`"),
+                    source: io::Error::other("one of its `auth` values is not base64 of `NAME:PASSWORD`"),
                 })?,
             None => {
                 let password = auth.password.clone().map(SecretString::from);

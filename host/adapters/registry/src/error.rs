@@ -27,7 +27,7 @@ pub enum RegistryError {
         source: ManifestError,
     },
     /// The registry does not allow it (401 or 403).
-    #[error("{registry} does not allow to {action}: {reason}")]
+    #[error("{registry} does not allow you to {action}: {reason}")]
     Denied {
         /// The registry.
         registry: String,
@@ -47,7 +47,7 @@ pub enum RegistryError {
         what: String,
     },
     /// The registry wants fewer requests (429).
-    #[error("{registry} refuses further requests for now (429){}", again(*retry_after_s))]
+    #[error("{registry} is limiting requests (429){}", again(*retry_after_s))]
     Throttled {
         /// The registry.
         registry: String,
@@ -85,7 +85,7 @@ pub enum RegistryError {
         reason: &'static str,
     },
     /// The content is longer than allowed or than announced.
-    #[error("{what} of {registry} is longer than {max_bytes} bytes, and was not kept")]
+    #[error("{what} of {registry} is longer than {max_bytes} bytes, so it was discarded")]
     TooLong {
         /// The registry.
         registry: String,
@@ -96,7 +96,8 @@ pub enum RegistryError {
     },
     /// The content has another digest than was asked for.
     #[error(
-        "{what} of {registry} has the digest {found} instead of {expected}, and was not kept: it was damaged or replaced on the way"
+        "{what} of {registry} has the digest {found} instead of {expected}, so it was discarded: it was damaged or \
+         replaced in transit"
     )]
     Digest {
         /// The registry.
@@ -109,7 +110,7 @@ pub enum RegistryError {
         found: Digest,
     },
     /// The answer has no usable form.
-    #[error("{registry} gave an answer that cannot be used: {reason}")]
+    #[error("{registry} sent an unusable answer: {reason}")]
     Answer {
         /// The registry.
         registry: String,
@@ -124,7 +125,8 @@ pub enum RegistryError {
     },
     /// No signature is one of the keys.
     #[error(
-        "{reference} has no valid signature of the {keys} keys that are accepted for it; {looked_at} were looked at, at most {MAX_REFERRERS} of a kind: {first}"
+        "{reference} has no valid signature by any of the {keys} accepted keys; {looked_at} signatures were checked, \
+         at most {MAX_REFERRERS} of each kind: {first}"
     )]
     NotVerified {
         /// The artifact.
@@ -145,10 +147,10 @@ pub enum RegistryError {
         source: IndexError,
     },
     /// A key cannot be used.
-    #[error("the key cannot be used: {0}")]
+    #[error("cannot use the key: {0}")]
     Key(#[from] KeyError),
     /// Credentials cannot be read.
-    #[error("the credentials for {registry} cannot be read: {source}")]
+    #[error("cannot read the credentials for {registry}: {source}")]
     Credentials {
         /// The registry.
         registry: String,
@@ -156,11 +158,11 @@ pub enum RegistryError {
         source: CredentialsError,
     },
     /// The cache cannot be used.
-    #[error("the cache of components cannot be used: {0}")]
+    #[error("cannot use the component cache: {0}")]
     Cache(#[source] io::Error),
     /// The component to push is too large.
     #[error(
-        "the component has {bytes} bytes; at most {} are pushed",
+        "the component has {bytes} bytes, and the maximum for a push is {}",
         crate::MAX_COMPONENT_BYTES
     )]
     TooLargeToPush {
@@ -168,7 +170,7 @@ pub enum RegistryError {
         bytes: u64,
     },
     /// TLS cannot be set up.
-    #[error("TLS cannot be set up: {0}")]
+    #[error("cannot set up TLS: {0}")]
     Tls(String),
 }
 
@@ -195,7 +197,8 @@ impl RegistryError {
 pub enum Denied {
     /// No credentials are known for the registry.
     #[error(
-        "there are no credentials for it; log in with `docker login {registry}`, whose configuration is read, or set `AGENT_HOST_REGISTRY_CREDENTIALS` to `{registry}=NAME:TOKEN`"
+        "there are no credentials for it; log in with `docker login {registry}` (its configuration is used), or set \
+         `AGENT_HOST_REGISTRY_CREDENTIALS` to `{registry}=NAME:TOKEN`"
     )]
     NoCredentials {
         /// The registry.
@@ -211,7 +214,8 @@ pub enum Denied {
     },
     /// The tokens are issued elsewhere, and credentials do not go there.
     #[error(
-        "its tokens are issued by {realm}, and your credentials go only to {registry} itself or a domain that it is in"
+        "its tokens are issued by {realm}, but your credentials are sent only to {registry} itself or its parent \
+         domains"
     )]
     Realm {
         /// The host of the realm.

@@ -62,7 +62,7 @@ pub(crate) async fn ask(
     }
     // Its text may be the secret, so an error does not repeat it.
     let printed: Printed = serde_json::from_slice(&output)
-        .map_err(|_| fault("printed something else than credentials".to_owned()))?;
+        .map_err(|_| fault("printed something other than credentials".to_owned()))?;
     Ok(Some((printed.username, printed.secret.into())))
 }
 

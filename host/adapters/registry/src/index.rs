@@ -54,7 +54,7 @@ pub struct IndexEntry {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     /// It is not JSON of the form.
-    #[error("is no index of components: {0}")]
+    #[error("is not a component index: {0}")]
     Form(String),
     /// It is of another version.
     #[error("has version {0}, and this program reads version {VERSION}")]
@@ -63,7 +63,7 @@ pub enum IndexError {
     #[error("is longer than {MAX_INDEX_BYTES} bytes or has more than {MAX_ENTRIES} components")]
     TooLarge,
     /// It is an artifact of another type.
-    #[error("is an artifact of another type than an index of components")]
+    #[error("is not a component index but an artifact of another type")]
     Type,
 }
 

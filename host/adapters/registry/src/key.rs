@@ -75,7 +75,7 @@ pub enum KeyError {
     #[error("it is damaged, or neither a P-256 nor an Ed25519 key")]
     Algorithm,
     /// The system has no randomness for a signature.
-    #[error("the system gave no random numbers")]
+    #[error("the system cannot provide random numbers")]
     Random,
 }
 

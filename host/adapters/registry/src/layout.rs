@@ -20,7 +20,7 @@ const REF_NAME: &str = "org.opencontainers.image.ref.name";
 pub enum LayoutError {
     /// The directory has files.
     #[error(
-        "{} is not empty, and nothing is written over; remove it, or name another directory",
+        "{} is not empty, and existing files are not overwritten; remove it, or choose another directory",
         .0.display()
     )]
     NotEmpty(PathBuf),

@@ -108,7 +108,7 @@ pub enum ManifestError {
     Index,
     /// It is of Docker's own format.
     #[error(
-        "is in Docker's image format and not in OCI's; ask its publisher to push it as an OCI artifact"
+        "is in Docker's image format instead of OCI's; ask its publisher to push it as an OCI artifact"
     )]
     Docker,
     /// It is of another type.
@@ -119,11 +119,11 @@ pub enum ManifestError {
     Digest(String),
     /// It has no layer with a component.
     #[error(
-        "holds no WebAssembly component: {}", found(.0)
+        "contains no WebAssembly component: {}", found(.0)
     )]
     NoComponent(Vec<String>),
     /// It has several layers with components.
-    #[error("has {0} WebAssembly layers, and which one runs would be a guess; a component has one")]
+    #[error("has {0} WebAssembly layers, but a component has exactly one")]
     SeveralComponents(usize),
     /// A part is too large.
     #[error("has a part of type `{media_type}` with {bytes} bytes; at most {max_bytes} are read")]

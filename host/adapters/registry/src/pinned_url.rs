@@ -28,26 +28,29 @@ pub struct PinnedUrl {
 pub enum PinnedUrlError {
     /// It has a character outside printable ASCII, which may look like another one.
     #[error(
-        "has the character {} (U+{:04X}), which may look like another one; type the address in plain letters",
+        "contains the character {} (U+{:04X}), which may look like another one; write the address in plain ASCII \
+         letters",
         .0.escape_debug(), u32::from(*.0)
     )]
     Character(char),
-    /// It is no address of a file.
+    /// It is not an address of a file.
     #[error("is not an address; write `https://HOST/PATH#sha256=HEX`")]
     Form,
     /// It is not encrypted and not on this machine.
     #[error("is neither https nor on this machine")]
     Scheme,
     /// It has a user name or a password.
-    #[error("has a user name in it; files that need credentials are not loaded")]
+    #[error("contains a user name; files that need credentials are not loaded")]
     UserName,
     /// It has no digest.
     #[error(
-        "has no digest, so nothing shows that it is the file that you mean; take the digest from its publisher, such as from the SHA256SUMS of a release, or from a copy that you trust with `sha256sum FILE`, and write it behind the address: `#sha256=HEX`"
+        "has no digest, so nothing proves that it is the file you mean; get the digest from its publisher, such as \
+         from the SHA256SUMS of a release, or from a trusted copy with `sha256sum FILE`, and append it to the \
+         address: `#sha256=HEX`"
     )]
     NoDigest,
     /// The digest is not one.
-    #[error("has no valid digest; it is `#sha256=` and 64 hexadecimal digits in lower case")]
+    #[error("has no valid digest; write `#sha256=` and 64 lower-case hexadecimal digits")]
     Digest,
     /// It is too long.
     #[error("is longer than {MAX_BYTES} bytes")]

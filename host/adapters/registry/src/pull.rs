@@ -199,7 +199,7 @@ impl Client {
         let kept = blobs.get(digest, MAX_COMPONENT_BYTES);
         kept.map_err(RegistryError::Cache)?.ok_or_else(|| {
             RegistryError::Cache(std::io::Error::other(
-                "a pulled component is gone; is the cache too small for it?",
+                "a pulled component is missing; is the cache too small for it?",
             ))
         })
     }

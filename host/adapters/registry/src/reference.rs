@@ -43,12 +43,13 @@ pub enum ReferenceError {
     Scheme,
     /// It has a character outside printable ASCII, which may look like another one.
     #[error(
-        "has the character {} (U+{:04X}), which may look like another one; type the address in plain letters",
+        "contains the character {} (U+{:04X}), which may look like another one; write the address in plain ASCII \
+         letters",
         .0.escape_debug(), u32::from(*.0)
     )]
     Character(char),
     /// It has a user name or a password, which no message repeats.
-    #[error("has a user name in it; credentials are read from Docker's configuration")]
+    #[error("contains a user name; credentials are read from Docker's configuration")]
     UserName,
     /// It has no name.
     #[error("has no name after the host; write `oci://HOST/NAME:TAG`")]
@@ -68,7 +69,7 @@ pub enum ReferenceError {
     #[error("has no valid tag: `{0}`; tags are 1 to 128 letters, digits, `_`, `.` and `-`")]
     Tag(String),
     /// The digest is not one.
-    #[error("has no valid digest; it is `@sha256:` and 64 hexadecimal digits in lower case")]
+    #[error("has no valid digest; write `@sha256:` and 64 lower-case hexadecimal digits")]
     Digest,
     /// The digest is of another algorithm.
     #[error("has a digest of `{0}`; only sha256 is supported")]

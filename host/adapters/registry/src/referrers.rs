@@ -149,7 +149,7 @@ impl Client {
     ) -> Result<Option<Result<Vec<u8>, SignatureError>>, RegistryError> {
         let malformed = |why| Ok(Some(Err(SignatureError::Malformed(why))));
         let Ok((digest, _)) = referrer.bounded(MAX_DOCUMENT_BYTES) else {
-            return malformed("its manifest is too long or of no SHA-256 digest");
+            return malformed("its manifest is too long or has no SHA-256 digest");
         };
         let wanted = digest.to_string();
         let found = self.manifest(&resolved.reference, &wanted, MAX_DOCUMENT_BYTES);
@@ -167,7 +167,7 @@ impl Client {
             return Ok(Some(Err(SignatureError::Subject)));
         }
         let [layer] = manifest.layers.as_slice() else {
-            return malformed("it has not one layer");
+            return malformed("it does not have exactly one layer");
         };
         if layer.media_type != media_type::BUNDLE {
             return Ok(Some(Err(SignatureError::BundleType)));

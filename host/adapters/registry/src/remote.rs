@@ -22,7 +22,7 @@ pub enum RemoteError {
     /// It is no reference to a registry.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
-    /// It is no address with a digest.
+    /// It is not an address with a digest.
     #[error(transparent)]
     Url(#[from] PinnedUrlError),
 }

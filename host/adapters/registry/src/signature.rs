@@ -49,13 +49,13 @@ pub enum SignatureError {
     #[error("its payload is not an in-toto statement")]
     PayloadType,
     /// No accepted key made it.
-    #[error("it is of another key, or damaged")]
+    #[error("it is from another key, or damaged")]
     Key,
     /// It says something else of its subject than that it is signed.
-    #[error("it is a statement of another kind and no signature")]
+    #[error("it is another kind of statement, not a signature")]
     Predicate,
     /// It is of another artifact.
-    #[error("it is of another artifact")]
+    #[error("it is for another artifact")]
     Subject,
 }
 
@@ -123,7 +123,7 @@ pub fn verify_bundle<'k>(
 ) -> Result<&'k PublicKey, SignatureError> {
     check_length(bundle)?;
     let bundle: Bundle = serde_json::from_slice(bundle)
-        .map_err(|_| SignatureError::Malformed("no JSON of a bundle"))?;
+        .map_err(|_| SignatureError::Malformed("its bundle is not valid JSON"))?;
     if bundle.media_type != media_type::BUNDLE {
         return Err(SignatureError::BundleType);
     }
@@ -142,7 +142,7 @@ pub fn verify_bundle<'k>(
     let message = pre_authentication_encoding(&envelope.payload_type, &payload);
     let key = key_of(&message, &signature, keys)?;
     let statement: Statement = serde_json::from_slice(&payload)
-        .map_err(|_| SignatureError::Malformed("no JSON of a statement"))?;
+        .map_err(|_| SignatureError::Malformed("its statement is not valid JSON"))?;
     if statement.kind != STATEMENT || statement.predicate_type != PREDICATE {
         return Err(SignatureError::Predicate);
     }
@@ -167,7 +167,7 @@ pub fn verify_simple<'k>(
     check_length(signature.as_bytes())?;
     let key = key_of(payload, &decode(signature)?, keys)?;
     let payload: SimplePayload = serde_json::from_slice(payload)
-        .map_err(|_| SignatureError::Malformed("no JSON of a payload"))?;
+        .map_err(|_| SignatureError::Malformed("its payload is not valid JSON"))?;
     if payload.critical.kind != SIMPLE_TYPE {
         return Err(SignatureError::Predicate);
     }

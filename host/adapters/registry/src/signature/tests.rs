@@ -108,7 +108,7 @@ fn tampered_bundle_is_refused() {
         (
             "no predicate type",
             signed("/predicateType", None),
-            Malformed("no JSON of a statement"),
+            Malformed("its statement is not valid JSON"),
         ),
         (
             "other statement type",
@@ -118,7 +118,7 @@ fn tampered_bundle_is_refused() {
         (
             "no statement type",
             signed("/_type", None),
-            Malformed("no JSON of a statement"),
+            Malformed("its statement is not valid JSON"),
         ),
         (
             "other subject",
@@ -156,7 +156,7 @@ fn tampered_bundle_is_refused() {
         (
             "subject is no list",
             signed("/subject", Some(json!({}))),
-            Malformed("no JSON of a statement"),
+            Malformed("its statement is not valid JSON"),
         ),
         (
             "other payload type",
@@ -166,7 +166,7 @@ fn tampered_bundle_is_refused() {
         (
             "payload is no JSON",
             bundle_of(&key, IN_TOTO, b"\xff"),
-            Malformed("no JSON of a statement"),
+            Malformed("its statement is not valid JSON"),
         ),
         (
             "payload type changed",
@@ -252,9 +252,9 @@ fn tampered_bundle_is_refused() {
         (
             "no media type",
             of_bundle("/mediaType", None),
-            Malformed("no JSON of a bundle"),
+            Malformed("its bundle is not valid JSON"),
         ),
-        ("no bundle", json!([]), Malformed("no JSON of a bundle")),
+        ("no bundle", json!([]), Malformed("its bundle is not valid JSON")),
     ];
     assert!(cases.len() >= 30, "{}", cases.len());
     let keys = [key.public()];
@@ -303,7 +303,7 @@ fn tampered_simple_signature_is_refused() {
         (&good, of_another_key, Key),
         (&good, String::new(), Key),
         (&good, "*".to_owned(), Malformed("no base64")),
-        ("{}", signed("{}"), Malformed("no JSON of a payload")),
+        ("{}", signed("{}"), Malformed("its payload is not valid JSON")),
         (&good, "A".repeat(64 * 1024 + 1), SignatureError::TooLong),
     ];
     for (payload, signature, expected) in cases {

@@ -91,15 +91,17 @@ async fn refusal_of_a_registry_is_told_and_nothing_is_kept() {
     let cases = [
         (
             answer(401, &[], ""),
-            "R gave an answer that cannot be used: it asks for credentials of no known kind",
+            "R gave an answer that cannot be used: it asks for an unknown kind of credentials",
         ),
         (
             answer(401, &[("www-authenticate", "Basic realm=x")], ""),
-            "R does not allow to pull acme/a: there are no credentials for it; log in with `docker login R`, whose configuration is read, or set `AGENT_HOST_REGISTRY_CREDENTIALS` to `R=NAME:TOKEN`",
+            "R does not allow you to pull acme/a: there are no credentials for it; log in with `docker login R` (its \
+             configuration is used), or set `AGENT_HOST_REGISTRY_CREDENTIALS` to `R=NAME:TOKEN`",
         ),
         (
             answer(403, &[], ""),
-            "R does not allow to pull acme/a: there are no credentials for it; log in with `docker login R`, whose configuration is read, or set `AGENT_HOST_REGISTRY_CREDENTIALS` to `R=NAME:TOKEN`",
+            "R does not allow you to pull acme/a: there are no credentials for it; log in with `docker login R` (its \
+             configuration is used), or set `AGENT_HOST_REGISTRY_CREDENTIALS` to `R=NAME:TOKEN`",
         ),
         (
             answer(404, &[], "<html>"),
@@ -119,23 +121,23 @@ async fn refusal_of_a_registry_is_told_and_nothing_is_kept() {
         ),
         (
             answer(302, &[("location", "http://169.254.169.254/latest")], ""),
-            "R points to http://169.254.169.254, which is neither https nor on this machine beside its server",
+            "R points to http://169.254.169.254, which is neither https nor on the same machine as its server",
         ),
         (
             answer(302, &[("location", "https://169.254.169.254/latest")], ""),
-            "R points to https://169.254.169.254, which is in a network in which its server is not",
+            "R points to https://169.254.169.254, which is in a different network from its server",
         ),
         (
             answer(302, &[("location", "file:///etc/passwd")], ""),
-            "R points to file://, which is neither https nor on this machine beside its server",
+            "R points to file://, which is neither https nor on the same machine as its server",
         ),
         (
             answer(302, &[("location", "/v2/acme/a/manifests/1")], ""),
-            "R gave an answer that cannot be used: it redirects without end",
+            "R gave an answer that cannot be used: it redirects in a loop",
         ),
         (
             answer(302, &[], ""),
-            "R gave an answer that cannot be used: it redirects to no address",
+            "R gave an answer that cannot be used: its redirect has no address",
         ),
         (
             answer(
@@ -143,7 +145,10 @@ async fn refusal_of_a_registry_is_told_and_nothing_is_kept() {
                 &[("docker-content-digest", &Digest::of(b"x").to_string())],
                 "{}",
             ),
-            "the manifest 1 of R has the digest sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a instead of sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881, and was not kept: it was damaged or replaced on the way",
+            "the manifest 1 of R has the digest \
+             sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a instead of \
+             sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881, so it was discarded: it was \
+             damaged or replaced in transit",
         ),
         (
             answer(200, &[("content-type", media_type::INDEX)], "{}"),
@@ -151,14 +156,14 @@ async fn refusal_of_a_registry_is_told_and_nothing_is_kept() {
         ),
         (
             answer(200, &[], vec![b' '; 256 * 1024 + 1]),
-            "the manifest 1 of R is longer than 262144 bytes, and was not kept",
+            "the manifest 1 of R is longer than 262144 bytes, so it was discarded",
         ),
         (
             Answer {
                 endless: true,
                 ..answer(200, &[], " ".repeat(4096))
             },
-            "the manifest 1 of R is longer than 262144 bytes, and was not kept",
+            "the manifest 1 of R is longer than 262144 bytes, so it was discarded",
         ),
     ];
     for (said, expected) in cases {
@@ -173,7 +178,7 @@ async fn refusal_of_a_registry_is_told_and_nothing_is_kept() {
 #[tokio::test]
 async fn component_of_another_content_is_not_kept() {
     let long = format!(
-        "the component of R is longer than {} bytes, and was not kept",
+        "the component of R is longer than {} bytes, so it was discarded",
         COMPONENT.len()
     );
     let cases = [
@@ -324,7 +329,8 @@ async fn token_is_asked_for_with_credentials_at_accepted_realm_only() {
     protect(&issuer.registry());
     let client = setup.client(Some(credentials)).await;
     let error = setup.pull_with(&client).await.unwrap_err().to_string();
-    assert!(error.ends_with(&format!("its tokens are issued by 127.0.0.1, and your credentials go only to {own} itself or a domain that it is in")), "{error}");
+    assert!(error.ends_with(&format!("its tokens are issued by 127.0.0.1, but your credentials are sent only to \
+        {own} itself or its parent domains")), "{error}");
     assert_eq!(issuer.received().len(), 0);
     let client = setup.client(None).await;
     assert_eq!(setup.pull_with(&client).await.unwrap(), COMPONENT);
@@ -375,7 +381,7 @@ async fn upload_to_another_host_is_refused() {
         .await;
     let error = error.unwrap_err().to_string();
     assert!(
-        error.ends_with("is on another host than the registry, where nothing is pushed"),
+        error.ends_with("is on a different host from the registry, and nothing is pushed there"),
         "{error}"
     );
     assert_eq!(other.received().len(), 0);

@@ -59,15 +59,16 @@ async fn other_answer_than_the_component_is_refused_and_not_kept() {
     let cases = [
         (
             answer(200, &[], "other"),
-            "/a.wasm of R has the digest sha256:d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa instead of sha256:H, and was not kept: it was damaged or replaced on the way",
+            "/a.wasm of R has the digest sha256:d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa \
+             instead of sha256:H, so it was discarded: it was damaged or replaced in transit",
         ),
         (
             endless,
-            "/a.wasm of R is longer than 67108864 bytes, and was not kept",
+            "/a.wasm of R is longer than 67108864 bytes, so it was discarded",
         ),
         (
             announced,
-            "/a.wasm of R is longer than 67108864 bytes, and was not kept",
+            "/a.wasm of R is longer than 67108864 bytes, so it was discarded",
         ),
         (
             answer(401, &[("www-authenticate", "Basic realm=x")], ""),
@@ -79,15 +80,15 @@ async fn other_answer_than_the_component_is_refused_and_not_kept() {
         ),
         (
             answer(302, &[("location", "http://169.254.169.254/x")], ""),
-            "R points to http://169.254.169.254, which is neither https nor on this machine beside its server",
+            "R points to http://169.254.169.254, which is neither https nor on the same machine as its server",
         ),
         (
             answer(302, &[("location", "https://10.0.0.1/x")], ""),
-            "R points to https://10.0.0.1, which is in a network in which its server is not",
+            "R points to https://10.0.0.1, which is in a different network from its server",
         ),
         (
             answer(302, &[("location", "/a.wasm")], ""),
-            "R gave an answer that cannot be used: it redirects without end",
+            "R gave an answer that cannot be used: it redirects in a loop",
         ),
     ];
     for (said, expected) in cases {

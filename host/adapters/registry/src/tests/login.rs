@@ -56,11 +56,13 @@ async fn credentials_are_checked_with_the_registry() {
     };
     assert_eq!(check(&good).await, Ok(accepted(&setup)));
     let refused =
-        "R does not allow to log in: the credentials of /config.json were refused (status 401)";
+        "R does not allow you to log in: the credentials of /config.json were refused (status 401)";
     assert_eq!(check(&bad).await, Err(refused.to_owned()));
-    let missing = "R does not allow to log in: there are no credentials for it; log in with `docker login R`, whose configuration is read, or set `AGENT_HOST_REGISTRY_CREDENTIALS` to `R=NAME:TOKEN`";
+    let missing = "R does not allow you to log in: there are no credentials for it; log in with `docker login R` \
+        (its configuration is used), or set `AGENT_HOST_REGISTRY_CREDENTIALS` to `R=NAME:TOKEN`";
     assert_eq!(check(&none).await, Err(missing.to_owned()));
-    let unusable = "the credentials for R cannot be read: they are an identity token, and the registry asks for a name and a password; log in with those";
+    let unusable = "cannot read the credentials for R: they are an identity token, but the registry requires a name \
+        and a password; log in with those";
     assert_eq!(check(&token).await, Err(unusable.to_owned()));
     // Open to all.
     setup.server.answer_with(|_| Some(answer(200, &[], "{}")));
@@ -142,7 +144,7 @@ async fn pushed_index_is_read_again() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.ends_with("is an artifact of another type than an index of components"),
+        error.ends_with("is not a component index but an artifact of another type"),
         "{error}"
     );
 }
