@@ -215,7 +215,7 @@ impl ToolComponent {
             EntryPoint::Plain(plain) => plain.bind(call.tool, call.input).map(Target::Function),
             EntryPoint::Hooks => Err(ToolFailure::new(
                 ToolErrorCode::UnknownTool,
-                "The component has hooks, and no tools.",
+                "The component has hooks but no tools.",
             )),
         }
     }
@@ -235,7 +235,7 @@ fn to_json(input: &Map<String, Value>) -> Result<String, ToolFailure> {
     serde_json::to_string(input).map_err(|error| {
         ToolFailure::new(
             ToolErrorCode::InvalidInput,
-            format!("The arguments cannot be written as JSON: {error}."),
+            format!("Cannot encode the arguments as JSON: {error}."),
         )
     })
 }

@@ -98,11 +98,11 @@ impl Engines {
     /// refuses it is found now and not at the first call.
     pub(crate) fn new(config: &SandboxConfig) -> Result<Self, SandboxError> {
         let why = match config.pooling {
-            Pooling::Off => "pooling is switched off".to_owned(),
+            Pooling::Off => "pooling is off".to_owned(),
             Pooling::Probe => match Self::pooled(config) {
                 Ok(engines) => return Ok(engines),
                 Err(error) => format!(
-                    "the pool's address space cannot be reserved: {}",
+                    "cannot reserve the pool's address space: {}",
                     text::sanitize(&error.root_cause().to_string(), 200)
                 ),
             },

@@ -22,9 +22,9 @@ pub enum SandboxError {
     #[error("the WebAssembly engine does not start on this machine: {0}")]
     Engine(#[source] Box<dyn Error + Send + Sync>),
     /// The system refuses threads.
-    #[error("the threads for guests cannot be started: {0}")]
+    #[error("cannot start the guest threads: {0}")]
     Threads(#[source] io::Error),
     /// The HTTP client for guests cannot be set up.
-    #[error("the HTTP client for tools cannot be set up: {0}")]
+    #[error("cannot set up the HTTP client for tools: {0}")]
     Http(#[source] Box<dyn Error + Send + Sync>),
 }

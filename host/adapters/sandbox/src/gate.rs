@@ -317,7 +317,7 @@ impl Gate {
             Ruling::Ask { rule } => Err(self.refuse(
                 request,
                 &rule,
-                "it needs the approval of a user, which no call can wait for",
+                "it needs the user's approval, which a call cannot wait for",
             )),
         }
     }

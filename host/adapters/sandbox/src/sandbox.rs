@@ -50,7 +50,7 @@ impl Sandbox {
         config.check()?;
         let engines = Engines::new(&config)?;
         if let Allocator::OnDemand { why } = &engines.allocator {
-            tracing::info!("instances are made on demand: {why}");
+            tracing::info!("instances are created on demand: {why}");
         }
         ticker::start(engines.all()).map_err(SandboxError::Threads)?;
         let guests = GuestRuntime::new(config.guest_threads).map_err(SandboxError::Threads)?;
@@ -58,7 +58,7 @@ impl Sandbox {
         let cache = config.cache_dir.as_deref().and_then(|dir| {
             Cache::open(dir, &engines.main, config.cache_bytes)
                 .inspect_err(|error| {
-                    tracing::warn!("compiled tools are not kept: {error}");
+                    tracing::warn!("compiled tools are not saved: {error}");
                 })
                 .ok()
         });

@@ -334,7 +334,8 @@ async fn missing_granted_directory_makes_the_tool_unavailable() {
     dir.close().unwrap();
     let unavailable = json!({
         "code": "tool-unavailable",
-        "message": "A directory that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
+        "message": "A directory granted to this tool cannot be opened, so the tool did not run. The log has the \
+            reason.",
     });
     let cases = [
         (

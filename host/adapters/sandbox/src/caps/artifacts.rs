@@ -131,7 +131,7 @@ impl ArtifactsCtx {
         }
         let read = session.read(artifact).await;
         let bytes = read.map_err(|error| {
-            tracing::error!("an artifact of the session cannot be read: {error}");
+            tracing::error!("cannot read an artifact of the session: {error}");
             Unwind::ArtifactUnreadable
         })?;
         self.gate.count_in(bytes.len() as u64);

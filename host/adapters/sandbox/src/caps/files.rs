@@ -58,7 +58,8 @@ use wasmtime_wasi::{
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FilesError {
     #[error(
-        "the directory granted as {guest} cannot be opened: {source}; check that it exists and may be read, or change the grant"
+        "cannot open the directory granted as {guest}: {source}; check that it exists and is readable, or change the \
+         grant"
     )]
     Open { guest: String, source: io::Error },
     /// The directory is, or is in, one of the host program.
@@ -66,14 +67,14 @@ pub(crate) enum FilesError {
         "the directory granted as {guest} belongs to agent-host itself (configuration, state or cache); grant another directory"
     )]
     Protected { guest: String },
-    #[error("/proc/self/fd cannot be read, and without it no path can be checked; mount /proc")]
+    #[error("cannot read /proc/self/fd, which is needed to check paths; mount /proc")]
     NoProc,
     /// The tool's threads are held by operations of calls that have ended.
     #[error(
-        "file operations of earlier calls of this tool still wait for a file system that does not answer"
+        "file operations of earlier calls of this tool are still waiting for an unresponsive file system"
     )]
     Stuck,
-    #[error("the host stops")]
+    #[error("the host is stopping")]
     Stopped,
 }
 
@@ -344,7 +345,7 @@ impl FilesCtx {
             self.gate
                 .file_request(dir.grant, FileAction::Move, &resolved.path),
             &root.masks.rule_below(&resolved.path),
-            "it holds something that is hidden from tools",
+            "it contains something that is hidden from tools",
         );
         Err(ErrorCode::Access.into())
     }
@@ -352,7 +353,9 @@ impl FilesCtx {
 
 /// Returns the error of a change that cannot be undone, and is not made.
 fn not_kept(error: &io::Error) -> FsError {
-    tracing::error!("a file was not changed, because it cannot be kept for undoing: {error}");
+    tracing::error!(
+        "a file was not changed, because its old content cannot be kept for undo: {error}"
+    );
     ErrorCode::Io.into()
 }
 

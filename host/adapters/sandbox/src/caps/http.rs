@@ -316,7 +316,8 @@ impl OutgoingRequest {
         if holds_secrets && redact::is_encoded(response.headers()) {
             target.refuse(
                 "secrets.content-encoding",
-                "a tool that may use secrets is not given encoded responses, in which a secret would not be found",
+                "a tool that may use secrets cannot receive encoded responses, because secrets could not be redacted \
+                 in them",
             );
             return Err(Error::HttpResponseContentCoding(None));
         }

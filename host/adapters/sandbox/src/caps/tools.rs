@@ -11,8 +11,7 @@ use agent_host_types::output::{ContentPart, FileData, ToolResultOutput};
 use std::sync::Arc;
 
 /// The reason for refusing a call of a component that runs no program.
-const NO_PROGRAM: &str =
-    "Only the programs of an agent with `code = true` can call tools; this is no call of one.";
+const NO_PROGRAM: &str = "Only the programs of an agent with `code = true` can call tools, and this call does not come from one.";
 
 /// The tools of one call.
 pub(crate) struct ToolsCtx {

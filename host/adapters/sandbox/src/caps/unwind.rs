@@ -23,9 +23,9 @@ pub(crate) enum Unwind {
     #[error("the call asked a question")]
     Asked(Question),
     /// With the rule that the form breaks.
-    #[error("the call asked with a form that cannot be shown: {0}")]
+    #[error("the call asked with an invalid form: {0}")]
     InvalidForm(String),
-    #[error("the call asked something else than in its first run")]
+    #[error("the call asked a different question than in its first run")]
     QuestionChanged,
     /// With the parser's message.
     #[error("what the call merged into the session's state is not a JSON object: {0}")]

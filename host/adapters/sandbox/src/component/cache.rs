@@ -72,7 +72,7 @@ impl Cache {
                 let mut code = Sealed::create()?;
                 let header = entry::read(&file, &self.key, component, &mut code)?;
                 if header.engine != self.engine {
-                    return Err(io::Error::other("it is of another engine"));
+                    return Err(io::Error::other("it was compiled for another engine"));
                 }
                 mark_used(&file);
                 Ok(CacheEntry {
@@ -90,7 +90,7 @@ impl Cache {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
                 tracing::warn!(
-                    "a compiled tool in the cache is not used, and is made anew: {error}"
+                    "a compiled tool in the cache is unusable and is compiled again: {error}"
                 );
                 None
             }
@@ -122,7 +122,7 @@ impl Cache {
             })
             .and_then(|()| manage::evict(&self.dir, self.max_bytes));
         if let Err(error) = stored {
-            tracing::warn!("a compiled tool is not kept in the cache: {error}");
+            tracing::warn!("a compiled tool was not saved in the cache: {error}");
         }
     }
 }

@@ -71,7 +71,7 @@ impl Compiler {
     pub(crate) async fn check(&self) -> Result<Confinement, LoadError> {
         let ended = self.run(Vec::new(), Bytes::new(), 0).await;
         let (status, output) = ended.map_err(|error| match error {
-            LoadError::CompileLimit(_) => self.broken("it does not end by itself"),
+            LoadError::CompileLimit(_) => self.broken("it does not exit"),
             other => other,
         })?;
         wire::confinement(&output.reply).ok_or_else(|| self.not_ready(status, &output.stderr))
@@ -92,7 +92,7 @@ impl Compiler {
             Some(libc::EAGAIN | libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
                 LoadError::NoProcess(error)
             }
-            _ => self.broken(&format!("it cannot be started: {error}")),
+            _ => self.broken(&format!("it does not start: {error}")),
         })?;
         let timeout = Duration::from_millis(self.limits.deadline_ms as u64);
         let max_reply = wire::max_reply_bytes(max_code);
@@ -125,7 +125,7 @@ impl Compiler {
             return Err(self.not_ready(status, &stderr));
         };
         if confinement == Confinement::Limits {
-            tracing::debug!("the compiler runs without a filter of its system calls");
+            tracing::debug!("the compiler runs without a system call filter");
         }
         if !stderr.is_empty() {
             tracing::debug!("the compiler ended with {status} and said: {stderr}");
@@ -135,12 +135,12 @@ impl Compiler {
                 Some(Reply::Code(code)) => Ok(code),
                 Some(Reply::Failed(error)) => Err(error.into()),
                 Some(Reply::OtherEngine) => Err(self.broken(
-                    "it is of another version than this program, or set up in another way",
+                    "it has a different version or setup from this program",
                 )),
-                None => Err(self.broken("its answer is not one of this program's version")),
+                None => Err(self.broken("its answer is from another version of this program")),
             },
             (_, Some(libc::SIGXCPU)) => Err(LoadError::CompileLimit(format!(
-                "it took more than {} s of processor time (`compile-cpu-seconds`)",
+                "it took more than {} s of CPU time (`compile-cpu-seconds`)",
                 self.limits.cpu_seconds
             ))),
             // Rust's allocator and its stack guard abort the process.
@@ -149,7 +149,7 @@ impl Compiler {
                 self.limits.memory_bytes
             ))),
             (_, Some(libc::SIGKILL)) => Err(LoadError::CompileLimit(
-                "the compiler was killed from outside, as the system does when the machine or the service has no memory left".to_owned(),
+                "the compiler was killed from outside, perhaps because the machine or the service ran out of memory".to_owned(),
             )),
             _ => Err(LoadError::CompileLimit(format!("the compiler failed on it ({status})"))),
         }

@@ -14,7 +14,7 @@ use std::{fmt, io, path::PathBuf};
 pub enum LoadError {
     /// The file cannot be read.
     #[error(
-        "the component's file cannot be read: {0}. Check the path and its permissions (unreadable)"
+        "cannot read the component's file: {0}. Check the path and its permissions (unreadable)"
     )]
     Unreadable(#[source] io::Error),
     /// The file was written to while it was read.
@@ -24,7 +24,8 @@ pub enum LoadError {
     Changed,
     /// The component has this many bytes, more than [`MAX_COMPONENT_BYTES`].
     #[error(
-        "the component has {0} bytes, more than the {MAX_COMPONENT_BYTES} that are loaded. Strip its debug information and custom sections, or split it (too-large)"
+        "the component has {0} bytes, and the maximum is {MAX_COMPONENT_BYTES}. Strip its debug information and \
+         custom sections, or split it (too-large)"
     )]
     TooLarge(u64),
     /// The bytes are a core module.
@@ -34,7 +35,8 @@ pub enum LoadError {
     CoreModule,
     /// The bytes are malformed; with the parser's message.
     #[error(
-        "the bytes are not a WebAssembly component: {0}. The file may be cut off or something else; build or download it again (not-a-component)"
+        "the bytes are not a WebAssembly component: {0}. The file may be truncated or of another type; build or \
+         download it again (not-a-component)"
     )]
     NotAComponent(String),
     /// The component's structure exceeds one of [`crate::STRUCTURE_CAPS`].
@@ -54,12 +56,13 @@ pub enum LoadError {
     CompileLimit(String),
     /// The engine does not load the machine code; with its message.
     #[error(
-        "the compiled component cannot be loaded: {0}. It may need more memory than there is (compile-limit)"
+        "cannot load the compiled component: {0}. It may need more memory than is available (compile-limit)"
     )]
     MachineCode(String),
     /// The component needs a WebAssembly feature that is off; with the compiler's message.
     #[error(
-        "the component needs a WebAssembly feature that tools do not get here: {0}. Build it without (threads, garbage collection, exceptions, 64-bit memory and async functions are off) (unsupported-feature)"
+        "the component needs a WebAssembly feature that is disabled here: {0}. Build it without threads, garbage \
+         collection, exceptions, 64-bit memory and async functions (unsupported-feature)"
     )]
     UnsupportedFeature(String),
     /// The component imports these interfaces, which the host does not have: their names as a list.
@@ -74,14 +77,16 @@ pub enum LoadError {
     ContractMismatch(String),
     /// The tool definitions are invalid, for this reason.
     #[error(
-        "the component's tool definitions cannot be used: {0}. They have to be corrected in its source; until then, use another version of it (contract-mismatch)"
+        "cannot use the component's tool definitions: {0}. Correct them in its source; until then, use another \
+         version (contract-mismatch)"
     )]
     Definitions(String),
     /// The functions of a plain component cannot be tools; with their reasons.
     #[error("{0} (contract-mismatch)")]
     Functions(String),
     /// The compile worker does not work.
-    #[error("the compiler `{}` does not work: {reason}. `agent-host doctor` checks it; it needs to be executable and to get {memory_bytes} bytes of address space (host-failed)", exe.display())]
+    #[error("the compiler `{}` does not work: {reason}. Check it with `agent-host doctor`; it must be executable and \
+        needs {memory_bytes} bytes of address space (host-failed)", exe.display())]
     CompilerBroken {
         /// The worker's program.
         exe: PathBuf,
@@ -92,12 +97,13 @@ pub enum LoadError {
     },
     /// The system refuses the process of the compile worker.
     #[error(
-        "the process that compiles components cannot be started: {0}. Raise the limits of this user or service on processes (`ulimit -u`), open files (`ulimit -n`) or memory, or end other programs (host-failed)"
+        "cannot start the process that compiles components: {0}. Raise this user's or service's limits on processes \
+         (`ulimit -u`), open files (`ulimit -n`) or memory, or stop other programs (host-failed)"
     )]
     NoProcess(#[source] io::Error),
     /// The host failed.
     #[error(
-        "the host failed while it loaded the component; nothing of it ran. The log says more (host-failed)"
+        "the host failed while loading the component; none of it ran. See the log for details (host-failed)"
     )]
     HostFailed,
 }

@@ -146,7 +146,8 @@ async fn compile(shared: &Arc<Shared>, bytes: Bytes) -> Result<MachineCode, Load
     let _permit = shared.compiling.acquire().await;
     let Some(compiler) = shared.compiler.clone() else {
         IN_PROCESS.call_once(|| {
-            tracing::warn!("components are compiled in this process, which one of them can keep busy for long. Set `SandboxConfig::compiler`");
+            tracing::warn!("components are compiled in this process, and one of them can keep it busy for a long \
+                time. Set `SandboxConfig::compiler`");
         });
         let compiled = blocking(shared, move |shared| {
             code::compile(&shared.engines.main, &bytes)
@@ -177,7 +178,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 fn host_failed(error: &dyn Display) -> LoadError {
-    tracing::error!("the host failed while it loaded a component: {error}");
+    tracing::error!("the host failed while loading a component: {error}");
     LoadError::HostFailed
 }
 
@@ -199,7 +200,9 @@ fn from_cache(shared: &Shared, hash: blake3::Hash) -> Option<(LinkedComponent, T
         Ok((linked, texts, entry.digest))
     };
     let loaded = load().map_err(|reason| {
-        tracing::warn!("a compiled tool in the cache does not load and is made anew: {reason}");
+        tracing::warn!(
+            "a compiled tool in the cache does not load and is compiled again: {reason}"
+        );
     });
     loaded.ok()
 }

@@ -128,7 +128,7 @@ impl PlainComponent {
                 checked.err().map(|error| error.to_string())
             } else {
                 Some(format!(
-                    "another function is the tool `{}` already",
+                    "another function already has the tool name `{}`",
                     function.tool
                 ))
             };
@@ -185,14 +185,14 @@ impl PlainComponent {
             .ok_or_else(|| {
                 ToolFailure::new(
                     ToolErrorCode::UnknownTool,
-                    "There is no such function in this component.",
+                    "This component has no such function.",
                 )
             })?;
         let arguments = value::arguments(&function.signature.params, input).map_err(|error| {
             ToolFailure::new(
                 ToolErrorCode::InvalidInput,
                 format!(
-                    "The arguments do not fit the function's types; it did not run. {}",
+                    "The arguments do not match the function's types; it did not run. {}",
                     text::sanitize(&error.to_string(), 300)
                 ),
             )
@@ -276,7 +276,8 @@ fn exported(component: &Component) -> Result<Vec<ExportedFunction>, LoadError> {
         }
         if found.len() > MAX_FUNCTIONS {
             return Err(LoadError::Functions(format!(
-                "the component exports more than {MAX_FUNCTIONS} functions, too many to be tools. Export those alone that a model shall call"
+                "the component exports more than {MAX_FUNCTIONS} functions, too many to be tools. Export only those \
+                 that a model should call"
             )));
         }
     }
@@ -345,7 +346,10 @@ fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
         .map(|(name, _)| format!("`{}`", text::sanitize(name, MAX_PATH_BYTES)))
         .collect();
     let (what, list) = if refused.is_empty() {
-        ("the component exports no functions, but", names.as_slice())
+        (
+            "the component exports no functions except",
+            names.as_slice(),
+        )
     } else {
         (
             "none of the functions that the component exports can be a tool:",

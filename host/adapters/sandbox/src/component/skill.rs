@@ -29,7 +29,7 @@ pub(crate) fn read(component: &[u8]) -> &[u8] {
                     return archive;
                 }
                 tracing::warn!(
-                    "the skill of a component is left out: it has more than {MAX_SKILL_BYTES} bytes"
+                    "a component's skill is left out: it has more than {MAX_SKILL_BYTES} bytes"
                 );
                 return &[];
             }

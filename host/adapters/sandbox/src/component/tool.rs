@@ -254,7 +254,7 @@ impl ToolComponent {
             None => Err(ToolFailure::new(
                 ToolErrorCode::UnknownTool,
                 format!(
-                    "There is no tool `{}` in this component.",
+                    "This component has no tool `{}`.",
                     text::sanitize(tool, MAX_NAME_BYTES)
                 ),
             )),

@@ -143,13 +143,14 @@ fn parse(json: String) -> Result<JsonText, ToolFailure> {
         return Err(ToolFailure::new(
             ToolErrorCode::OutputTooLarge,
             format!(
-                "The tool's JSON result has {values} values; at most {MAX_JSON_VALUES} are taken. Ask it for less, such as for one part at a time."
+                "The tool's JSON result has {values} values; the maximum is {MAX_JSON_VALUES}. Ask it for less, such \
+                 as one part at a time."
             ),
         ));
     }
     JsonText::parse(&json).map_err(|error| {
         ToolFailure::invalid_output(format!(
-            "The tool returned text as JSON that is not JSON: {}.",
+            "The tool returned invalid JSON: {}.",
             text::sanitize(&error.to_string(), 200)
         ))
     })

@@ -42,10 +42,10 @@ pub(crate) fn of_task(error: &TaskError, limits: &Limits) -> ToolFailure {
     match error {
         TaskError::Cancelled => timeout(limits),
         TaskError::Panicked(text) => {
-            tracing::error!("the host failed while it ran a guest: {text}");
+            tracing::error!("the host failed while running a guest: {text}");
             ToolFailure::new(
                 ToolErrorCode::ToolUnavailable,
-                "The host failed while it ran this tool; whether it took effect is not known. Tell the operator.",
+                "The host failed while running this tool; it may or may not have taken effect. Tell the operator.",
             )
         }
     }
@@ -89,7 +89,7 @@ fn explain(
     if matches!(error.downcast_ref(), Some(Trap::StackOverflow)) {
         return ToolFailure::new(
             ToolErrorCode::StackOverflow,
-            "The tool recursed too deep and was stopped. Try it with a smaller or less deeply nested input.",
+            "The tool recursed too deeply and was stopped. Try it with a smaller or less deeply nested input.",
         );
     }
     if let Some(exceeded) = limiter.exceeded {
@@ -98,7 +98,7 @@ fn explain(
     if error.is::<PoolConcurrencyLimitError>() {
         return ToolFailure::new(
             ToolErrorCode::Busy,
-            "Too many calls are running; this one was not started. Try it again later.",
+            "Too many calls are running; this one was not started. Try again later.",
         );
     }
     if let Some(ResourceTableError::Full) = error.downcast_ref() {
@@ -111,7 +111,7 @@ fn explain(
         error.downcast_ref()
     {
         return limit_reached(&format!(
-            "it put far more header fields together than the {} bytes that it may send (limit `http-header-bytes`)",
+            "it built header fields far larger than the {} bytes that it may send (limit `http-header-bytes`)",
             limits.http_header_bytes
         ));
     }
@@ -154,21 +154,23 @@ fn of_unwind(unwind: &Unwind, limits: &Limits) -> ToolFailure {
         Unwind::StateTooLarge | Unwind::HaltTooLong => limit_reached(&unwind.to_string()),
         Unwind::ArtifactUnreadable => ToolFailure::new(
             ToolErrorCode::ToolUnavailable,
-            "An artifact of the session cannot be read now; the operator finds the reason in the log.",
+            "An artifact of the session cannot be read now; the log has the reason.",
         ),
         Unwind::ProgramStopped => stopped(&unwind.to_string()),
         Unwind::NoPermit => ToolFailure::new(
             ToolErrorCode::Busy,
-            "Too many calls run, and the program could not continue after its last calls, which took effect. Try the rest again later.",
+            "Too many calls are running, so the program could not continue after its last calls, which took effect. \
+             Try the rest again later.",
         ),
         Unwind::Asked(_) => ToolFailure::invalid_output(
-            "The tool asked the user a question where none can be asked.",
+            "The tool asked the user a question, but no one can be asked here.",
         ),
         Unwind::InvalidForm(why) => ToolFailure::invalid_output(format!(
-            "The tool asked with a form that cannot be shown: {why}; a form is a JSON Schema of one object with flat fields."
+            "The tool asked with an invalid form: {why}; a form is a JSON Schema of one object with flat fields."
         )),
         Unwind::QuestionChanged => ToolFailure::invalid_output(
-            "The tool was run again with the user's answer, and asked something else than before; a tool that asks must ask the same again.",
+            "The tool was run again with the user's answer and asked a different question than before; a tool that \
+             asks must ask the same question again.",
         ),
         Unwind::StateNotAnObject(_) => stopped(&unwind.to_string()),
     }
@@ -195,7 +197,8 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
         return ToolFailure::new(
             ToolErrorCode::ResourceLimit,
             format!(
-                "The tool did not start: it needs more than the {} instances, {} memories or {} tables that it may have (limits `instances`, `memories` and `tables`).",
+                "The tool did not start: it needs more than the allowed {} instances, {} memories or {} tables \
+                 (limits `instances`, `memories` and `tables`).",
                 limits.instances, limits.memories, limits.tables
             ),
         );
@@ -227,7 +230,8 @@ fn limit_failure(exceeded: LimitExceeded, limits: &Limits) -> ToolFailure {
         LimitExceeded::Memory => ToolFailure::new(
             ToolErrorCode::OutOfMemory,
             format!(
-                "The tool needed more memory than the {} bytes that one call may use (limit `memory-bytes`). Try it with a smaller input.",
+                "The tool needed more memory than the {} bytes allowed for one call (limit `memory-bytes`). Try it \
+                 with a smaller input.",
                 limits.memory_bytes
             ),
         ),
@@ -257,7 +261,8 @@ pub(crate) fn output_too_large(limits: &Limits) -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::OutputTooLarge,
         format!(
-            "The tool returned more than the {most} bytes that a result may have (limit `{name}`). Ask it for less, such as for one part at a time."
+            "The tool returned more than the {most} bytes allowed for a result (limit `{name}`). Ask it for less, \
+             such as one part at a time."
         ),
     )
 }

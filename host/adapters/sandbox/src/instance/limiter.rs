@@ -102,7 +102,7 @@ impl ResourceLimiterAsync for Limiter {
     }
 
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        tracing::debug!("the machine did not provide memory for a guest: {error}");
+        tracing::debug!("the system could not provide memory for a guest: {error}");
         self.used = self.used.saturating_sub(self.last_growth);
         self.last_growth = 0;
         self.exceeded = Some(LimitExceeded::Memory);

@@ -245,6 +245,6 @@ fn not_opened(error: &FilesError) -> ToolFailure {
     tracing::warn!("a call was not started: {error}");
     ToolFailure::new(
         ToolErrorCode::ToolUnavailable,
-        "A directory that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
+        "A directory granted to this tool cannot be opened, so the tool did not run. The log has the reason.",
     )
 }

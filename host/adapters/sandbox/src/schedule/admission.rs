@@ -79,11 +79,11 @@ impl ToolQueue {
         }
         let acquire = self.tenant.acquire().map_err(|full| match full {
             QueueFull::Tenant => busy(&format!(
-                "{} calls of this tool already wait (limit `queued-calls-per-tool`)",
+                "{} calls of this tool are already waiting (limit `queued-calls-per-tool`)",
                 self.limits.tool.waiters
             )),
             QueueFull::Total => busy(&format!(
-                "{} calls already wait (limit `queued-calls`)",
+                "{} calls are already waiting (limit `queued-calls`)",
                 self.limits.queued
             )),
         })?;
@@ -95,15 +95,15 @@ impl ToolQueue {
     fn timed_out(&self, max_wait: Duration) -> ToolFailure {
         let limit = if self.tenant.is_at_quota() {
             format!(
-                "{} calls of this tool run at once (limit `concurrent-calls-per-tool`)",
+                "{} calls of this tool are running (limit `concurrent-calls-per-tool`)",
                 self.limits.tool.permits
             )
         } else {
             let calls = self.limits.calls;
             let running = match self.tenant.free_permits() {
-                0 => format!("{calls} calls run at once"),
+                0 => format!("{calls} calls are running"),
                 free => format!(
-                    "the last {free} of {calls} places are reserved for tools with no running call"
+                    "the last {free} of {calls} slots are reserved for tools with no running call"
                 ),
             };
             format!("{running} (limit `concurrent-calls`)")
@@ -164,7 +164,7 @@ pub(crate) async fn admit_program(
     acquired
         .ok()
         .and_then(Result::ok)
-        .ok_or_else(|| busy("as many programs as run at once already run"))
+        .ok_or_else(|| busy("the maximum number of programs is already running"))
 }
 
 /// Refuses to start a call.
@@ -172,7 +172,7 @@ pub(crate) fn busy(why: &str) -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::Busy,
         format!(
-            "This call was not started, because {why}. Call the tool again when others have ended."
+            "This call was not started, because {why}. Call the tool again when other calls have ended."
         ),
     )
 }

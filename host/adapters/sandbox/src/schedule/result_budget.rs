@@ -81,7 +81,8 @@ impl ToolResults {
         ToolFailure::new(
             ToolErrorCode::OutputTooLarge,
             format!(
-                "Converting the tool's result can take {bytes} bytes of memory, and all results together may take {} (limit `result-memory-bytes`). Ask it for less, such as for one part at a time.",
+                "Converting the tool's result can take {bytes} bytes of memory, and the limit for all results \
+                 together is {} (limit `result-memory-bytes`). Ask it for less, such as one part at a time.",
                 self.bytes
             ),
         )

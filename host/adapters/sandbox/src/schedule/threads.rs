@@ -62,9 +62,9 @@ pub(crate) fn refused(needed: usize, started: usize, error: &io::Error) -> io::E
     io::Error::new(
         error.kind(),
         format!(
-            "of the threads that are needed at this point ({needed}), the system starts {started} ({error}); raise the limit on \
-             processes and threads of this user (`ulimit -u`), the limit on tasks of the service, or the one on address space \
-             (`ulimit -v`)"
+            "of the {needed} threads needed at this point, the system started {started} ({error}); raise this user's \
+             limit on processes and threads (`ulimit -u`), the service's limit on tasks, or the limit on address \
+             space (`ulimit -v`)"
         ),
     )
 }

@@ -76,7 +76,8 @@ async fn question_ends_the_call_and_the_rerun_gets_the_answer() {
         (asked.question, asked.answered_by),
         (which(), AnsweredBy::Rerun)
     );
-    let changed = "The tool was run again with the user's answer, and asked something else than before; a tool that asks must ask the same again.";
+    let changed = "The tool was run again with the user's answer and asked a different question than before; a tool \
+        that asks must ask the same question again.";
     let table = [
         (context(true, &[("Which?", "red")]), text("red")),
         // An answer is replayed even if the user can no longer be asked.
@@ -148,10 +149,12 @@ async fn form_ends_the_call_and_the_rerun_gets_the_fields() {
         (&asked.question, asked.answered_by),
         (&question, AnsweredBy::Rerun)
     );
-    let refused = "The tool asked with a form that cannot be shown: its field `a` is no string, number, integer or boolean; a form is a JSON Schema of one object with flat fields.";
+    let refused = "The tool asked with an invalid form: its field `a` is no string, number, integer or boolean; a \
+        form is a JSON Schema of one object with flat fields.";
     let refused =
         ToolResultOutput::error_json(json!({"code": "invalid-output", "message": refused}));
-    let changed = "The tool was run again with the user's answer, and asked something else than before; a tool that asks must ask the same again.";
+    let changed = "The tool was run again with the user's answer and asked a different question than before; a tool \
+        that asks must ask the same question again.";
     let changed =
         ToolResultOutput::error_json(json!({"code": "invalid-output", "message": changed}));
     let nested = r#"{"type":"object","properties":{"a":{"type":"object"}}}"#;

@@ -292,7 +292,7 @@ async fn hostile_guests_end_alike_without_a_pool() {
     assert_eq!(
         sandbox.allocator(),
         Allocator::OnDemand {
-            why: "pooling is switched off".to_owned()
+            why: "pooling is off".to_owned()
         }
     );
     check_hostile(&sandbox, compute_and_memory()).await;

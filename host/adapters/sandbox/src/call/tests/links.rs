@@ -27,9 +27,8 @@ async fn url_in_a_result_needs_the_grant_of_a_request() {
         http: vec![server.grant()],
         ..Grants::default()
     };
-    let note = format!(
-        "[text/plain, at {url}; it is not fetched, since this tool may not reach that address]"
-    );
+    let note =
+        format!("[text/plain, at {url}; not fetched because this tool may not reach that address]");
     let text = ContentPart::Text { text: note };
     let file = ContentPart::File(FilePart {
         media_type: "text/plain".to_owned(),

@@ -142,8 +142,8 @@ async fn tool_is_busy_while_abandoned_operations_hang() {
         code(&report),
         (
             "busy",
-            "This call was not started, because file operations of earlier calls of this tool still wait for a file system that \
-             does not answer. Call the tool again when others have ended."
+            "This call was not started, because file operations of earlier calls of this tool are still waiting for \
+             an unresponsive file system. Call the tool again when other calls have ended."
         )
     );
     remote.set_hanging(false);

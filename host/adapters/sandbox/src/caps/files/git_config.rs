@@ -184,7 +184,7 @@ impl WatchHandle {
             state.scan = None;
             if let Err(error) = file.set_len(0) {
                 tracing::warn!(
-                    "a file that a guest opened with truncation is left as it was: {error}"
+                    "a file that a guest opened with truncation was left unchanged: {error}"
                 );
             }
         }

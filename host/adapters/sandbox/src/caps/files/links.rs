@@ -29,8 +29,8 @@ use wasmtime_wasi::p2::{FsError, FsResult, bindings::filesystem::types::ErrorCod
 /// The most entries of a directory that are checked before it is moved into another one.
 pub(super) const MAX_ENTRIES: usize = 10_000;
 
-const TOO_MANY: &str = "it has more than 10,000 entries or is too deep to be checked for links; \
-                        move what is in it in parts";
+const TOO_MANY: &str =
+    "it has more than 10,000 entries or is too deep to check for links; move its contents in parts";
 
 const SEARCH: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -56,7 +56,7 @@ impl FilesCtx {
             to: Some(target.to_owned()),
         };
         if resolved.via_symlink {
-            let reason = "its path leads through a link; make it where it really is";
+            let reason = "its path leads through a link; create it at the real path";
             return Err(self.refuse_link(request(), reason));
         }
         self.check_link(dir, &resolved.path, target, request)
@@ -92,7 +92,7 @@ impl FilesCtx {
         let reason = below.unwrap_or_else(|error| {
             Some(match error {
                 Errno::XDEV => "a file system is mounted in it".into(),
-                error => format!("it cannot be searched for links: {error}").into(),
+                error => format!("cannot search it for links: {error}").into(),
             })
         });
         reason.map_or(Ok(()), |reason| {
@@ -161,16 +161,13 @@ fn escape_reason(depth: usize, target: &str) -> Option<Reason> {
         match name {
             "" | "." => {}
             ".." if has_name => {
-                return Some(
-                    "its target has `..` after a name, which may come to be a link".into(),
-                );
+                return Some("its target has `..` after a name that may become a link".into());
             }
             ".." => climbs += 1,
             _ => has_name = true,
         }
     }
-    (climbs > depth)
-        .then(|| "its target leaves the granted directory from where the link stands".into())
+    (climbs > depth).then(|| "its target is outside of the granted directory".into())
 }
 
 fn is_same(one: &OwnedFd, other: &OwnedFd) -> FsResult<bool> {
@@ -222,7 +219,7 @@ fn escape_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Rea
             FileType::Symlink => {
                 let target = readlinkat(here, name, Vec::new())?;
                 if let Some(reason) = escape_reason(depth + inner - 1, &target.to_string_lossy()) {
-                    return Ok(Some(format!("of a link in it, {reason}").into()));
+                    return Ok(Some(format!("for a link in it, {reason}").into()));
                 }
             }
             _ => {}

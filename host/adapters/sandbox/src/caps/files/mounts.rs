@@ -101,7 +101,7 @@ impl MountTable {
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = lock(&self.0);
         if let Err(error) = state.refresh() {
-            tracing::warn!("/proc/self/mountinfo cannot be read: {error}");
+            tracing::warn!("cannot read /proc/self/mountinfo: {error}");
             // Without the table, nothing is known to be local.
             state.table = None;
             state.mounts.clear();

@@ -152,7 +152,7 @@ impl FilesCtx {
                 self.gate.refuse(
                     self.gate.file_request(dir.grant, action, &resolved.path),
                     "files.regular-only",
-                    "it is a pipe, a socket or a device, and tools open only files and directories",
+                    "it is a pipe, a socket or a device; tools can open only files and directories",
                 );
                 Err(ErrorCode::Access.into())
             }

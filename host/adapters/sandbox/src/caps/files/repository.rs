@@ -90,7 +90,7 @@ impl FilesCtx {
                 self.gate
                     .file_request(dir.grant, FileAction::Write, &resolved.path),
                 "files.links",
-                "its path leads through a link; make it where it really is",
+                "its path leads through a link; create it at the real path",
             );
             return Err(ErrorCode::Access.into());
         }

@@ -358,7 +358,9 @@ impl OutputStream for FileWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.settle()?;
         if !matches!(self.operation, Operation::None) {
-            return Err(StreamError::trap("a write before the last one has ended"));
+            return Err(StreamError::trap(
+                "a write before the previous one has ended",
+            ));
         }
         let (gate, target) = (Arc::clone(&self.gate), self.target);
         let open = self.open.clone();

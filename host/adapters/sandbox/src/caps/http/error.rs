@@ -10,12 +10,12 @@ pub(super) enum ExchangeError {
     /// No address of the name may be connected to.
     #[error("the destination's address is prohibited")]
     AddressProhibited,
-    #[error("the name is not known")]
+    #[error("the name is unknown")]
     UnknownName,
     /// The guest sent more than this many bytes.
     #[error("the request's body is larger than {0} bytes")]
     RequestBodySize(u64),
-    #[error("the exchange's time is over")]
+    #[error("the exchange timed out")]
     Timeout,
     #[error("the request's body was not finished")]
     RequestBody,

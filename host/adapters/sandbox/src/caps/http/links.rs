@@ -37,7 +37,7 @@ pub(super) async fn fetch(output: &mut wit::ToolResultOutput, http: &GatedHttp, 
             }
             Err(why) => {
                 let media_type = &file.media_type;
-                let text = format!("[{media_type}, at {url}; it is not fetched, since {why}]");
+                let text = format!("[{media_type}, at {url}; not fetched because {why}]");
                 *part = wit::ContentPart::Text(text);
             }
         }
@@ -68,7 +68,7 @@ impl GatedHttp {
         let request = Url::parse(url)
             .ok()
             .and_then(|url| Request::get(url.as_str()).body(()).ok())
-            .ok_or("that is no address")?;
+            .ok_or("that is not an address")?;
         let mut request = request.map(|()| {
             let empty = Empty::<Bytes>::new().map_err(|never| match never {});
             empty.boxed_unsync()
@@ -95,7 +95,7 @@ impl GatedHttp {
             let frame = frame.map_err(|error| reason(&error))?;
             if let Some(piece) = frame.data_ref() {
                 if (bytes.len() + piece.len()) as u64 > most {
-                    return Err("it is larger than a result of this tool may be".to_owned());
+                    return Err("it is larger than the limit for a result of this tool".to_owned());
                 }
                 bytes.extend_from_slice(piece);
             }

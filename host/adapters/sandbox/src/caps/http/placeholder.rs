@@ -96,7 +96,7 @@ impl Filler<'_> {
         let value = self.secrets.value(name).ok_or_else(|| {
             self.denied(
                 "secrets.value",
-                "the secret is granted, and its value was not given to the sandbox",
+                "the secret is granted, but its value was not given to the sandbox",
             )
         })?;
         Ok(value.expose_secret())

@@ -31,11 +31,11 @@ const CREDENTIALS: [HeaderName; 3] = [
 #[non_exhaustive]
 pub enum HttpRecordingError {
     /// The first line is not the header of a recording.
-    #[error("it does not begin as a recording does; record it again")]
+    #[error("it does not start like a recording; record it again")]
     NotARecording,
     /// The recording has another version of the format.
     #[error(
-        "it has version {found} of the format, and this program reads version {VERSION}; record it again"
+        "its format has version {found}, and this program reads version {VERSION}; record it again"
     )]
     Version {
         /// The version of the recording.

@@ -37,7 +37,7 @@ impl RequestTarget {
             gate.refuse(
                 AuditRequest::http(&method, &without_user(&url)),
                 "url.userinfo",
-                "a URL with a user name or password is never sent",
+                "a URL must not contain a user name or password",
             );
             return Err(Error::HttpRequestDenied);
         }
@@ -125,7 +125,7 @@ impl RequestTarget {
     /// Records the limit of the bodies of a call's `message`s: `request` or `response`.
     pub(super) fn refuse_body_bytes(&self, message: &str, limit: u64) {
         let reason =
-            format!("the bodies of a call's {message}s may have at most {limit} bytes together");
+            format!("the bodies of a call's {message}s may have at most {limit} bytes in total");
         self.refuse(&format!("limits.http-{message}-bytes"), &reason);
     }
 

@@ -38,7 +38,8 @@ pub fn compile_worker(args: &[OsString]) -> ExitCode {
 fn serve(args: &[OsString]) -> io::Result<()> {
     let [memory_bytes, cpu_seconds] = limits(args).ok_or_else(|| {
         io::Error::other(
-            "this command is for agent-host itself: it needs a number of bytes and a number of seconds, and a component on stdin",
+            "this command is for internal use: it takes a number of bytes, a number of seconds, and a component on \
+             stdin",
         )
     })?;
     confine::limit(memory_bytes, cpu_seconds)?;
@@ -75,7 +76,7 @@ fn read(input: &mut impl Read) -> io::Result<Option<(Header, Vec<u8>)>> {
         .try_into()
         .map_err(|_| io::Error::other("the input ends in its header"))?;
     let header = Header::from_bytes(header)
-        .ok_or_else(|| io::Error::other("the input is of another version of agent-host"))?;
+        .ok_or_else(|| io::Error::other("the input is from another version of agent-host"))?;
     code::check_size(header.component_bytes).map_err(io::Error::other)?;
     let size = usize::try_from(header.component_bytes).map_err(io::Error::other)?;
     let mut component = vec![0; size];

@@ -25,11 +25,11 @@ impl Docs {
         let found = section(component).and_then(|section| {
             let (version, json) = section.split_first()?;
             if section.len() > MAX_BYTES || !VERSIONS.contains(version) {
-                tracing::debug!("the docs of a component are too large, or of another version");
+                tracing::debug!("the docs of a component are too large or have another version");
                 return None;
             }
             serde_json::from_slice(json)
-                .map_err(|error| tracing::debug!("the docs of a component are no JSON: {error}"))
+                .map_err(|error| tracing::debug!("the docs of a component are not JSON: {error}"))
                 .ok()
         });
         Self(found.unwrap_or_default())

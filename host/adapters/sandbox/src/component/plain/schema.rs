@@ -104,7 +104,8 @@ fn integer(int: IntType) -> Value {
             "minimum": minimum,
             "maximum": maximum,
             "maxLength": MAX_DIGITS,
-            "description": format!("An integer from {least} to {most}; as text in digits where a number would not be exact."),
+            "description": format!("An integer from {least} to {most}; as a string of digits where a number would be \
+                inexact."),
         })
     } else {
         json!({ "type": "integer", "minimum": minimum, "maximum": maximum })

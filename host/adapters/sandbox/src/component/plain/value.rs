@@ -63,7 +63,8 @@ impl ArgumentConverter {
     fn spend(&mut self, values: usize) -> Result<(), ArgumentError> {
         self.left = self.left.checked_sub(values).ok_or_else(|| {
             ArgumentError::new(format!(
-                "is more than a call takes: all arguments together have at most {MAX_VALUES} values, each byte in a list of bytes among them"
+                "is too large: all arguments together may have at most {MAX_VALUES} values, counting each byte in a \
+                 list of bytes"
             ))
         })?;
         Ok(())
@@ -99,7 +100,9 @@ impl ArgumentConverter {
                 let tag = object.get("tag").and_then(Value::as_str);
                 let (tag, ty) = tag
                     .and_then(|tag| cases.get_key_value(tag))
-                    .ok_or_else(|| ArgumentError::new("has no `tag` of its cases"))?;
+                    .ok_or_else(|| {
+                        ArgumentError::new("has no `tag` that names one of its cases")
+                    })?;
                 let val = ty.as_ref().map(|ty| self.field("val", ty, object));
                 Ok(kind.val(tag, val.transpose()?.map(Box::new)))
             }
@@ -181,7 +184,7 @@ fn integer(int: IntType, value: &Value) -> Result<Val, ArgumentError> {
     };
     whole
         .and_then(|whole| int.val(whole))
-        .ok_or_else(|| ArgumentError::new("is not an integer of its range"))
+        .ok_or_else(|| ArgumentError::new("is not an integer in the valid range"))
 }
 
 /// Returns the integer value of a number. `1.0` and `1e3` are integers, too.

@@ -81,11 +81,11 @@ pub(super) enum SignatureError {
     #[error("it is an entry point of WASI")]
     WasiEntryPoint,
     /// The toolchain.
-    #[error("{0} exports it for itself; it is not of the world's author")]
+    #[error("{0} exports it for itself; it does not come from the world's author")]
     OfToolchain(&'static str),
     #[error("it belongs to a resource, which has no JSON form")]
     OfResource,
-    #[error("it is an async function, which this host does not call")]
+    #[error("it is an async function, which this host does not support")]
     Async,
     #[error("its types have {0}, which has no JSON form")]
     NoJsonForm(&'static str),

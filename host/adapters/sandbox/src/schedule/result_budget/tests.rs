@@ -40,7 +40,7 @@ fn result_larger_than_the_budget_is_refused() {
     assert_eq!(failure.code, ToolErrorCode::OutputTooLarge);
     assert_eq!(
         failure.message(),
-        "Converting the tool's result can take 8193 bytes of memory, and all results together may take 8192 (limit \
-         `result-memory-bytes`). Ask it for less, such as for one part at a time."
+        "Converting the tool's result can take 8193 bytes of memory, and the limit for all results together is 8192 \
+         (limit `result-memory-bytes`). Ask it for less, such as one part at a time."
     );
 }

@@ -94,7 +94,8 @@ fn unusable_grants_fail_to_open() {
     };
     let cannot = |why: &str| {
         Some(format!(
-            "the directory granted as /workspace cannot be opened: {why}; check that it exists and may be read, or change the grant"
+            "cannot open the directory granted as /workspace: {why}; check that it exists and is readable, or change \
+             the grant"
         ))
     };
     let own = Some("the directory granted as /workspace belongs to agent-host itself (configuration, state or cache); grant another directory".to_owned());

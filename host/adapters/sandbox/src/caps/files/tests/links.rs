@@ -115,8 +115,8 @@ async fn symlink_move_is_allowed_only_within_the_grant() {
     let denial = fixture.stats().first_denial.unwrap();
     assert_eq!(
         denial.sentence,
-        "move /workspace/one/two/three/link to /workspace/one/two/link was refused: its target leaves the granted directory \
-         from where the link stands (rule files.links)"
+        "move /workspace/one/two/three/link to /workspace/one/two/link was refused: its target is outside of the \
+         granted directory (rule files.links)"
     );
 }
 

@@ -142,7 +142,7 @@ fn truncated_git_config_is_undone() {
 #[test]
 fn removed_fifo_is_left() {
     let (left, [before, after]) = undone(writable(), &["remove fifo".to_owned()]);
-    let reason = "/workspace/fifo: it was no file, no directory and no link";
+    let reason = "/workspace/fifo: it was not a file, a directory or a link";
     assert_eq!(left, [reason]);
     assert_ne!(after, before);
 }

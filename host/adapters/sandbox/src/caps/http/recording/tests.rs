@@ -31,15 +31,15 @@ fn invalid_recording_error_names_the_line() {
     let table = [
         (
             String::new(),
-            "it does not begin as a recording does; record it again",
+            "it does not start like a recording; record it again",
         ),
         (
             "{}".to_owned(),
-            "it does not begin as a recording does; record it again",
+            "it does not start like a recording; record it again",
         ),
         (
             r#"{"type":"recording","version":2}"#.to_owned(),
-            "it has version 2 of the format, and this program reads version 1; record it again",
+            "its format has version 2, and this program reads version 1; record it again",
         ),
         (
             format!("{BEGIN}\n{BEGIN}"),

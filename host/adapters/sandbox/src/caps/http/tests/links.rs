@@ -106,7 +106,7 @@ async fn file_without_a_grant_becomes_a_note_and_is_not_requested() {
         };
         let (parts, audit) = fetched(Call::to(vec![grant]), &[url]).await;
         let note = format!(
-            "[image/png, at {url}; it is not fetched, since this tool may not reach that address]"
+            "[image/png, at {url}; not fetched because this tool may not reach that address]"
         );
         assert_eq!(parts, [note], "{url:?}");
         let denied = rule.map(|rule| (AuditVerdict::Denied, rule.to_owned()));
@@ -115,7 +115,7 @@ async fn file_without_a_grant_becomes_a_note_and_is_not_requested() {
     // Other parsers may read it differently.
     for url in ["https://[evil", "https:"] {
         let (parts, audit) = fetched(Call::to(vec![]), &[url]).await;
-        let note = format!("[image/png, at {url}; it is not fetched, since that is no address]");
+        let note = format!("[image/png, at {url}; not fetched because that is not an address]");
         assert_eq!((parts, audit), (vec![note], vec![]), "{url:?}");
     }
 }
@@ -150,7 +150,7 @@ async fn server_without_the_file_leaves_a_note() {
         ),
         (
             answer("200 OK", &large),
-            "it is larger than a result of this tool may be",
+            "it is larger than the limit for a result of this tool",
         ),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhello".to_vec(),
@@ -168,7 +168,7 @@ async fn server_without_the_file_leaves_a_note() {
         };
         let url = server.url("/a.png");
         let (parts, _) = fetched(call, &[&url]).await;
-        let note = format!("[image/png, at {url}; it is not fetched, since {why}]");
+        let note = format!("[image/png, at {url}; not fetched because {why}]");
         assert_eq!(parts, [note]);
     }
 }
@@ -195,7 +195,8 @@ async fn files_share_the_limits_of_the_call() {
     let (parts, _) = fetched(call, &[&url, &url]).await;
     let size = PNG.len();
     let note = format!(
-        "[image/png, at {url}; it is not fetched, since the request failed: HTTP response body size exceeds limit: {size} bytes]"
+        "[image/png, at {url}; not fetched because the request failed: HTTP response body size exceeds limit: {size} \
+         bytes]"
     );
     assert_eq!(parts, [format!("image/png {size} bytes"), note]);
 }

@@ -22,7 +22,7 @@ struct Mixed {
 
 fn mixed() -> Vec<Mixed> {
     let with = |core: &str| format!("{core}{ASYNC_F}{NEXT}");
-    let f_is_async = &["`f`: it is an async function, which this host does not call"];
+    let f_is_async = &["`f`: it is an async function, which this host does not support"];
     vec![
         Mixed {
             items: "export f: async func() -> string; export next: func(n: u32) -> u32;",
@@ -69,8 +69,8 @@ fn mixed() -> Vec<Mixed> {
                 (func (export "ops#get") (result i32) unreachable)"#,
             ),
             left_out: &[
-                "`f`: it is an async function, which this host does not call",
-                "`ops#slow`: it is an async function, which this host does not call",
+                "`f`: it is an async function, which this host does not support",
+                "`ops#slow`: it is an async function, which this host does not support",
                 "`ops#put`: its types have a stream, which has no JSON form",
                 "`ops#get`: its types have a future, which has no JSON form",
             ],
@@ -212,7 +212,9 @@ async fn component_with_only_async_functions_is_refused() {
     let error = load(wit, ASYNC_F).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "none of the functions that the component exports can be a tool: `f`: it is an async function, which this host does not call. Export functions of plain values, or build it against the WIT package agent:tool (contract-mismatch)"
+        "none of the functions that the component exports can be a tool: `f`: it is an async function, which this \
+         host does not support. Export functions of plain values, or build it against the WIT package agent:tool \
+         (contract-mismatch)"
     );
 }
 
@@ -247,7 +249,7 @@ async fn left_out_functions_are_named_from_cache() {
         assert_eq!(tool.compiled(), compiled);
         assert_eq!(
             tool.notes(),
-            ["`f`: it is an async function, which this host does not call"]
+            ["`f`: it is an async function, which this host does not support"]
         );
     }
 }

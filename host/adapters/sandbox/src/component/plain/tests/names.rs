@@ -109,7 +109,7 @@ async fn duplicate_tool_name_is_refused() {
     assert_eq!(
         tool.notes(),
         [
-            "`other:one/api@1.0.0-a-b#f`: another function is the tool `other_one_api_1-0-0-a-b_f` already"
+            "`other:one/api@1.0.0-a-b#f`: another function already has the tool name `other_one_api_1-0-0-a-b_f`"
         ]
     );
     assert_eq!(

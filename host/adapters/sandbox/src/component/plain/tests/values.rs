@@ -399,13 +399,14 @@ async fn argument_error_beyond_schema_names_its_path() {
     let output = call(&tool, "take", &json!({ "v": [{ "a": [true, "x"] }] })).await;
     assert_eq!(
         failure(&output).1,
-        "The arguments do not fit the function's types; it did not run. `/v/0/a/1` is not an integer of its range"
+        "The arguments do not fit the function's types; it did not run. `/v/0/a/1` is not an integer in the valid range"
     );
     let many = json!({ "v": vec![false; 400_000] });
     let output = call(&trapping("", "bool").await, "take", &many).await;
     assert_eq!(
         failure(&output).1,
-        "The arguments do not fit the function's types; it did not run. `/v/399999` is more than a call takes: all arguments together have at most 400000 values, each byte in a list of bytes among them"
+        "The arguments do not fit the function's types; it did not run. `/v/399999` is too large: all arguments \
+         together may have at most 400000 values, counting each byte in a list of bytes"
     );
 }
 
