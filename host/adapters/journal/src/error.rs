@@ -370,7 +370,9 @@ pub enum StoreError {
     #[error("no session {0}; `agent-host sessions list` shows all sessions")]
     NoSession(SessionId),
     /// The session of an agent, which is removed with the one that started it.
-    #[error("session {session} belongs to an agent of session {parent}; remove that session instead")]
+    #[error(
+        "session {session} belongs to an agent of session {parent}; remove that session instead"
+    )]
     OfAgent {
         /// The session.
         session: SessionId,

@@ -50,7 +50,9 @@ pub enum TranscriptError {
     )]
     Unknown(String),
     /// A message has another form, or cannot follow the one before it.
-    #[error("message {index} of the conversation {reason}; nothing was stored; correct the message")]
+    #[error(
+        "message {index} of the conversation {reason}; nothing was stored; correct the message"
+    )]
     Message {
         /// The position of the message, from 0.
         index: usize,

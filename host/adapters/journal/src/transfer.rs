@@ -461,9 +461,8 @@ impl LinesIn<'_> {
         let line = self.next()?;
         let Trailer { blake3 } = self.parse(&line)?;
         if blake3 != found {
-            return Err(
-                self.wrong("has a digest that does not match the lines before it: they were changed")
-            );
+            return Err(self
+                .wrong("has a digest that does not match the lines before it: they were changed"));
         }
         if !self.next()?.is_empty() {
             return Err(self.wrong("comes after the last one"));

@@ -52,7 +52,9 @@ pub enum ElicitationAnswer {
 
 fn bounded(text: &str) -> Result<String, String> {
     if text.len() > MAX_TEXT_BYTES {
-        return Err(format!("one of its texts has more than {MAX_TEXT_BYTES} bytes"));
+        return Err(format!(
+            "one of its texts has more than {MAX_TEXT_BYTES} bytes"
+        ));
     }
     Ok(text.to_owned())
 }

@@ -32,9 +32,7 @@ const PROTOCOL_PREFIX: &str = "mcp-";
 /// # Errors
 /// The reason why it cannot be set, as a clause.
 pub fn check_header_name(name: &str) -> Result<(), &'static str> {
-    let name: HeaderName = name
-        .parse()
-        .map_err(|_| "it is not an HTTP header name")?;
+    let name: HeaderName = name.parse().map_err(|_| "it is not an HTTP header name")?;
     if RESERVED.contains(&name.as_str()) || name.as_str().starts_with(PROTOCOL_PREFIX) {
         return Err("the host sets it itself");
     }

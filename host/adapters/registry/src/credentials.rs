@@ -209,7 +209,9 @@ impl CredentialSource {
                 .map(Some)
                 .ok_or_else(|| CredentialsError::Config {
                     path: self.docker_config.clone().unwrap_or_default(),
-                    source: io::Error::other("one of its `auth` values is not base64 of `NAME:PASSWORD`"),
+                    source: io::Error::other(
+                        "one of its `auth` values is not base64 of `NAME:PASSWORD`",
+                    ),
                 })?,
             None => {
                 let password = auth.password.clone().map(SecretString::from);

@@ -77,10 +77,10 @@ pub struct TelemetrySettings {
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The client of the requests cannot be made.
-    #[error("the client for traces cannot be made: {0}")]
+    #[error("cannot create the client for traces: {0}")]
     Client(String),
     /// A variable of the environment, such as `OTEL_EXPORTER_OTLP_HEADERS`, cannot be used.
-    #[error("traces cannot be sent: {0}")]
+    #[error("cannot send traces: {0}")]
     Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
 }
 
@@ -175,14 +175,14 @@ impl Traces {
         let dropped = self.dropped.load(Ordering::Relaxed);
         let why = match report {
             Err(_) => format!(
-                "{server} did not take them within {} s",
+                "{server} did not accept them within {} s",
                 FLUSH_TIME.as_secs()
             ),
             Ok(Some(Report {
                 lost: lost @ 1..,
                 error,
             })) => format!("{lost} spans for {server}: {}", error.unwrap_or_default()),
-            Ok(Some(_)) if dropped > 0 => format!("too many at once, {dropped} notes were dropped"),
+            Ok(Some(_)) if dropped > 0 => format!("too many at once; {dropped} notes were dropped"),
             Ok(Some(_)) => return None,
             Ok(None) => "the task that sends them ended".to_owned(),
         };

@@ -38,9 +38,9 @@ impl LossLog {
         let why = match (spans, notes) {
             (0, 0) => return None,
             (spans, 0) => format!("{spans} spans: {}", error.unwrap_or_default()),
-            (0, notes) => format!("the queue is full, {notes} notes were dropped"),
+            (0, notes) => format!("the queue is full; {notes} notes were dropped"),
             (spans, notes) => format!(
-                "{spans} spans: {}; and the queue is full, {notes} notes were dropped",
+                "{spans} spans: {}; and the queue is full; {notes} notes were dropped",
                 error.unwrap_or_default()
             ),
         };

@@ -179,7 +179,7 @@ impl Instruments {
                 .build()
         };
         Self {
-            turns: counter(metric::TURNS, "Turns that ended."),
+            turns: counter(metric::TURNS, "Completed turns."),
             turn_seconds: seconds(
                 metric::TURN_SECONDS,
                 "Time from the input of a turn to its end.",
@@ -192,25 +192,23 @@ impl Instruments {
             ),
             tokens: meter
                 .u64_histogram(metric::TOKENS)
-                .with_description(
-                    "Tokens of a request to a model; cached ones are part of the input.",
-                )
+                .with_description("Tokens of a model request; the input includes cached tokens.")
                 .with_unit("{token}")
                 .with_boundaries(TOKENS.to_vec())
                 .build(),
             cached_tokens: counter(
                 metric::CACHED_TOKENS,
-                "Tokens of the input that the provider's cache had.",
+                "Input tokens read from the provider's cache.",
             ),
             cost: meter
                 .f64_counter(metric::COST)
-                .with_description("Cost of the tokens whose price is known, in US dollars.")
+                .with_description("Cost of the tokens with a known price, in US dollars.")
                 .build(),
             calls: counter(
                 metric::CALLS,
-                "Calls of tools that ended, those that did not run included.",
+                "Tool calls that ended, including those that did not run.",
             ),
-            call_seconds: seconds(metric::CALL_SECONDS, "Time of a call of a tool.", &SECONDS),
+            call_seconds: seconds(metric::CALL_SECONDS, "Duration of a tool call.", &SECONDS),
             barrier_seconds: seconds(
                 metric::BARRIER_SECONDS,
                 "Time until events are durable in the journal.",

@@ -45,7 +45,7 @@ impl Pusher {
             Ok(Ok(())) => return None,
             Ok(Err(error)) => format!("{server}: {error}"),
             Err(_) => format!(
-                "{server} did not take them within {} s",
+                "{server} did not accept them within {} s",
                 FLUSH_TIME.as_secs()
             ),
         };

@@ -139,7 +139,7 @@ impl UndoLog {
         if Digest::of(&content) == digest {
             Ok(content)
         } else {
-            let why = "a content of the undo log is damaged";
+            let why = "a stored file of the undo log is damaged";
             Err(io::Error::new(io::ErrorKind::InvalidData, why))
         }
     }

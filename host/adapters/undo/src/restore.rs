@@ -77,10 +77,10 @@ pub enum LeftReason {
     #[error("{0}")]
     NotKept(NotKept),
     /// Somebody has changed it since.
-    #[error("it was changed since")]
+    #[error("it has changed since")]
     Changed,
     /// The program ended during the call, so that it is not known what the tool left.
-    #[error("the program ended during the call, so that it may have been changed since")]
+    #[error("the program ended during the call, so it may have changed since")]
     Interrupted,
     /// It is a directory with something in it that the tool did not create.
     #[error("it is not empty")]

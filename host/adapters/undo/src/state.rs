@@ -51,18 +51,18 @@ pub(crate) enum PathState {
 #[serde(rename_all = "kebab-case")]
 pub enum NotKept {
     /// It is larger than [`MAX_FILE_BYTES`].
-    #[error("it was larger than 16 MiB before the change, and was not kept")]
+    #[error("it was larger than 16 MiB before the change, so it was not kept")]
     TooLarge,
     /// The call has changed more than the log may hold.
     #[error(
-        "the call changed more than the undo log may hold; this was not kept, nor what it changed after this"
+        "the call changed more than the undo log may hold; this change and later ones were not kept"
     )]
     LogFull,
     /// It could not be read.
     #[error("it could not be read before the change")]
     Unreadable,
     /// It is no file, no directory and no link.
-    #[error("it was no file, no directory and no link")]
+    #[error("it was not a file, a directory or a link")]
     OtherType,
 }
 

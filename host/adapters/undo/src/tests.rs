@@ -285,8 +285,8 @@ fn undo_restores_what_calls_have_changed() {
 
 #[test]
 fn undo_leaves_what_was_changed_since_unless_forced() {
-    let changed = "it was changed since";
-    let killed = "the program ended during the call, so that it may have been changed since";
+    let changed = "it has changed since";
+    let killed = "the program ended during the call, so it may have changed since";
     let table: [(&str, Calls, &str, &str); 6] = [
         (
             "written",

@@ -79,7 +79,9 @@ fn code_advice(location: &str, code: &SqlState, said: &str) -> String {
             "{location} is a standby and accepts no writes ({said}); give the address of the primary"
         ),
         SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
-            format!("{location} refused the write because of another one at the same time ({said}); try again")
+            format!(
+                "{location} refused the write because of another one at the same time ({said}); try again"
+            )
         }
         SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::CANNOT_CONNECT_NOW => {
             format!("{location} is shutting down or starting up ({said}); try again in a moment")

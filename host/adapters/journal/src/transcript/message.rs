@@ -286,7 +286,8 @@ impl Written {
             std::mem::take(&mut self.parts),
             std::mem::take(&mut self.calls),
         );
-        let text = texts(&parts).ok_or("contains a file from the model, which no model accepts as input")?;
+        let text = texts(&parts)
+            .ok_or("contains a file from the model, which no model accepts as input")?;
         let text = text.concat();
         if !text.is_empty() || !calls.is_empty() {
             self.entries.push(Entry::Reply { text, calls });
@@ -328,13 +329,13 @@ impl Part {
                 (None, Some(id)) => file(format!("file-id:{id}"), None, chat.filename),
                 (None, None) => Err("contains a file without content".to_owned()),
             },
-            Self::Image { .. } | Self::File { .. } => Err("contains a file without content".to_owned()),
+            Self::Image { .. } | Self::File { .. } => {
+                Err("contains a file without content".to_owned())
+            }
             Self::ToolUse { .. }
             | Self::ToolResult { .. }
             | Self::Thinking {}
-            | Self::ToolApproval {} => {
-                Err("contains a part other than text and files".to_owned())
-            }
+            | Self::ToolApproval {} => Err("contains a part other than text and files".to_owned()),
         }
     }
 }

@@ -113,7 +113,9 @@ impl Records {
     fn result(&mut self, call_id: &CallId, mut output: ToolResultOutput) -> Result<(), String> {
         let Some(at) = self.open.iter().position(|(open, _)| open == call_id) else {
             let id = &call_id.0;
-            return Err(format!("has a result for call `{id}`, which is not waiting for one"));
+            return Err(format!(
+                "has a result for call `{id}`, which is not waiting for one"
+            ));
         };
         if let ToolResultOutput::Content(parts) = &mut output {
             correct(parts);

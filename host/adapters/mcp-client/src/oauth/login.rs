@@ -34,7 +34,9 @@ const CLIENT_NAME: &str = "agent-host";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// The server has a token or an `Authorization` header, or is a program.
-    #[error("it needs no login: it is a local program, or has a `token` or an `Authorization` header")]
+    #[error(
+        "it needs no login: it is a local program, or has a `token` or an `Authorization` header"
+    )]
     NotNeeded,
     /// The server does not say where to log in.
     #[error("it does not say where to log in; set `token` under [[mcp]] if it requires one")]
@@ -196,7 +198,10 @@ impl Login {
             let address = timeout(REQUEST_TIMEOUT, self.read(&mut connection)).await;
             let address = address.ok().flatten();
             let (status, body) = match address {
-                Some(_) => ("200 OK", "You can close this window and return to agent-host.\n"),
+                Some(_) => (
+                    "200 OK",
+                    "You can close this window and return to agent-host.\n",
+                ),
                 None => ("404 Not Found", "Not found.\n"),
             };
             let length = body.len();
@@ -301,8 +306,7 @@ async fn scopes(
     login: &ServerLogin,
 ) -> Result<Vec<String>, LoginError> {
     let stored = login.load();
-    let stored =
-        stored.map_err(|error| failed(format_args!("cannot read the login: {error}")))?;
+    let stored = stored.map_err(|error| failed(format_args!("cannot read the login: {error}")))?;
     let configured: Vec<&str> = oauth.scopes.iter().map(String::as_str).collect();
     let mut scopes = if configured.is_empty() {
         manager.select_initial_scopes(&[]).await

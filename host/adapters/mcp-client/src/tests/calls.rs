@@ -102,9 +102,7 @@ async fn call_ends_as_expected_for_each_behaviour() {
         ),
         (
             "hologram",
-            text(
-                "[content of the unknown kind `hologram`: {\"depth\":3,\"type\":\"hologram\"}]",
-            ),
+            text("[content of the unknown kind `hologram`: {\"depth\":3,\"type\":\"hologram\"}]"),
         ),
     ];
     for (behaviour, expected) in cases {

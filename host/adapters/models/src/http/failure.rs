@@ -89,9 +89,8 @@ impl Server {
         let status = error.status.or(is_overflow.then_some(400));
         let Some(number) = status else {
             let (url, message) = (self.shown_url(), self.quote(message.unwrap_or_default()));
-            let text = format!(
-                "The model server at {url} failed while answering. It says: \"{message}\""
-            );
+            let text =
+                format!("The model server at {url} failed while answering. It says: \"{message}\"");
             return AttemptError::new(ModelErrorKind::Server, text, Retry::Backoff);
         };
         let (mut kind, mut retry) = classify(number);

@@ -254,7 +254,11 @@ fn tampered_bundle_is_refused() {
             of_bundle("/mediaType", None),
             Malformed("its bundle is not valid JSON"),
         ),
-        ("no bundle", json!([]), Malformed("its bundle is not valid JSON")),
+        (
+            "no bundle",
+            json!([]),
+            Malformed("its bundle is not valid JSON"),
+        ),
     ];
     assert!(cases.len() >= 30, "{}", cases.len());
     let keys = [key.public()];
@@ -303,7 +307,11 @@ fn tampered_simple_signature_is_refused() {
         (&good, of_another_key, Key),
         (&good, String::new(), Key),
         (&good, "*".to_owned(), Malformed("no base64")),
-        ("{}", signed("{}"), Malformed("its payload is not valid JSON")),
+        (
+            "{}",
+            signed("{}"),
+            Malformed("its payload is not valid JSON"),
+        ),
         (&good, "A".repeat(64 * 1024 + 1), SignatureError::TooLong),
     ];
     for (payload, signature, expected) in cases {

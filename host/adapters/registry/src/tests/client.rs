@@ -329,8 +329,13 @@ async fn token_is_asked_for_with_credentials_at_accepted_realm_only() {
     protect(&issuer.registry());
     let client = setup.client(Some(credentials)).await;
     let error = setup.pull_with(&client).await.unwrap_err().to_string();
-    assert!(error.ends_with(&format!("its tokens are issued by 127.0.0.1, but your credentials are sent only to \
-        {own} itself or its parent domains")), "{error}");
+    assert!(
+        error.ends_with(&format!(
+            "its tokens are issued by 127.0.0.1, but your credentials are sent only to \
+        {own} itself or its parent domains"
+        )),
+        "{error}"
+    );
     assert_eq!(issuer.received().len(), 0);
     let client = setup.client(None).await;
     assert_eq!(setup.pull_with(&client).await.unwrap(), COMPONENT);

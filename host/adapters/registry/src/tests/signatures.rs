@@ -30,8 +30,13 @@ async fn signature_of_accepted_key_is_found() {
         let verified = setup.verify(&accepted).await.unwrap();
         assert_eq!(verified, (key.public(), SignatureForm::Bundle));
         let refused = setup.verify(&accepted[..1]).await.unwrap_err().to_string();
-        assert!(refused.ends_with("has no valid signature of the 1 keys that are accepted for it; 2 were looked at, \
-            at most 16 of a kind: it is from another key, or damaged"), "{refused}");
+        assert!(
+            refused.ends_with(
+                "has no valid signature of the 1 keys that are accepted for it; 2 were looked at, \
+            at most 16 of a kind: it is from another key, or damaged"
+            ),
+            "{refused}"
+        );
         // Where the registry lists referrers, the tag is not needed.
         let tag = format!("sha256-{}", setup.resolved().await.digest.hex());
         let index = setup.server.manifest(&tag).unwrap();

@@ -17,7 +17,7 @@ fn losses_are_told_once_a_minute_while_they_grow() {
             9,
             start + INTERVAL,
             Some(
-                "traces are not sent: 1 spans: refused; and the queue is full, 9 notes were dropped",
+                "traces are not sent: 1 spans: refused; and the queue is full; 9 notes were dropped",
             ),
         ),
         // Nothing new.
@@ -26,7 +26,7 @@ fn losses_are_told_once_a_minute_while_they_grow() {
             3,
             10,
             start + INTERVAL * 4,
-            Some("traces are not sent: the queue is full, 1 notes were dropped"),
+            Some("traces are not sent: the queue is full; 1 notes were dropped"),
         ),
     ];
     for (lost, dropped, now, expected) in cases {

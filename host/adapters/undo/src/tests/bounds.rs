@@ -39,7 +39,7 @@ fn file_that_is_too_large_is_left() {
         .end();
     let (restored, left) = project.undo(&["c"], true);
     assert_eq!(restored, super::names(&[("fits", Restoring::WrittenBack)]));
-    let reason = "it was larger than 16 MiB before the change, and was not kept";
+    let reason = "it was larger than 16 MiB before the change, so it was not kept";
     assert_eq!(left, [("large".to_owned(), reason.to_owned())]);
     assert_eq!(
         fs::metadata(project.path("fits")).unwrap().len(),
@@ -60,7 +60,7 @@ fn call_keeps_no_more_than_the_log_may_hold() {
         .end();
     let (restored, left) = project.undo(&["c"], true);
     assert_eq!(restored, super::names(&[("a", Restoring::WrittenBack)]));
-    let reason = "the call changed more than the undo log may hold; this was not kept, nor what it changed after this";
+    let reason = "the call changed more than the undo log may hold; this change and later ones were not kept";
     assert_eq!(left, [("b".to_owned(), reason.to_owned())]);
 }
 
@@ -133,7 +133,7 @@ fn damaged_log_is_refused_and_a_cut_line_is_not() {
     let path = entry(&project);
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() - 5]).unwrap();
-    let killed = "the program ended during the call, so that it may have been changed since";
+    let killed = "the program ended during the call, so it may have changed since";
     assert_eq!(
         project.undo(&["c"], false).1,
         [("a".to_owned(), killed.to_owned())]
@@ -163,7 +163,7 @@ fn damaged_log_is_refused_and_a_cut_line_is_not() {
         .unwrap()
         .path();
     fs::write(content, "other").unwrap();
-    let reason = "a content of the undo log is damaged";
+    let reason = "a stored file of the undo log is damaged";
     assert_eq!(
         project.undo(&["c"], false).1,
         [("a".to_owned(), reason.to_owned())]

@@ -208,9 +208,6 @@ async fn changed_blob_is_refused() {
     let never = Digest::of(b"never stored");
     assert_eq!(
         text(store.read_blob(never)),
-        format!(
-            "no blob {never} in {}; check the digest",
-            file.display()
-        )
+        format!("no blob {never} in {}; check the digest", file.display())
     );
 }

@@ -85,9 +85,7 @@ pub(super) async fn fork_elsewhere_than_at_a_turn_end_is_refused(backend: &impl 
     let unknown = SessionId::new();
     assert_eq!(
         text(store.fork(unknown, None, None).await),
-        format!(
-            "no session {unknown}; `agent-host sessions list` shows all sessions"
-        )
+        format!("no session {unknown}; `agent-host sessions list` shows all sessions")
     );
     assert_eq!(ids(&*store).await, [from]);
 }
@@ -166,7 +164,9 @@ pub(super) async fn session_of_an_agent_stays_with_its_parent(backend: &impl Bac
     assert_eq!(store.find("07070707").await.unwrap(), child);
     assert_eq!(
         text(store.delete(child).await),
-        format!("session {child} belongs to an agent of session {parent}; remove that session instead")
+        format!(
+            "session {child} belongs to an agent of session {parent}; remove that session instead"
+        )
     );
     let all = Retention {
         bytes: Some(0),
@@ -204,9 +204,7 @@ pub(super) async fn delete_of_a_session_in_use_is_refused(backend: &impl Backend
     ] {
         assert_eq!(
             text(gone),
-            format!(
-                "no session {session}; `agent-host sessions list` shows all sessions"
-            )
+            format!("no session {session}; `agent-host sessions list` shows all sessions")
         );
     }
     // Its id is free again.

@@ -129,8 +129,6 @@ pub(super) async fn create_of_a_session_that_exists_is_refused(backend: &impl Ba
     let never = SessionId::new();
     assert_eq!(
         text(store.open_session(never).await),
-        format!(
-            "no session {never}; `agent-host sessions list` shows all sessions"
-        )
+        format!("no session {never}; `agent-host sessions list` shows all sessions")
     );
 }

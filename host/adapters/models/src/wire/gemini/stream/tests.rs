@@ -251,8 +251,7 @@ fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server(&WIRE);
     let url = server.shown_url();
-    let invalid =
-        |why: &str| format!("Cannot use the answer of the model server at {url}: {why}.");
+    let invalid = |why: &str| format!("Cannot use the answer of the model server at {url}: {why}.");
     let reason = |reason: &str, message: &str| json!({"candidates": [{"finishReason": reason, "finishMessage": message}]});
     let long = "x".repeat(MAX_REPLY_BYTES / 2 + 1);
     let calls = vec![json!({"functionCall": {"name": "a"}}); MAX_CALLS + 1];
