@@ -225,7 +225,7 @@ fn form_that_cannot_be_shown_is_refused() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let expected = why.map_or(json!("unavailable"), |why| {
             let message = format!(
-                "The tool asked with a form that cannot be shown: {why}; a form is a JSON Schema of one object with flat fields."
+                "The tool asked with an invalid form: {why}; a form is a JSON Schema of one object with flat fields."
             );
             json!({ "error": { "code": "invalid-output", "message": message } })
         });

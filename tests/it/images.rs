@@ -175,7 +175,7 @@ fn unusable_images_are_refused_first() {
     env.write("one.png", png(1, 1));
     let cases: [(&[&str], &str); 5] = [
         (&["--image", "gone.png", "x"], "No such file"),
-        (&["--image", "note.txt", "x"], "it is no image"),
+        (&["--image", "note.txt", "x"], "it is not an image"),
         (
             &["--image", "one.png", "--image", "paper.png", "x"],
             "paper.png: it is application/pdf",

@@ -193,7 +193,7 @@ fn login_waits_for_its_own_redirection() {
     let (base, _) = back.split_once("/callback").unwrap();
     for path in ["/", "/callback", "/callback?code=x&state=guessed&iss=y"] {
         let answer = browse(&format!("{base}{path}"));
-        assert_eq!(answer, Err("There is nothing here.\n".to_owned()), "{path}");
+        assert_eq!(answer, Err("Not found.\n".to_owned()), "{path}");
     }
     browse(&back).unwrap_err();
     assert_eq!(login.end().code, Some(0));

@@ -185,20 +185,20 @@ fn seal_that_does_not_fit_is_refused() {
             &other,
             &sealed,
             &["--sealed", "key"],
-            "the seal does not fit: it was made with another key, or the file was changed",
+            "the seal does not match: it was made with another key, or the file was changed",
         ),
         (KEY, &changed, &["--sealed", "key"], "the seal does not fit"),
         (
             KEY,
             "{}",
             &["--sealed", "key"],
-            "it is no sealed session of this version of agent-host",
+            "it is not a sealed session of this version of agent-host",
         ),
         (
             "07",
             &sealed,
             &["--sealed", "key"],
-            "a key has 64 hexadecimal digits; make one with `openssl rand -hex 32`",
+            "a key has 64 hexadecimal digits; create one with `openssl rand -hex 32`",
         ),
         // Without its key it is nothing that can be imported.
         (

@@ -50,7 +50,7 @@ fn setting_that_is_not_sent_is_told_once() {
     ]);
     let ran = ask(&env, &server, &["--config", "agent.toml", "read a.txt"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let told = "the setting `cache-lifetime` is not sent to m: OpenAI takes `24h`";
+    let told = "the setting `cache-lifetime` is not sent to m: OpenAI accepts `24h`";
     assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
 }
 

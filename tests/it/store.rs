@@ -237,7 +237,7 @@ fn key_of_a_database_is_replaced() {
         (
             &env,
             "short",
-            "a key has 64 hexadecimal digits; make one with `openssl rand -hex 32`",
+            "a key has 64 hexadecimal digits; create one with `openssl rand -hex 32`",
         ),
     ] {
         let refused = run(env, &url, key, &list);

@@ -58,7 +58,7 @@ fn telemetry_that_no_one_takes_leaves_one_warning() {
     let ran = run(&env, &[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &endpoint)]);
     assert_ran(
         &ran,
-        &format!("warning: traces were not sent: {endpoint} did not take them within 2 s"),
+        &format!("warning: traces were not sent: {endpoint} did not accept them within 2 s"),
     );
 }
 

@@ -147,9 +147,8 @@ fn file_that_was_changed_since_is_restored_by_force_alone() {
     assert_eq!(ask(&env, &model, &["go"]).code, Some(0));
     env.write("note.txt", "mine");
     let undone = undo(&env, &[]);
-    let expected = "The answer to: go\n  removed       new.txt\n\
-                    Not restored (--force restores what was changed since)\n\
-                    \u{20} note.txt: it was changed since\n";
+    let expected = "The answer to: go\n  removed       new.txt\nNot restored (--force restores what was changed \
+                    since)\n\u{20} note.txt: it has changed since\n";
     assert_eq!(
         (undone.code, undone.stdout.as_str()),
         (Some(1), expected),

@@ -13,7 +13,7 @@ export const actions = {
     await page.locator(".menu summary").click();
     await page.getByRole("button", { name: "Undo changes to files" }).click();
     const report = page.getByRole("status", { name: "Undone" });
-    await report.locator("li:has-text('not restored: it was changed since')").waitFor();
+    await report.locator("li:has-text('not restored: it has changed since')").waitFor();
     await accessible(page, "undo");
     await page.getByRole("button", { name: "Restore what was changed since, too" }).click();
     await report.locator("li:has-text('written back')").waitFor();

@@ -81,7 +81,9 @@ fn signed_component_runs_offline_until_a_move_is_accepted() {
     let refused = env.run(&["lock", "--accept"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("it is of another key, or damaged"),
+        refused
+            .stderr
+            .contains("it is from another key, or damaged"),
         "{}",
         refused.stderr
     );

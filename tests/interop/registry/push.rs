@@ -184,7 +184,9 @@ fn pull_verifies_the_key_that_is_named() {
     let refused = env.run(&["pull", &reference, "--verify", &other_public]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("it is of another key, or damaged"),
+        refused
+            .stderr
+            .contains("it is from another key, or damaged"),
         "{}",
         refused.stderr
     );

@@ -110,7 +110,7 @@ fn conversation_of_other_programs_is_imported() {
         said("There is a cat."),
         asked(json!("and now?")),
     ]);
-    let reasoning = "warning: the model's reasoning is left out\n";
+    let reasoning = "warning: the model's reasoning is omitted\n";
     for (form, warning, expected) in [
         ("openai", "", openai),
         ("anthropic", reasoning, anthropic),

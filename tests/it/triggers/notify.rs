@@ -195,7 +195,7 @@ fn receiver_that_may_not_be_reached_is_refused() {
         ("http://192.0.2.1/", "is neither https nor on this machine"),
         (
             "https://169.254.169.254/latest",
-            "is in a network in which its server is not",
+            "is in a different network from its server",
         ),
     ] {
         env.configure(format!(
