@@ -299,7 +299,7 @@ fn mcp_server_with_bad_settings_is_refused() {
         ),
         (
             "url = \"https://a\"\nheaders = { X-A = \"a\\nb\" }\n",
-            "it has characters that no HTTP header may have",
+            "it contains characters that are not allowed in HTTP headers",
         ),
         (
             "url = \"https://a\"\nheaders = { X-A = \"1\", x-a = \"2\" }\n",

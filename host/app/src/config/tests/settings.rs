@@ -175,13 +175,13 @@ fn unusable_settings_are_refused_with_their_line() {
         ),
         (
             "model = \"ollama:m\"\n[settings]\ntool-choice = \"required\"",
-            "line 3, column 15: `tool-choice` cannot be used with the model `ollama:m`: Ollama has no way to make a model call \
-             a tool; change it, or set another one in [settings.models.\"ollama:m\"]",
+            "line 3, column 15: `tool-choice` cannot be used with the model `ollama:m`: Ollama cannot force a model \
+             to call a tool; change it, or set another one in [settings.models.\"ollama:m\"]",
         ),
         (
             "model = \"anthropic:m\"\n[settings]\nthinking = 64\n[settings.models.\"anthropic:*\"]\nthinking = 32000",
-            "line 5, column 12: `thinking` cannot be used with the model `anthropic:m`: Anthropic's models take from 1024 \
-             tokens up to less than `max-output-tokens`, which is 32000; change it, or set another one in \
+            "line 5, column 12: `thinking` cannot be used with the model `anthropic:m`: Anthropic's models accept at \
+             least 1024 tokens and fewer than `max-output-tokens`, which is 32000; change it, or set another one in \
              [settings.models.\"anthropic:m\"]",
         ),
     ] {

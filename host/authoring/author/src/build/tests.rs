@@ -104,11 +104,15 @@ async fn invalid_component_keeps_the_last_build() {
     let cases = [
         (
             defining(&[("numbers", r#"{"type":"array"}"#)]),
-            "the component's tool definitions cannot be used: none of its tools can be used: tool `numbers`: the input schema: the root of an input schema must have `\"type\": \"object\"`; the tool is left out. They have to be corrected in its source; until then, use another version of it (contract-mismatch)",
+            "cannot use the component's tool definitions: none of its tools can be used: tool `numbers`: the input \
+             schema: the root of an input schema must have `\"type\": \"object\"`; the tool is left out. Correct \
+             them in its source; until then, use another version (contract-mismatch)",
         ),
         (
             defining(&[("not a name", object)]),
-            "the component's tool definitions cannot be used: none of its tools can be used: tool `not a name`: a name has 1 to 64 letters, digits, `_` and `-`; the tool is left out. They have to be corrected in its source; until then, use another version of it (contract-mismatch)",
+            "cannot use the component's tool definitions: none of its tools can be used: tool `not a name`: a name \
+             has 1 to 64 letters, digits, `_` and `-`; the tool is left out. Correct them in its source; until then, \
+             use another version (contract-mismatch)",
         ),
         (
             wat::parse_str("(component)").unwrap(),

@@ -151,7 +151,9 @@ const RESULTS: &[Row] = &[
 const PARTS: &[Row] = &[
     (
         CONTENT,
-        "content = [{ text = 'before' }, { media-type = 'image/png', filename = 'dot.png', width = 1, height = 1, size = 70 }, { text = 'between ☃' }, { media-type = 'text/plain', text-data = 'inline' }, { text = '[text/html, at https://example.com/page; it is not fetched, since this tool may not reach that address]' }]",
+        "content = [{ text = 'before' }, { media-type = 'image/png', filename = 'dot.png', width = 1, height = 1, \
+         size = 70 }, { text = 'between ☃' }, { media-type = 'text/plain', text-data = 'inline' }, { text = \
+         '[text/html, at https://example.com/page; not fetched because this tool may not reach that address]' }]",
         &[],
     ),
     (IMAGE, "content = [{ media-type = 'image/png' }]", &[]),
