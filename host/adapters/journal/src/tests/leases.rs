@@ -117,7 +117,7 @@ async fn lease_that_ended_unclaimed_proves_nothing() {
     let (session, journal) = begun(&store).await;
     expire(&client).await;
     journal.append(&[record(session, 1, input("late"))], Vec::new());
-    assert!(text(journal.barrier().await).contains("was given up"));
+    assert!(text(journal.barrier().await).contains("was released"));
     assert_eq!(store.read(session, 0).await.unwrap().len(), 1);
 }
 
@@ -147,7 +147,7 @@ async fn leases_are_renewed() {
     client.batch_execute(taken).await.unwrap();
     journal.given_up().await;
     journal.append(&[record(session, 2, input("late"))], Vec::new());
-    assert!(text(journal.barrier().await).contains("was given up"));
+    assert!(text(journal.barrier().await).contains("was released"));
 }
 
 /// A host that cannot reach the server gives its sessions up by its own clock, before another host

@@ -33,7 +33,7 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
         if let Place::Postgres(url) = &place {
             let options = place.options();
             let refused = PostgresStore::open(url, options.clone()).await.unwrap_err();
-            let why = "back the database up, and run `agent-host store migrate`";
+            let why = "back up the database, and run `agent-host store migrate`";
             assert!(refused.to_string().contains(why), "{refused}");
             let done = PostgresStore::migrate(url, options).await.unwrap();
             assert_eq!((done.from, done.to, done.signed), (1, 6, 4));

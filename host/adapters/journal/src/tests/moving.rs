@@ -275,7 +275,10 @@ async fn session_in_use_stays_where_it_is() {
         assert_eq!((locked, same), (waiting, named));
         assert!(matches!(in_use, JournalError::Locked { .. }), "{in_use}");
         let differs = differs.to_string();
-        assert!(differs.contains("has other events in the "), "{differs}");
+        assert!(
+            differs.contains("has different events in the "),
+            "{differs}"
+        );
         // The approvals stay with what stays.
         assert_eq!(source.approvals(None).await.unwrap().len(), 1);
         drop(running);
@@ -319,7 +322,7 @@ async fn session_of_an_unfinished_move_goes_to_no_third_store() {
         let done = moved(&*source, &*third, |_| false).await.unwrap();
         let [(kept, why)] = <[_; 1]>::try_from(done.kept).unwrap();
         assert_eq!(kept, first);
-        let said = format!("session {first} is on its way to another store (the ");
+        let said = format!("session {first} is being moved to another store (the ");
         assert!(why.to_string().starts_with(&said), "{why}");
         // It may go on there meanwhile.
         let journal = other.open_session(first).await.unwrap();

@@ -266,7 +266,8 @@ async fn run_without_progress_is_stopped() {
     }
     operate(&url, end_hosts).await;
     assert_eq!(claim(&store, here()).await, None);
-    let reason = "5 hosts in a row ended or lost it before it got a new event; look for what ends them, and resume it";
+    let reason = "5 hosts in a row ended or lost it before it recorded a new event; find out why they ended, and \
+        resume it";
     let stopped = Some((RunState::Stopped, Some(reason.to_owned())));
     assert_eq!(state(&store, session).await, stopped);
     // Its user resumes it, which lists it anew.
@@ -444,7 +445,7 @@ async fn run_of_a_lost_session_is_not_listed() {
     operate(&url, ended).await;
     let session = run.claim.session;
     let refused = store.list_run(session, listing("ann", None)).await;
-    assert!(super::text(refused).contains("was given up"));
+    assert!(super::text(refused).contains("was released"));
     let journal: Arc<dyn Journal> = run.journal;
     drop(journal);
 }

@@ -157,7 +157,7 @@ pub(super) async fn believed(store: &dyn JournalStore, kind: RowKind) -> usize {
                 match store.open_session(info.id).await {
                     Ok(_) => opened += 1,
                     Err(error) => {
-                        let why = "has no valid signature of ";
+                        let why = "has no valid signature in ";
                         assert!(error.to_string().contains(why), "{error}");
                     }
                 }
@@ -436,13 +436,13 @@ async fn session_that_is_not_believed_leaves_as_a_copy_alone() {
         };
         assert_eq!(*kept, session());
         assert!(
-            why.to_string().contains("has no valid signature of "),
+            why.to_string().contains("has no valid signature in "),
             "{why}"
         );
         let key = SealKey::parse(&"07".repeat(32)).unwrap();
         let refused = store.as_store().export_sealed(session(), &key).await;
         let why = refused.unwrap_err().to_string();
-        assert!(why.contains("has no valid signature of "), "{why}");
+        assert!(why.contains("has no valid signature in "), "{why}");
     }
 }
 

@@ -318,7 +318,8 @@ fn exported_session_is_no_conversation() {
 
 #[test]
 fn file_of_another_form_is_refused() {
-    let known = "a conversation is a JSON array of messages, or an object with `messages`, as the AI SDK, OpenAI's Chat Completions or Anthropic have them";
+    let known = "a conversation is a JSON array of messages, or an object with `messages`, in the format of the AI \
+        SDK, OpenAI's Chat Completions or Anthropic";
     let table = [
         ("[{]", "key must be a string at line 1 column 3"),
         ("{}", "it has no `messages`"),
@@ -331,7 +332,7 @@ fn file_of_another_form_is_refused() {
             .unwrap_err()
             .to_string();
         let expected = format!(
-            "it is neither a session that `sessions export` wrote nor a conversation ({why}); {known}"
+            "it is neither a session from `sessions export` nor a conversation ({why}); {known}"
         );
         assert_eq!(error, expected);
     }
@@ -395,6 +396,9 @@ fn message_of_another_form_is_named() {
         let error = Transcript::read(&mut text.as_bytes())
             .unwrap_err()
             .to_string();
-        assert_eq!(error, format!("{expected}; nothing was stored, correct it"));
+        assert_eq!(
+            error,
+            format!("{expected}; nothing was stored; correct the message")
+        );
     }
 }

@@ -303,7 +303,7 @@ fn malformed_result_is_invalid_output() {
         (json!({"content": "a"}), "its `content` is not a list"),
         (
             json!({"content": [{"type": "image", "mimeType": "image/gif", "data": "?"}]}),
-            "its base64 is none",
+            "its base64 is invalid",
         ),
         (
             json!({"content": vec![json!({"type": "text", "text": ""}); 257]}),

@@ -44,7 +44,7 @@ async fn call_ends_as_expected_for_each_behaviour() {
             "deep-answer",
             Err((
                 ToolErrorCode::InvalidOutput,
-                "its answer cannot be read: recursion limit exceeded",
+                "cannot read its answer: recursion limit exceeded",
             )),
         ),
         (
@@ -190,7 +190,7 @@ async fn dead_server_fails_the_call_and_is_restarted() {
     }
     let server = McpServer::connect(config("dies")).await.unwrap();
     for _ in 0..2 {
-        let says = "it closed the connection, it exited (exit status: 3), and its last line on stderr is: out of \
+        let says = "it closed the connection, it exited (exit status: 3), and its last line on stderr was: out of \
             ideas. Whether the call took effect is not known";
         let expected = Err((ToolErrorCode::ToolUnavailable, says));
         holds("dies", call(&server, json!({"die": true})).await, expected);

@@ -70,7 +70,7 @@ async fn echoed_token_is_redacted_everywhere() {
             "death",
             Err((
                 ToolErrorCode::ToolUnavailable,
-                "its last line on stderr is: cannot use [secret:s.token]. Whether",
+                "its last line on stderr was: cannot use [secret:s.token]. Whether",
             )),
         ),
     ];

@@ -30,7 +30,7 @@ async fn invalid_tool_lists_name_the_defect() {
             "the root of an input schema must have `\"type\": \"object\"`",
         ),
         ("deep-schema", "nests deeper than 32 levels"),
-        ("no-list", "its list of tools cannot be read"),
+        ("no-list", "cannot read its list of tools"),
         ("no-tools", "it defines no tool"),
         ("too-many", "it defines 200 tools, more than 128"),
     ];
@@ -59,7 +59,7 @@ async fn failed_starts_name_the_cause() {
         panic!("{ended:?}");
     };
     let expected =
-        ", it exited (exit status: 3), and its last line on stderr is: no module named ideas";
+        ", it exited (exit status: 3), and its last line on stderr was: no module named ideas";
     assert_eq!(detail, expected);
 
     let hasty = ServerConfig {

@@ -51,7 +51,7 @@ fn invalid_base_url_is_refused_unquoted() {
         ),
         (
             "https://me:sesame@example.com/v1",
-            "holds a user name or a password; a key belongs in THE_KEY",
+            "contains a user name or a password; a key belongs in THE_KEY",
         ),
         (
             "https://example.com/v1?key=sesame",

@@ -253,8 +253,8 @@ async fn fitted_requests_are_stable_and_noted_once() {
     assert_eq!(fitted, expected);
     let expected_notes = [
         format!(
-            "the image `large` is larger than the model takes, so it is made smaller: from 400x300 in {} bytes to 100x75 in {} \
-             bytes",
+            "the image `large` is larger than the model accepts, so it was reduced: from 400x300 in {} bytes to \
+             100x75 in {} bytes",
             large.len(),
             sent.len()
         ),

@@ -91,7 +91,7 @@ fn tampered_bundle_is_refused() {
     let payload = "/dsseEnvelope/payload";
     let cases: Vec<(&str, Value, SignatureError)> = vec![
         (
-            "statement of another kind",
+            "another kind of statement",
             signed("/predicateType", text(sbom)),
             Predicate,
         ),

@@ -91,7 +91,7 @@ async fn refusal_of_a_registry_is_told_and_nothing_is_kept() {
     let cases = [
         (
             answer(401, &[], ""),
-            "R gave an answer that cannot be used: it asks for an unknown kind of credentials",
+            "R sent an unusable answer: it asks for an unknown kind of credentials",
         ),
         (
             answer(401, &[("www-authenticate", "Basic realm=x")], ""),
@@ -109,11 +109,11 @@ async fn refusal_of_a_registry_is_told_and_nothing_is_kept() {
         ),
         (
             answer(429, &[("retry-after", "7")], ""),
-            "R refuses further requests for now (429); try again in 7 s",
+            "R is limiting requests (429); try again in 7 s",
         ),
         (
             answer(429, &[("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT")], ""),
-            "R refuses further requests for now (429); try again later",
+            "R is limiting requests (429); try again later",
         ),
         (
             answer(500, &[], message),
@@ -133,11 +133,11 @@ async fn refusal_of_a_registry_is_told_and_nothing_is_kept() {
         ),
         (
             answer(302, &[("location", "/v2/acme/a/manifests/1")], ""),
-            "R gave an answer that cannot be used: it redirects in a loop",
+            "R sent an unusable answer: it redirects in a loop",
         ),
         (
             answer(302, &[], ""),
-            "R gave an answer that cannot be used: its redirect has no address",
+            "R sent an unusable answer: its redirect has no address",
         ),
         (
             answer(

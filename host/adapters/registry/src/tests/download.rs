@@ -88,7 +88,7 @@ async fn other_answer_than_the_component_is_refused_and_not_kept() {
         ),
         (
             answer(302, &[("location", "/a.wasm")], ""),
-            "R gave an answer that cannot be used: it redirects in a loop",
+            "R sent an unusable answer: it redirects in a loop",
         ),
     ];
     for (said, expected) in cases {

@@ -32,8 +32,8 @@ async fn signature_of_accepted_key_is_found() {
         let refused = setup.verify(&accepted[..1]).await.unwrap_err().to_string();
         assert!(
             refused.ends_with(
-                "has no valid signature of the 1 keys that are accepted for it; 2 were looked at, \
-            at most 16 of a kind: it is from another key, or damaged"
+                "has no valid signature by any of the 1 accepted keys; 2 signatures were checked, at most 16 of each \
+                 kind: it is from another key, or damaged"
             ),
             "{refused}"
         );

@@ -38,7 +38,8 @@ async fn server_that_takes_no_writes_is_noticed() {
     become_read_only(&url).await;
     journal.append(&[record(session, 0, input("late"))], Vec::new());
     let refused = journal.barrier().await.unwrap_err().to_string();
-    let expected = "is a standby and takes no writes (cannot execute INSERT in a read-only transaction); give the address of the primary";
+    let expected = "is a standby and accepts no writes (cannot execute INSERT in a read-only transaction); give the \
+        address of the primary";
     assert!(refused.contains(expected), "{refused}");
     let expected = "takes no writes: the server is a standby, or `default_transaction_read_only` is set; give the address of the primary";
     // As the check whether a host is ready does.

@@ -80,8 +80,9 @@ async fn role_without_tables_is_told_to_migrate() {
     let newcomer = url.replace("user=host", "user=newcomer");
     let refused = PostgresStore::open(&newcomer, PostgresOptions::default()).await;
     let refused = refused.err().unwrap().to_string();
-    let end = " has no tables of a journal, or older ones, and this user may not make them (permission denied for schema public); run \
-               `agent-host store migrate` as their owner, then `agent-host store grants ROLE` shows what a host needs";
+    let end = " has no journal tables, or outdated ones, and this user may not create them (permission denied for \
+        schema public); run `agent-host store migrate` as their owner; `agent-host store grants ROLE` then shows \
+        what a host needs";
     assert!(refused.ends_with(end), "{refused}");
     // One that has the tables and no right to them.
     let options = PostgresOptions::default();

@@ -44,7 +44,7 @@ async fn sealed_secret_is_opened_by_its_key_alone() {
     for (seal, expected) in [
         (
             key("cd"),
-            "the key of [store] does not open the secrets in the database ",
+            "the key in [store] does not open the secrets in the database ",
         ),
         (None, "the secrets in the database "),
     ] {

@@ -202,16 +202,16 @@ async fn server_that_cannot_be_verified_is_refused() {
             NAME,
             elsewhere,
             true,
-            "database sessions on db.example does not encrypt its connections, and nothing was sent to it; set `ssl = on` there, \
-             with a certificate for its name",
+            "database sessions on db.example does not encrypt its connections, so nothing was sent to it; set `ssl = \
+             on` there, with a certificate for its name",
         ),
         (
             &plain,
             "localhost",
             strict,
             true,
-            "database sessions on localhost does not encrypt its connections, and nothing was sent to it; set `ssl = on` there, \
-             with a certificate for its name",
+            "database sessions on localhost does not encrypt its connections, so nothing was sent to it; set `ssl = \
+             on` there, with a certificate for its name",
         ),
     ] {
         // The server without certificates has no authority either.
@@ -267,7 +267,7 @@ async fn address_without_protection_is_refused() {
         (
             "postgres://ann:secret@db.example/sessions",
             None,
-            "the database sessions on db.example is on another machine, and no key is set that seals its secrets",
+            "the database sessions on db.example is on another machine, and no key seals its secrets",
         ),
         (
             "mysql://a:secret@b",

@@ -259,7 +259,7 @@ fn foreign_databases_and_other_versions_are_refused() {
     db.execute_batch("DELETE FROM meta").unwrap();
     let text = corrupt(&state);
     assert!(
-        text.contains("holds something that was not written by this program"),
+        text.contains("contains data that this program did not write"),
         "{text}"
     );
 
@@ -269,7 +269,7 @@ fn foreign_databases_and_other_versions_are_refused() {
     assert_eq!(
         corrupt(dir.path()),
         format!(
-            "{} is a database of another program; move it away, or set `state-dir` to another directory",
+            "{} is another program's database; move it away, or set `state-dir` to another directory",
             file(dir.path()).display()
         )
     );

@@ -261,7 +261,7 @@ pub(super) async fn import_takes_no_session_that_none_started(backend: &impl Bac
             "/agents",
             serde_json::json!(1),
             format!(
-                "line {} is not what is expected there",
+                "line {} is not what is expected here",
                 at(SessionId::from_hash([9; 32])) + 1
             ),
         ),
@@ -269,7 +269,7 @@ pub(super) async fn import_takes_no_session_that_none_started(backend: &impl Bac
             0,
             "/agents",
             serde_json::json!(3),
-            format!("line {} is not what is expected there", lines.len() + 1),
+            format!("line {} is not what is expected here", lines.len() + 1),
         ),
     ] {
         let mut lines = lines.clone();
@@ -349,7 +349,7 @@ pub(super) async fn sealed_session_is_not_continued_twice<P: Backend>(backend: &
             .import_sealed(&sealed, &key(), None)
             .await
             .unwrap_err();
-        let why = "was here already, with 4 events, and was removed since: this file has fewer";
+        let why = "was already here, with 4 events, and has been removed: this file has fewer";
         assert!(refused.to_string().contains(why), "{refused}");
         assert_eq!(ids(&**store).await, []);
         // It came back with all that happened since.

@@ -138,32 +138,32 @@ pub(super) async fn forged_files_are_refused(backend: &impl Backend) {
     for (line, pointer, value, expected) in [
         (0, "/format", json!("zip"), "line 1 says that the file is `zip` 1, and this program reads `agent-host-session` 1 and 2".to_owned()),
         (0, "/version", json!(3), "line 1 says that the file is `agent-host-session` 3, and this program reads `agent-host-session` 1 and 2".to_owned()),
-        (0, "/session", json!("../x"), "line 1 is not what is expected there".to_owned()),
-        (0, "/events", json!(3), "line 4 is not what is expected there".to_owned()),
-        (0, "/events", json!(1), "line 3 is not what is expected there".to_owned()),
+        (0, "/session", json!("../x"), "line 1 is not what is expected here".to_owned()),
+        (0, "/events", json!(3), "line 4 is not what is expected here".to_owned()),
+        (0, "/events", json!(1), "line 3 is not what is expected here".to_owned()),
         (0, "/events", json!(0), "line 1 cannot be imported (cannot copy session \
             0198a000-0000-7000-8000-000000000001: it has no events)".to_owned()),
-        (0, "/blobs", json!(0), "line 4 is not what is expected there".to_owned()),
-        (0, "/blobs", json!(u64::MAX), "line 5 is not what is expected there".to_owned()),
+        (0, "/blobs", json!(0), "line 4 is not what is expected here".to_owned()),
+        (0, "/blobs", json!(u64::MAX), "line 5 is not what is expected here".to_owned()),
         (1, "/event", json!({"kind": "dance"}), "line 2 has an event that is not in the form that was written".to_owned()),
         (1, "/v", json!(4_000_000), "line 2 has an event that has version 4000000".to_owned()),
-        (1, "/session", json!(other), "line 2 cannot be taken over (record 0 of session".to_owned()),
-        (2, "/seq", json!(2), "line 3 cannot be taken over (record 2 of session".to_owned()),
-        (2, "/at_ms", json!(u64::MAX), "line 3 cannot be taken over (cannot write session".to_owned()),
+        (1, "/session", json!(other), "line 2 cannot be imported (record 0 of session".to_owned()),
+        (2, "/seq", json!(2), "line 3 cannot be imported (record 2 of session".to_owned()),
+        (2, "/at_ms", json!(u64::MAX), "line 3 cannot be imported (cannot write session".to_owned()),
         (2, "/event/message/role", json!("system"), "line 3 cannot be imported (cannot copy session \
             0198a000-0000-7000-8000-000000000001: its event 1 is an input that is not a message of the user)".to_owned()),
         (2, "/event/message/content/0", file_part, format!("line 4 ends the blobs, but {missing}, which an event \
             refers to, is missing")),
         (3, "/bytes", json!("eQ=="), "line 4 does not match its digest".to_owned()),
         (3, "/bytes", json!("x"), "line 4 is not base64".to_owned()),
-        (3, "/digest", json!("x"), "line 4 is not what is expected there".to_owned()),
+        (3, "/digest", json!("x"), "line 4 is not what is expected here".to_owned()),
     ] {
         let mut lines = small();
         *lines[line].pointer_mut(pointer).unwrap() = value;
         let error = text(import(&*store, &sealed(&lines), ImportAs::Copy).await);
         let expected = format!("cannot import the session: {expected}");
         assert!(error.starts_with(&expected), "{error}\n  is not\n{expected}");
-        assert!(error.ends_with("nothing was stored, export the session again"), "{error}");
+        assert!(error.ends_with("nothing was stored; export the session again"), "{error}");
         assert_eq!(ids(&*store).await, [], "{error}");
     }
     let mut longer = sealed(&small());
@@ -183,7 +183,7 @@ pub(super) async fn truncated_file_is_refused(backend: &impl Backend) {
     for length in 0..FILE.len() {
         let error = text(import(&*store, &FILE[..length], ImportAs::Copy).await);
         assert!(
-            error.contains("has no end: the file was cut off there")
+            error.contains("is incomplete: the file was cut off there")
                 || error.contains("is missing: the file was cut off before it"),
             "{length}: {error}"
         );

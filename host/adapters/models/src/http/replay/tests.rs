@@ -67,7 +67,7 @@ fn request_gets_recorded_outcome() {
     ]);
     let (recording, models) = Recording::parse(&recording).unwrap();
     assert_eq!(models.len(), 1);
-    let cannot = |why: &str| Err(format!("The recording cannot be played: {why}."));
+    let cannot = |why: &str| Err(format!("Cannot play the recording: {why}."));
     assert_eq!(
         played(&recording, 6),
         [
@@ -94,15 +94,14 @@ fn invalid_recording_is_refused_with_line() {
     let misplaced = |line: usize| format!("line {line}: it is out of place");
     let odd_header = json!({"type": "answer", "status": 200, "headers": {"a\nb": ""}});
     let odd_piece = json!({"type": "piece", "base64": "%"});
-    let no_begin =
-        "it does not begin as a recording does; `run --record FILE` writes one".to_owned();
+    let no_begin = "it does not start like a recording; `run --record FILE` writes one".to_owned();
     for (recording, expected) in [
         (String::new(), no_begin.clone()),
         ("[[turn]]\ntext = \"a\"\n".to_owned(), no_begin.clone()),
         (text(&[model()]), no_begin),
         (
             text(&[json!({"type": "recording", "version": 2})]),
-            "it has version 2 of the format, and this program reads version 1".to_owned(),
+            "its format has version 2, and this program reads version 1".to_owned(),
         ),
         (text(&[begin()]), "it names no model".to_owned()),
         (text(&[begin(), begin()]), misplaced(2)),
@@ -127,7 +126,7 @@ fn invalid_recording_is_refused_with_line() {
         ),
     ] {
         let error = Recording::parse(&recording).err().unwrap();
-        let message = format!("The recording cannot be played: {expected}.");
+        let message = format!("Cannot play the recording: {expected}.");
         assert_eq!(
             ModelError::from(error),
             ModelError::new(ModelErrorKind::Script, message),

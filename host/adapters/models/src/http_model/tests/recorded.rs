@@ -145,7 +145,7 @@ fn recording_of_unknown_provider_is_refused() {
     for (recording, expected) in [
         (
             line("unknown", "http://127.0.0.1:1/"),
-            "no provider is called `unknown`",
+            "no provider is named `unknown`",
         ),
         (
             line("openai", "oops"),
@@ -153,7 +153,7 @@ fn recording_of_unknown_provider_is_refused() {
         ),
     ] {
         let error = HttpModel::replayed(&recording).err().unwrap();
-        let message = format!("The recording cannot be played: {expected}.");
+        let message = format!("Cannot play the recording: {expected}.");
         assert_eq!(
             ModelError::from(error),
             ModelError::new(ModelErrorKind::Script, message)

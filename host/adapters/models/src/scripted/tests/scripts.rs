@@ -20,7 +20,7 @@ async fn failure(script: &str) -> String {
 async fn invalid_script_says_where() {
     let read = |why: &str| format!("The script `mine` cannot be read: {why}");
     let fails = |why: &str| {
-        format!("The script `mine` fails in {why}. Correct the script and run it again.")
+        format!("The script `mine` failed in {why}. Correct the script and run it again.")
     };
     for (script, expected) in [
         ("", read("line 1: missing field `turn`.")),
@@ -93,7 +93,7 @@ async fn failing_template_says_where_and_why() {
         (
             "text = '{{ prompt | fromjson }}'",
             "`text`",
-            "`fromjson` got no JSON",
+            "the input of `fromjson` is not JSON",
         ),
         (
             "[[turn.call]]\ntool = 't'\ninput = '{\"a\": \"{{ prompt }}\"}'",
@@ -127,14 +127,14 @@ async fn failing_template_says_where_and_why() {
         ),
     ] {
         let message = failure(&format!("[[turn]]\n{turn}")).await;
-        let begin = format!("The script `mine` fails in turn 1, {place}: ");
+        let begin = format!("The script `mine` failed in turn 1, {place}: ");
         assert!(
             message.starts_with(&begin) && message.contains(why),
             "{message}"
         );
     }
     let message = failure("[[let]]\nname = 'x'\nvalue = 'y'\n[[turn]]\ntext = 'a'").await;
-    assert!(message.starts_with("The script `mine` fails in `let x`: the value is undefined"));
+    assert!(message.starts_with("The script `mine` failed in `let x`: the value is undefined"));
 }
 
 #[tokio::test]

@@ -76,7 +76,7 @@ async fn unstreamed_response_is_decoded() {
 #[tokio::test]
 async fn server_message_is_quoted_for_any_status() {
     let error = |kind: &str| json!({"error": {"type": kind, "message": "not now", "code": null}});
-    let unfinished = "cannot be used: it ended before the model's stop reason.";
+    let unfinished = ": it ended before the model's stop reason.";
     let quoted = " It says: \"not now\"";
     for (status, body, kind, expected) in [
         (

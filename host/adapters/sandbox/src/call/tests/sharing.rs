@@ -124,7 +124,7 @@ async fn flood_of_one_tool_delays_no_call_of_another() {
     assert_eq!(outputs, vec![ToolResultOutput::json(json!({})); 100]);
     let ends: Vec<_> = looped.iter().map(|report| code(report).0).collect();
     assert_eq!(ends[..2], ["timeout"; 2]);
-    let refused = "2 calls of this tool already wait (limit `queued-calls-per-tool`)";
+    let refused = "2 calls of this tool are already waiting (limit `queued-calls-per-tool`)";
     for report in &looped[4..] {
         let (code, message) = code(report);
         assert_eq!(code, "busy");

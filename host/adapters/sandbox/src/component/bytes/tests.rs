@@ -20,12 +20,12 @@ fn file_unreadable_or_too_large_is_refused() {
         (
             dir.path().join("absent"),
             LoadFault::Unreadable,
-            "the component's file cannot be read: No such file or directory (os error 2)",
+            "cannot read the component's file: No such file or directory (os error 2)",
         ),
         (
             dir.path().to_owned(),
             LoadFault::Unreadable,
-            "the component's file cannot be read: Is a directory (os error 21)",
+            "cannot read the component's file: Is a directory (os error 21)",
         ),
         // By its size alone.
         (

@@ -62,13 +62,13 @@ async fn misbehaving_child_is_reported_as_its_fault() {
             "printf f",
             LONG,
             HostFailed,
-            "not one of this program's version",
+            "from another version of this program",
         ),
         (
             "printf 'f\\007'",
             LONG,
             HostFailed,
-            "not one of this program's version",
+            "from another version of this program",
         ),
         (
             "printf 'f\\002'",
@@ -92,7 +92,7 @@ async fn misbehaving_child_is_reported_as_its_fault() {
             "printf 'f\\000not machine code'",
             LONG,
             HostFailed,
-            "not one of this program's version",
+            "from another version of this program",
         ),
         (
             "printf 'f\\000\\002\\000\\000\\000[]not machine code'",
@@ -104,7 +104,7 @@ async fn misbehaving_child_is_reported_as_its_fault() {
             "printf f; kill -XCPU $$",
             LONG,
             CompileLimit,
-            "60 s of processor time",
+            "60 s of CPU time",
         ),
         (
             "printf f; kill -ABRT $$",

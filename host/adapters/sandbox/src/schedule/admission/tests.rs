@@ -31,7 +31,8 @@ async fn refusal_names_its_limit_and_the_next_step() {
     assert_eq!(
         refusal(&tool, LONG).await,
         format!(
-            "This call was not started, because 0 calls of this tool already wait (limit `queued-calls-per-tool`). {NEXT}"
+            "This call was not started, because 0 calls of this tool are already waiting (limit \
+             `queued-calls-per-tool`). {NEXT}"
         )
     );
     // The other tool has its own quota.
@@ -45,7 +46,8 @@ async fn refusal_names_its_limit_and_the_next_step() {
     assert_eq!(
         refusal(&tool, zero).await,
         format!(
-            "This call was not started, because 1 calls of this tool run at once (limit `concurrent-calls-per-tool`) and none ended within 0 ms. {NEXT}"
+            "This call was not started, because 1 calls of this tool are running (limit `concurrent-calls-per-tool`) \
+             and none ended within 0 ms. {NEXT}"
         )
     );
 
@@ -55,14 +57,15 @@ async fn refusal_names_its_limit_and_the_next_step() {
     assert_eq!(
         refusal(&other, zero).await,
         format!(
-            "This call was not started, because 1 calls run at once (limit `concurrent-calls`) and none ended within 0 ms. {NEXT}"
+            "This call was not started, because 1 calls are running (limit `concurrent-calls`) and none ended within \
+             0 ms. {NEXT}"
         )
     );
     let _waits = other.tenant.acquire().unwrap();
     assert_eq!(
         refusal(&third, LONG).await,
         format!(
-            "This call was not started, because 1 calls already wait (limit `queued-calls`). {NEXT}"
+            "This call was not started, because 1 calls are already waiting (limit `queued-calls`). {NEXT}"
         )
     );
 }

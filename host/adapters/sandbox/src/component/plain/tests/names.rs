@@ -81,8 +81,8 @@ async fn functions_of_toolchains_are_left_out() {
     assert_eq!(
         notes,
         [
-            "`exports#init`: componentize-py (0.25.1) exports it for itself; it is not of the world's author",
-            "`wizer-initialize`: wizer exports it for itself; it is not of the world's author",
+            "`exports#init`: componentize-py (0.25.1) exports it for itself; it does not come from the world's author",
+            "`wizer-initialize`: wizer exports it for itself; it does not come from the world's author",
         ]
     );
 }

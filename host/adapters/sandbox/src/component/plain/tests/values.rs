@@ -22,7 +22,7 @@ fn schemas() -> Vec<(&'static str, &'static str, Value, &'static str)> {
     let wide = |range: &str, least: Value, most: Value| {
         json!({
             "type": ["integer", "string"], "minimum": least, "maximum": most, "maxLength": 20,
-            "description": format!("An integer from {range}; as text in digits where a number would not be exact."),
+            "description": format!("An integer from {range}; as a string of digits where a number would be inexact."),
         })
     };
     let bytes =
@@ -399,13 +399,14 @@ async fn argument_error_beyond_schema_names_its_path() {
     let output = call(&tool, "take", &json!({ "v": [{ "a": [true, "x"] }] })).await;
     assert_eq!(
         failure(&output).1,
-        "The arguments do not fit the function's types; it did not run. `/v/0/a/1` is not an integer in the valid range"
+        "The arguments do not match the function's types; it did not run. `/v/0/a/1` is not an integer in the valid \
+         range"
     );
     let many = json!({ "v": vec![false; 400_000] });
     let output = call(&trapping("", "bool").await, "take", &many).await;
     assert_eq!(
         failure(&output).1,
-        "The arguments do not fit the function's types; it did not run. `/v/399999` is too large: all arguments \
+        "The arguments do not match the function's types; it did not run. `/v/399999` is too large: all arguments \
          together may have at most 400000 values, counting each byte in a list of bytes"
     );
 }
