@@ -58,7 +58,7 @@ impl<'a> CompileReport<'a> {
 fn begun(name: &str, size_bytes: u64) -> String {
     let tenths = size_bytes.saturating_mul(10) / MEGABYTE;
     format!(
-        "compiling the component `{name}` ({}.{} MB), which is kept for later runs ...",
+        "compiling the component `{name}` ({}.{} MB) and saving it for later runs ...",
         tenths / 10,
         tenths % 10
     )

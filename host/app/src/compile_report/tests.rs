@@ -33,7 +33,7 @@ fn large_component_is_told_before_and_after() {
 fn report_lines_say_size_and_time() {
     assert_eq!(
         begun("js", 12_060_000),
-        "compiling the component `js` (12.0 MB), which is kept for later runs ..."
+        "compiling the component `js` (12.0 MB) and saving it for later runs ..."
     );
     assert_eq!(
         ended("js", Duration::from_millis(9_840)),

@@ -159,7 +159,7 @@ pub(super) fn resolve(
     }
     let general_purpose = RawAgent {
         name: GENERAL_PURPOSE.to_owned(),
-        description: "Works on a task of several steps by itself, with the same tools, and returns what it found."
+        description: "Works on a multi-step task independently, with the same tools, and returns its findings."
             .to_owned(),
         code: general.code,
         ..RawAgent::default()
@@ -187,8 +187,7 @@ fn check_name<'r>(name: &'r str, names: &mut BTreeSet<&'r str>) -> Result<(), Co
         let shown = name.escape_debug();
         return Err(config_error!(
             "name",
-            "the agent name `{shown}` cannot be used: names have 1 to {MAX_NAME} letters of A to Z, \
-             digits, `_` and `-`",
+            "invalid agent name `{shown}`: names have 1 to {MAX_NAME} letters (A to Z), digits, `_` and `-`",
             "set `name` under [[agent]]"
         )
         .with_value(name));
@@ -197,8 +196,8 @@ fn check_name<'r>(name: &'r str, names: &mut BTreeSet<&'r str>) -> Result<(), Co
         true => Ok(()),
         false => Err(config_error!(
             "name",
-            "two agents have the name `{name}` (`general-purpose` is there without a definition)",
-            "change `name` of one"
+            "two agents are named `{name}` (`general-purpose` is built in)",
+            "rename one of them"
         )
         .with_value(name)),
     }
@@ -211,7 +210,7 @@ fn check_known(key: &str, name: &str, names: &BTreeSet<&str>) -> Result<(), Conf
     let known: Vec<&str> = names.iter().copied().collect();
     let fix = advice(name, &known, "the agents are");
     let shown = name.escape_debug();
-    Err(config_error!(key, "there is no agent `{shown}`", "{fix}").with_value(name))
+    Err(config_error!(key, "unknown agent `{shown}`", "{fix}").with_value(name))
 }
 
 fn one(agent: &RawAgent, general: General<'_>) -> Result<AgentConfig, ConfigError> {
@@ -349,8 +348,8 @@ pub(super) fn check_grants(
             let (name, host) = (&agent.name, dir.host.display());
             problems.take::<()>(Err(config_error!(
                 &key,
-                "the agent `{name}` is granted more of {host} than any tool has, so it would not get it",
-                "grant it to the tool, too, or less of it to the agent"
+                "the agent `{name}` is granted more access to {host} than any tool has, and would not get it",
+                "grant the tool the same access, or the agent less"
             )));
         }
     }
@@ -364,7 +363,7 @@ fn output_schema(agent: &RawAgent) -> Result<Option<Arc<AnswerSchema>>, ConfigEr
     if !agent.until_tool.is_empty() {
         return Err(config_error!(
             "output-schema",
-            "the agent has `until-tool`, too, and its run can end in one way only",
+            "the agent also has `until-tool`, and its run can end in only one way",
             "remove one of the two"
         ));
     }
@@ -372,7 +371,7 @@ fn output_schema(agent: &RawAgent) -> Result<Option<Arc<AnswerSchema>>, ConfigEr
         Ok(schema) => Ok(Some(Arc::new(schema))),
         Err(why) => Err(config_error!(
             "output-schema",
-            "the schema cannot be used: {why}",
+            "invalid schema: {why}",
             "write a JSON Schema as a table"
         )),
     }
@@ -383,8 +382,8 @@ fn description(text: &str) -> Result<String, ConfigError> {
         false => Ok(text.to_owned()),
         true => Err(config_error!(
             "description",
-            "the description is empty or longer than {MAX_DESCRIPTION_BYTES} bytes, and a model \
-             decides by it when to start the agent",
+            "the description, by which a model decides when to start the agent, is empty or longer than \
+             {MAX_DESCRIPTION_BYTES} bytes",
             "say in a few sentences what the agent does and returns"
         )),
     }

@@ -42,7 +42,7 @@ pub(super) fn demand(
                 format!("runs calls of {of}{who} without asking (approval = \"never\")")
             }
             RawApproval::Decisions(allowed) if !allowed.contains(&DecisionKind::Reject) => {
-                format!("leaves out rejecting from what you may decide about {who}")
+                format!("does not let you reject {who}")
             }
             RawApproval::When(Approval::ByEffect | Approval::Always)
             | RawApproval::Decisions(_) => continue,
@@ -122,7 +122,7 @@ impl RawApproval {
             let of = of.escape_debug();
             return Err(config_error!(
                 key,
-                "`approval` of `{of}` is an empty list, so that no decision is possible",
+                "`approval` of `{of}` is an empty list, which allows no decision",
                 "list decisions of `approve`, `edit`, `reject` and `respond`, or write `\"always\"` \
                  for all of them"
             )

@@ -57,7 +57,7 @@ fn turns(flag: Option<u64>, key: u64) -> Result<u64, ConfigError> {
     match flag.unwrap_or(key) {
         0 => Err(config_error!(
             flag.map_or("max-turns", |_| "--max-turns"),
-            "`max-turns` is 0, which would never ask the model",
+            "`max-turns` is 0, so the model would never be called",
             "set it to at least 1, or leave it out"
         )
         .with_value(0)),
@@ -89,7 +89,7 @@ fn used_up(option: &str, is_flag: bool, name: &str, fix: &str) -> ConfigError {
     };
     config_error!(
         &key,
-        "the budget `{name}` is 0, which is used up before anything is done",
+        "the budget `{name}` is 0, which would be used up at once",
         "{fix}"
     )
     .with_value(0)
@@ -141,10 +141,10 @@ fn price(
             let name = name.escape_debug();
             Err(config_error!(
                 key,
-                "there is a budget of US dollars and no price of the model `{name}`, so that \
-                 nothing would enforce it",
-                "add [prices.\"{name}\"] with `input` and `output`, in US dollars for a million \
-                 tokens, or remove the budget"
+                "there is a budget in US dollars but no price for the model `{name}`, so the budget could not be \
+                 enforced",
+                "add [prices.\"{name}\"] with `input` and `output`, in US dollars per million tokens, or remove the \
+                 budget"
             ))
         }
     }

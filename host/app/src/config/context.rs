@@ -51,7 +51,7 @@ pub(super) fn resolve(
     if window_tokens < LEAST_WINDOW_TOKENS {
         return Err(config_error!(
             "context.window-tokens",
-            "`window-tokens` is {window_tokens}, in which no conversation fits",
+            "`window-tokens` is {window_tokens}, which is too small for any conversation",
             "set it to the model's window, at least {LEAST_WINDOW_TOKENS}, or leave it out"
         )
         .with_value(window_tokens));
@@ -60,9 +60,9 @@ pub(super) fn resolve(
     if compact_at > 100 || compact_to == 0 || compact_to >= compact_at {
         return Err(config_error!(
             "context",
-            "`compact-at` is {compact_at} and `compact-to` is {compact_to}; both are percent of the \
-             window, and the second is the smaller one",
-            "write them like 80 and 50, or leave them out"
+            "`compact-at` is {compact_at} and `compact-to` is {compact_to}; both are percentages of the window, and \
+             `compact-to` must be smaller",
+            "use values such as 80 and 50, or leave them out"
         ));
     }
     Ok(Some(limits))

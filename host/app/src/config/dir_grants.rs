@@ -113,7 +113,7 @@ pub(super) fn demand(raw: &RawDirGrant, who: &str, review: &mut Review<'_>) {
         [] => String::new(),
         files => {
             let files = all_quoted(files);
-            format!(", with files in it that programs of yours run later ({files})")
+            format!(", including files that your programs run later ({files})")
         }
     };
     let (host, beyond) = (quoted(&raw.host), beyond.unwrap_or_default());
@@ -171,9 +171,9 @@ fn configurable(host: &str, scope: Scope<'_>) -> Result<PathBuf, ConfigError> {
     let directory = directory.display();
     Err(config_error!(
         "host",
-        "agent.toml may not grant {directory}: it is {what}, with keys and private files in it",
-        "grant a smaller directory, or, if you mean it, take the grant out of agent.toml and \
-         pass `--grant dir:{directory}` on the command line"
+        "agent.toml may not grant {directory}: it is {what}, which contains keys and private files",
+        "grant a smaller directory, or, if you are sure, remove the grant from agent.toml and pass `--grant \
+         dir:{directory}` on the command line"
     ))
 }
 
@@ -192,8 +192,8 @@ pub(super) fn from_argument(
         Some((path, "rw" | "ro")) if !cwd.join(argument).exists() => {
             return Err(config_error!(
                 "--grant",
-                "`--grant dir:{argument}` has a mode that there is not",
-                "write `--grant dir:{path}:read-write`, or without a mode for reading alone"
+                "unknown mode in `--grant dir:{argument}`",
+                "write `--grant dir:{path}:read-write`, or leave the mode out for read-only access"
             ));
         }
         Some(_) | None => (argument, DirMode::ReadOnly),
@@ -222,9 +222,9 @@ pub(super) fn of_working_dir(environment: &Environment) -> Result<DirGrant, Conf
     let directory = directory.display();
     Err(config_error!(
         "",
-        "the working directory {directory} is not granted to the tools by default: it is {what}, \
-         with keys and private files in it",
-        "change to a smaller directory, or name the directory that you mean with `--grant dir:PATH`"
+        "the working directory {directory} is not granted to the tools by default: it is {what}, which contains keys \
+         and private files",
+        "change to a smaller directory, or grant one with `--grant dir:PATH`"
     ))
 }
 
@@ -241,8 +241,8 @@ pub(super) fn check_apart(key: &str, grants: &[DirGrant]) -> Result<(), ConfigEr
             let (guest, other_guest) = (&one.guest, &other.guest);
             return Err(config_error!(
                 key,
-                "the directories {host} and {other_host} are granted at {guest} and {other_guest}, \
-                 of which one is the other or lies in it, so a path there could mean either",
+                "the directories {host} and {other_host} are granted at {guest} and {other_guest}, which overlap, so \
+                 a path there could mean either",
                 "give one of them another `guest` path, such as /mnt/NAME"
             ));
         }
@@ -283,7 +283,7 @@ fn rules<S: AsRef<str>>(key: &str, patterns: &[S]) -> Result<PathRules, ConfigEr
 /// Returns the directory without links, unless no tool may ever have it.
 fn existing(key: &str, path: &Path) -> Result<PathBuf, ConfigError> {
     let refuse = |why: &dyn std::fmt::Display| {
-        let reason = format!("the directory {} cannot be granted: {why}", path.display());
+        let reason = format!("cannot grant the directory {}: {why}", path.display());
         ConfigError::new(key, reason, "create it, or correct the path")
     };
     let found = path.canonicalize().map_err(|error| refuse(&error))?;
@@ -291,8 +291,7 @@ fn existing(key: &str, path: &Path) -> Result<PathBuf, ConfigError> {
         let found = found.display();
         return Err(config_error!(
             key,
-            "the directory {found} is never granted: {kernel} has no files but the kernel's view of \
-             processes, with their environment, and of devices",
+            "the directory {found} can never be granted: {kernel} exposes processes, their environment, and devices",
             "grant a directory of files"
         ));
     }
@@ -313,8 +312,7 @@ fn guest_path(guest: &str) -> Result<String, ConfigError> {
     let shown = guest.escape_debug();
     Err(config_error!(
         "guest",
-        "the guest path `{shown}` cannot be used: it has to begin with `/` and name a directory \
-         without `.` or `..`",
+        "invalid guest path `{shown}`: it must start with `/` and name a directory without `.` or `..`",
         "write it like `/workspace`"
     )
     .with_value(guest))

@@ -37,7 +37,7 @@ pub(super) fn demand(raw: &RawEnvGrant, who: &str, review: &mut Review<'_>) {
         let name = quoted(&raw.name);
         review.demand(
             Danger::Private,
-            format!("hands the environment variable {name} to {who}"),
+            format!("passes the environment variable {name} to {who}"),
         );
     }
 }
@@ -53,9 +53,8 @@ pub(super) fn resolve(
             let name = raw.name.escape_debug();
             return Err(config_error!(
                 "",
-                "the variable `{name}` that is granted to tools needs either `value` or \
-                 `from-host = true`",
-                "write one of them"
+                "the variable `{name}` needs either `value` or `from-host = true` to be granted to tools",
+                "set one of them"
             ));
         }
         add(&mut grants, "", raw.name, raw.value, scope.environment)
@@ -89,12 +88,12 @@ fn add(
 ) -> Result<(), ConfigError> {
     let refuse = |why: &str, fix: &str| {
         let name = name.escape_debug();
-        let reason = format!("the variable `{name}` cannot be granted to tools: {why}");
+        let reason = format!("cannot grant the variable `{name}` to tools: {why}");
         Err(ConfigError::new(key, reason, fix))
     };
     if name.is_empty() || name.contains(['=', '\0']) {
         return refuse(
-            "its name is empty or has `=` or NUL in it",
+            "its name is empty or contains `=` or NUL",
             "correct the name",
         );
     }
@@ -109,8 +108,8 @@ fn add(
         return Ok(());
     };
     if value.len() > MAX_VALUE_BYTES || value.contains('\0') {
-        let why = format!("its value is longer than {MAX_VALUE_BYTES} bytes or has NUL in it");
-        return refuse(&why, "give larger data in a file");
+        let why = format!("its value is longer than {MAX_VALUE_BYTES} bytes or contains NUL");
+        return refuse(&why, "put larger data in a file");
     }
     if grants.len() == MAX_VARIABLES {
         let why = format!("there are more than {MAX_VARIABLES}");

@@ -35,7 +35,7 @@ impl Environment {
         let cwd = std::env::current_dir().map_err(|error| {
             config_error!(
                 "",
-                "the working directory cannot be used: {error}",
+                "cannot use the working directory: {error}",
                 "change to a directory that exists"
             )
         })?;

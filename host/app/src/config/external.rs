@@ -48,7 +48,7 @@ pub(super) fn demand(raw: &RawExternalTool, _: &str, review: &mut Review<'_>) {
     let who = quoted(&raw.name);
     review.demand(
         Danger::Other,
-        format!("hands calls of {who} to the program that runs agent-host (external-tool)"),
+        format!("passes calls of {who} to the program that runs agent-host (external-tool)"),
     );
     if let Some(effect) = raw.effect.filter(|effect| *effect != Effect::Effectful) {
         let effect = effect.as_str();
@@ -64,7 +64,7 @@ pub(super) fn demand(raw: &RawExternalTool, _: &str, review: &mut Review<'_>) {
         let file = quoted(file);
         review.demand(
             Danger::Private,
-            format!("takes the schema of {who} from {file}, outside of its directory"),
+            format!("reads the schema of {who} from {file}, outside of its directory"),
         );
     }
 }
@@ -100,8 +100,8 @@ fn resolve_one(raw: RawExternalTool, scope: Scope<'_>) -> Result<ExternalTool, C
     let description = if raw.description.trim().is_empty() {
         Err(config_error!(
             "description",
-            "`description` of the external tool `{name}` is empty, and the model goes by it",
-            "say what the tool does"
+            "`description` of the external tool `{name}` is empty, and the model needs it",
+            "describe what the tool does"
         ))
     } else {
         Ok(raw.description)
@@ -157,7 +157,7 @@ fn schema_of(
     let schema = InputSchema::compile(&value).map_err(|why| {
         config_error!(
             KEY,
-            "`input-schema` of the external tool `{name}` cannot be used: {why}",
+            "invalid `input-schema` of the external tool `{name}`: {why}",
             "correct it"
         )
     })?;

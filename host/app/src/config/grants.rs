@@ -70,7 +70,7 @@ pub(super) fn demand_artifacts(raw: &Option<RawArtifacts>, who: &str, review: &m
     review.demand(
         danger,
         format!(
-            "lets {who} {can} the artifacts of the session, which hold the results of every tool"
+            "lets {who} {can} the artifacts of the session, which include the results of every tool"
         ),
     );
 }
@@ -190,7 +190,7 @@ fn add_argument(
             let argument = argument.escape_debug();
             return Err(config_error!(
                 "--grant",
-                "the grant `{argument}` is of no kind that there is",
+                "unknown grant `{argument}`",
                 "write `dir:PATH`, `dir:PATH:read-write`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, \
                  `env:NAME[=VALUE]`, `secret:NAME`, `artifacts:read-only` or `artifacts:read-write`"
             ));
@@ -208,7 +208,7 @@ fn make_writable(dirs: &mut [DirGrant], cwd: &Path) -> Result<(), ConfigError> {
     let cwd = cwd.display();
     Err(config_error!(
         "--write",
-        "`--write` makes the grant of the working directory writable, and {cwd} is not granted",
-        "pass `--grant dir:PATH:read-write` for the directory that tools may write to"
+        "`--write` makes the granted working directory writable, but {cwd} is not granted",
+        "pass `--grant dir:PATH:read-write` for the directory to which tools may write"
     ))
 }

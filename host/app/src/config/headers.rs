@@ -27,21 +27,22 @@ pub(super) fn resolve(
         let key = format!("headers.{}", key_path(name));
         let shown = name.escape_debug();
         let refuse = |why: &str, fix: &str| {
-            let what = format!("the header `{shown}` {of} cannot be set");
+            let what = format!("cannot set the header `{shown}` {of}");
             Err(config_error!(&key, "{what}: {why}", "{fix}"))
         };
         if let Err(why) = check_name(name) {
             return refuse(why, "remove it");
         }
         if !names.insert(name.to_ascii_lowercase()) {
-            return refuse("it is there twice", "remove one");
+            return refuse("it occurs twice", "remove one");
         }
         let text = if Source::is_meant(text) {
             let purpose = Purpose::new(format!("the header `{shown}` {of}"), "headers", of);
             Text::Source(Source::parse(text, &key, purpose, scope)?)
         } else if names_secret(name) {
-            let why = "by its name it is a secret, which has no place in a file that is shared and committed";
-            let fix = "write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)";
+            let why = "its name says that it is a secret, which does not belong in a file that is shared and committed";
+            let fix =
+                "write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and change the exposed value)";
             return refuse(why, fix);
         } else if let Err(why) = check_header_value(text) {
             return refuse(why, "correct its value");

@@ -6,15 +6,15 @@ pub(super) fn explain(message: &str) -> (String, String) {
     let found = quoted.next().unwrap_or_default();
     let known: Vec<&str> = quoted.collect();
     if message.starts_with("unknown field") {
-        let reason = format!("there is no key `{found}` here");
-        return (reason, advice(found, &known, "the keys here are"));
+        let reason = format!("unknown key `{found}`");
+        return (reason, advice(found, &known, "the keys are"));
     }
     if message.starts_with("unknown variant") {
-        let reason = format!("`{found}` is not a value of this key");
-        return (reason, advice(found, &known, "its values are"));
+        let reason = format!("invalid value `{found}`");
+        return (reason, advice(found, &known, "the values are"));
     }
     if message.starts_with("missing field") {
-        let reason = format!("the key `{found}` is missing here");
+        let reason = format!("missing key `{found}`");
         return (reason, "add it".to_owned());
     }
     let lines: Vec<&str> = message.lines().map(str::trim).collect();

@@ -123,7 +123,7 @@ pub(super) fn resolve(
         "hooks",
         raw.len(),
         MAX_HOOKS,
-        "join some of them in one component",
+        "combine some of them in one component",
     )?;
     let mut names: HashSet<String> = taken.iter().map(|&name| name.to_owned()).collect();
     resolve_all("hook", raw, |raw| {
@@ -175,8 +175,8 @@ fn points(name: &str, points: &[HookPoint]) -> Result<BTreeSet<HookPoint>, Confi
         let all = all.join(", ");
         return Err(config_error!(
             "points",
-            "the hook `{name}` has no points, so it would never run",
-            "name some of {all}"
+            "the hook `{name}` has no points and would never run",
+            "list some of {all}"
         ));
     }
     Ok(points.iter().copied().collect())
@@ -187,7 +187,7 @@ fn globs(name: &str, globs: &[String]) -> Result<Vec<NameGlob>, ConfigError> {
     if count > MAX_HOOKS {
         return Err(config_error!(
             "tools",
-            "the hook `{name}` names {count} tools, and at most {MAX_HOOKS} are used",
+            "the hook `{name}` lists {count} tools, and the maximum is {MAX_HOOKS}",
             "use globs, such as \"write_*\""
         ));
     }
@@ -195,8 +195,8 @@ fn globs(name: &str, globs: &[String]) -> Result<Vec<NameGlob>, ConfigError> {
         NameGlob::new(glob).map_err(|error| {
             config_error!(
                 "tools",
-                "`tools` of the hook `{name}` cannot be used: {error}",
-                "name tools, or globs such as \"write_*\""
+                "invalid `tools` of the hook `{name}`: {error}",
+                "list tools, or globs such as \"write_*\""
             )
             .with_value(glob.as_str())
         })

@@ -28,7 +28,7 @@ section! {
     #[serde(default)]
     pub(super) struct RawHosts {
         /// The name of this machine; that of the system where it is absent.
-        machine: Option<String> => asks(Other, "calls this machine {value}");
+        machine: Option<String> => asks(Other, "names this machine {value}");
         /// The directories that each host has at the same place with the same content.
         shared_directories [Path]: Vec<String> =>
             asks(Other, "lets any host continue sessions that reach {value}");
@@ -84,7 +84,7 @@ pub(super) fn resolve(raw: RawHosts, scope: Scope<'_>) -> Result<HostsConfig, Co
     if machine.is_empty() || machine.len() > 253 || !machine.chars().all(is_name) {
         return Err(config_error!(
             "hosts.machine",
-            "`machine` of [hosts] is no name of a machine",
+            "`machine` of [hosts] is not a machine name",
             "write up to 253 letters, digits, `.`, `-` and `_`"
         )
         .with_value(format!("{machine:?}")));
@@ -99,7 +99,7 @@ pub(super) fn resolve(raw: RawHosts, scope: Scope<'_>) -> Result<HostsConfig, Co
         return Err(config_error!(
             "hosts.lease-seconds",
             "`lease-seconds` of [hosts] is {seconds}",
-            "write a time from {MIN_LEASE_SECONDS} s to 10 min"
+            "set it to a time from {MIN_LEASE_SECONDS} s to 10 min"
         )
         .with_value(seconds));
     }
@@ -107,8 +107,8 @@ pub(super) fn resolve(raw: RawHosts, scope: Scope<'_>) -> Result<HostsConfig, Co
     if max_runs == 0 {
         return Err(config_error!(
             "hosts.max-runs",
-            "`max-runs` of [hosts] is 0, so that no session could run",
-            "write a larger number"
+            "`max-runs` of [hosts] is 0, so no session could run",
+            "set it to a larger number"
         )
         .with_value(0));
     }

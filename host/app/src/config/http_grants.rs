@@ -66,8 +66,8 @@ pub(super) fn from_raw(raw: RawHttpGrant) -> Result<HttpGrant, ConfigError> {
     if raw.methods.as_ref().is_some_and(Vec::is_empty) {
         return Err(config_error!(
             "methods",
-            "`methods` of an HTTP grant is empty, so that it would allow nothing",
-            "list methods, or leave it out for all"
+            "`methods` of an HTTP grant is empty, which would allow nothing",
+            "list methods, or leave it out to allow all"
         )
         .with_value("[]"));
     }
@@ -98,7 +98,7 @@ pub(super) fn from_argument(argument: &str) -> Result<HttpGrant, ConfigError> {
         let argument = argument.escape_debug();
         return Err(config_error!(
             "--grant",
-            "the grant `http:{argument}` cannot be used: its port is not a number from 1 to 65535",
+            "invalid grant `http:{argument}`: its port is not a number from 1 to 65535",
             "write it like `http:api.example.com`, `http:[::1]:8080` or \
              `http:GET,HEAD=https://api.example.com:8443/v1/`"
         ));

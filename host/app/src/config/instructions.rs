@@ -24,7 +24,7 @@ pub(super) fn demand(files: &[String], _: &str, review: &mut Review<'_>) {
             let file = quoted(file);
             review.demand(
                 Danger::Private,
-                format!("tells the model what is in {file}, outside of its directory"),
+                format!("shows the model the contents of {file}, outside of its directory"),
             );
         }
     }
@@ -59,8 +59,8 @@ pub(super) fn resolve(
             let count = names.len();
             problems.take::<()>(Err(config_error!(
                 &key,
-                "there are {count} files in `instructions`, and {MAX_FILES} are allowed",
-                "put some of them together"
+                "there are {count} files in `instructions`, and the maximum is {MAX_FILES}",
+                "combine some of them"
             )
             .with_value(name)));
             break;
@@ -101,8 +101,8 @@ fn read(
     let is_relative = !Path::new(name).is_absolute() && !name.starts_with('~');
     if is_relative && !real.starts_with(canonical(scope.base)) {
         let real = real.display();
-        let why = format!("they are in {real}, outside of the directory of agent.toml");
-        return Err(fault(&why, "write the whole path if it is meant"));
+        let why = format!("the file is {real}, outside of the directory of agent.toml");
+        return Err(fault(&why, "write the full path if that is intended"));
     }
     // Before it is opened, which would wait for the other end of a pipe.
     let fix = "correct `instructions`, or create the file";
@@ -111,7 +111,9 @@ fn read(
         return Err(fault("it is not a regular file", "name a text file"));
     }
     if found.len() > left {
-        let why = format!("with it the files of `instructions` have more than {MAX_BYTES} bytes");
+        let why = format!(
+            "together with it, the files of `instructions` have more than {MAX_BYTES} bytes"
+        );
         return Err(fault(&why, "shorten them"));
     }
     let text = trusted_file::read(&real, left).map_err(|error| fault(&error.reason, &error.fix))?;

@@ -142,7 +142,7 @@ impl Layers {
             let (reason, fix) = explain(error.message());
             ConfigError::new(
                 "",
-                format!("the configuration files do not fit together: {reason}"),
+                format!("the configuration files conflict: {reason}"),
                 fix,
             )
         })?;

@@ -35,7 +35,7 @@ pub(super) fn check(lists: &[(&str, usize, usize)]) -> Result<(), ConfigError> {
     for (key, count, most) in lists.iter().filter(|(_, count, most)| count > most) {
         problems.take::<()>(Err(config_error!(
             key,
-            "`{key}` has {count} entries, and at most {most} are used",
+            "`{key}` has {count} entries, and the maximum is {most}",
             "remove some of them"
         )));
     }
@@ -56,8 +56,7 @@ pub(super) fn check_name(
     let shown = name.escape_debug();
     Err(config_error!(
         "name",
-        "{before}{shown}{after} cannot be used: names have 1 to 64 letters of A to Z, digits, `_` \
-         and `-`",
+        "{before}{shown}{after} is invalid: names have 1 to 64 letters (A to Z), digits, `_` and `-`",
         "change `name` under {section}"
     )
     .with_value(name))
@@ -77,8 +76,8 @@ pub(super) fn check_unique(
     let shown = name.escape_debug();
     Err(config_error!(
         "name",
-        "two {items} have the name `{shown}`, and {reader} could not tell them apart",
-        "change `name` of one"
+        "two {items} are named `{shown}`, and {reader} could not tell them apart",
+        "rename one of them"
     )
     .with_value(name))
 }
@@ -95,7 +94,7 @@ pub(super) fn check_count(
         false => Ok(()),
         true => Err(config_error!(
             key,
-            "there are {count} {items}, and at most {most} are used",
+            "there are {count} {items}, and the maximum is {most}",
             "{fix}"
         )),
     }

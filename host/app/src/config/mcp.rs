@@ -216,12 +216,14 @@ fn given_secrets(server: &str, reach: &Reach, is_literal: impl Fn(&str) -> bool)
             // A short value, such as `1`, is not a secret.
             Err(_) if value.expose_secret().len() < MIN_SECRET_BYTES => {}
             Err(error) => {
-                tracing::warn!("`{name}` is not redacted in what its server sends: {error}")
+                tracing::warn!(
+                    "`{name}` is not redacted in the data that its server sends: {error}"
+                )
             }
         }
     }
     Secrets::new(values).unwrap_or_else(|error| {
-        tracing::warn!("nothing is redacted in what the MCP server `{server}` sends: {error}");
+        tracing::warn!("nothing that the MCP server `{server}` sends is redacted: {error}");
         Secrets::default()
     })
 }
@@ -245,8 +247,8 @@ pub(super) fn name_is_taken(name: &str) -> ConfigError {
     let shown = name.escape_debug();
     config_error!(
         "name",
-        "the name `{shown}` is used twice among [[mcp]] and [[tool]], and `agent.lock` could not tell them apart",
-        "change `name` of one"
+        "the name `{shown}` is used twice in [[mcp]] and [[tool]], and `agent.lock` could not tell them apart",
+        "rename one of them"
     )
     .with_value(name)
 }
@@ -257,39 +259,39 @@ fn misplaced_key(raw: &RawMcp) -> Option<(&'static str, &'static str, &'static s
         (Some(_), None) => true,
         (None, Some(_)) => false,
         _ => {
-            let why = "needs either `command`, to be started, or `url`, to be asked";
-            return Some(("", why, "write one of them"));
+            let why = "needs either `command`, to start it, or `url`, to connect to it";
+            return Some(("", why, "set one of them"));
         }
     };
     let keys = [
         (
             is_program && raw.token.is_some(),
             "token",
-            "has a `token`, which only one with a `url` is sent",
-            "hand it over with [[mcp.env]]",
+            "has a `token`, which is only for servers with a `url`",
+            "pass it with [[mcp.env]]",
         ),
         (
             is_program && raw.oauth != RawOAuth::default(),
             "oauth",
-            "has `oauth`, which only one with a `url` needs",
+            "has `oauth`, which is only for servers with a `url`",
             "remove it",
         ),
         (
             is_program && !raw.headers.is_empty(),
             "headers",
-            "has `headers`, which only one with a `url` is sent",
-            "hand them over with [[mcp.env]]",
+            "has `headers`, which are only for servers with a `url`",
+            "pass them with [[mcp.env]]",
         ),
         (
             !is_program && !raw.env.is_empty(),
             "env",
-            "has [[mcp.env]], and one with a `url` is not started here",
+            "has [[mcp.env]], but a server with a `url` is not started here",
             "remove it",
         ),
         (
             !is_program && !raw.args.is_empty(),
             "args",
-            "has `args`, which only one with a `command` takes",
+            "has `args`, which are only for servers with a `command`",
             "remove it",
         ),
     ];
@@ -303,8 +305,8 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
         let shown = name.escape_debug();
         return Err(config_error!(
             "name",
-            "the name `{shown}` of an MCP server cannot be used: names have 1 to {MAX_SERVER_NAME} \
-             letters of A to Z, digits, `_` and `-`",
+            "invalid MCP server name `{shown}`: names have 1 to {MAX_SERVER_NAME} letters (A to Z), digits, `_` and \
+             `-`",
             "change `name` under [[mcp]]"
         )
         .with_value(name));
@@ -356,21 +358,21 @@ fn http_address(
     let refuse = |why: &str, fix: &str| {
         Err(config_error!(
             "url",
-            "`url` of the MCP server `{name}` cannot be used: {why}",
+            "invalid `url` of the MCP server `{name}`: {why}",
             "{fix}"
         ))
     };
     let Some(("http" | "https", rest)) = url.split_once("://") else {
-        let why = "it does not begin with `https://` or `http://`";
-        return refuse(why, "write the whole address");
+        let why = "it does not start with `https://` or `http://`";
+        return refuse(why, "write the full address");
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.is_empty() {
-        return refuse("it names no host", "write the whole address");
+        return refuse("it has no host", "write the full address");
     }
     if authority.contains('@') {
-        let why = "it has a name or a password in it";
-        return refuse(why, "say with `token` where the token is");
+        let why = "it contains a user name or a password";
+        return refuse(why, "set `token` to the source of the token");
     }
     let is_bare = url.starts_with("http://") && !is_on_this_machine(&url);
     if is_bare && token.is_some() {
@@ -398,7 +400,7 @@ fn http_address(
     } else {
         return Err(config_error!(
             "oauth",
-            "the MCP server `{name}` has `oauth` besides a token, which is sent instead",
+            "the MCP server `{name}` has both `oauth` and a token, and only the token would be used",
             "remove one of them"
         ));
     };

@@ -244,7 +244,7 @@ impl ModelConfig {
     ) -> Result<Self, ConfigError> {
         let Some((kind, name)) = text.split_once(':').filter(|(_, name)| !name.is_empty()) else {
             let reason = format!(
-                "the model `{}` does not name a provider and a model",
+                "the model `{}` does not name both a provider and a model",
                 text.escape_debug()
             );
             return Err(ConfigError::new("", reason, qualified(text)));
@@ -265,10 +265,10 @@ impl ModelConfig {
                 let mut known: Vec<&str> =
                     providers.iter().map(|known| known.name.as_str()).collect();
                 known.extend([SCRIPT, REPLAY]);
-                let reason = format!("there is no model provider `{}`", kind.escape_debug());
+                let reason = format!("unknown model provider `{}`", kind.escape_debug());
                 let fix = match nearest(kind, &known) {
                     Some(near) => format!("did you mean `{near}:{}`?", name.escape_debug()),
-                    None => format!("there are `{}`", known.join("`, `")),
+                    None => format!("the providers are `{}`", known.join("`, `")),
                 };
                 Err(ConfigError::new("", reason, fix))
             }
@@ -317,8 +317,8 @@ fn resolve_providers(
         let name = &provider.name;
         Err(config_error!(
             "name",
-            "there are two [[provider]] with the name `{name}`",
-            "give each its own name"
+            "two [[provider]] are named `{name}`",
+            "rename one of them"
         )
         .with_value(name))
     })
@@ -369,7 +369,7 @@ fn by_key(providers: &[ProviderConfig]) -> Result<Option<(String, String)>, Conf
             let keys = keys.join(", ");
             return Err(config_error!(
                 "model",
-                "no model is named, and there are keys for several providers: {keys}",
+                "no model is set, and there are keys for several providers: {keys}",
                 "{choose}"
             ));
         }
@@ -380,7 +380,7 @@ fn by_key(providers: &[ProviderConfig]) -> Result<Option<(String, String)>, Conf
         Some(model) => Ok(Some((format!("{name}:{model}"), source))),
         None => Err(config_error!(
             "model",
-            "no model is named, and {source} is for `{name}`, whose models are not known",
+            "no model is set, and {source} is for `{name}`, whose models are unknown",
             "{choose}"
         )),
     }

@@ -84,8 +84,8 @@ pub(super) fn resolve(raw: RawNetwork, scope: Scope<'_>) -> Result<NetworkConfig
         None => {
             return Err(config_error!(
                 "network.no-proxy",
-                "`no-proxy` belongs to `proxy`, which is not there",
-                "write `proxy`, too; of a proxy of the environment, NO_PROXY has the exceptions"
+                "`no-proxy` needs `proxy`, which is not set",
+                "set `proxy`, too; for a proxy from the environment, use NO_PROXY"
             ));
         }
         Some(text) if Source::is_meant(&text) => {
@@ -110,7 +110,7 @@ fn literal(text: String) -> Result<Text, ConfigError> {
     match authority {
         Some(authority) if authority.contains('@') => Err(config_error!(
             "network.proxy",
-            "`proxy` has a name or a password, which has no place in a file that is shared and committed",
+            "`proxy` contains a user name or a password, which does not belong in a file that is shared and committed",
             "write `env:NAME`, `file:PATH` or `cmd:COMMAND` for the whole address"
         )),
         Some(authority) if !authority.is_empty() => Ok(Text::Literal(text.into())),

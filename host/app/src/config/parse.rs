@@ -115,7 +115,7 @@ fn path_in(cwd: &Path) -> Result<Option<PathBuf>, ConfigError> {
                 Err(config_error!(
                     "",
                     "{path} is a link to {target}, which cannot be opened",
-                    "put a file in its place, or remove it"
+                    "replace it with a file, or remove it"
                 ))
             }
         };
@@ -126,7 +126,7 @@ fn path_in(cwd: &Path) -> Result<Option<PathBuf>, ConfigError> {
     let (path, real) = (path.display(), real.display());
     Err(config_error!(
         "",
-        "{path} is a link to {real}, outside of the directory, and is not used unless it is named",
+        "{path} is a link to {real}, outside of the directory, and is only used if named explicitly",
         "pass `--config {FILE_NAME}`"
     ))
 }

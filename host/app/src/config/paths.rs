@@ -39,8 +39,8 @@ impl Scope<'_> {
             let path = text.escape_debug();
             config_error!(
                 key,
-                "the path `{path}` begins with the home directory, and there is no HOME",
-                "write the whole path"
+                "the path `{path}` starts with the home directory, but HOME is not set",
+                "write the full path"
             )
             .with_value(text)
         })?;

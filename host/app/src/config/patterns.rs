@@ -30,7 +30,6 @@ pub(super) fn check(name: &str, table: &str) -> Result<(), ConfigError> {
     Err(config_error!(
         "",
         "`{shown}` in [{table}] is not a model",
-        "write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" for every model whose \
-         name begins so"
+        "write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" for every model with that prefix"
     ))
 }

@@ -69,11 +69,11 @@ pub(super) fn demand(raw: &BTreeMap<String, RawPrice>, _: &str, review: &mut Rev
         let (model, tokens) = (quoted(model), token_prices(price));
         let long = price.long_context.map_or(String::new(), |long| {
             let (tokens, above) = (token_prices(&long.tokens()), long.above_tokens);
-            format!(", of requests above {above} tokens at {tokens}")
+            format!(", and for requests above {above} tokens, {tokens}")
         });
         review.demand(
             Danger::Other,
-            format!("has budgets of money count {model} at {tokens} US dollars for a million tokens{long}"),
+            format!("sets the price of {model} in budgets to {tokens} US dollars per million tokens{long}"),
         );
     }
 }
@@ -125,11 +125,7 @@ impl fmt::Debug for KnownModels {
 impl KnownModels {
     fn read() -> Result<Self, ConfigError> {
         toml::from_str(KNOWN).map_err(|error| {
-            config_error!(
-                "",
-                "the table of models cannot be read: {error}",
-                "report it"
-            )
+            config_error!("", "cannot read the table of models: {error}", "report it")
         })
     }
 

@@ -54,7 +54,7 @@ section! {
         base_url: Option<String> => asks(Network,
             "sends the conversations of {who}, and the key where one is set, to {value}");
         /// The source of the key: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
-        api_key [Source]: Option<String> => asks(Private, "takes the key of {who} from {value}");
+        api_key [Source]: Option<String> => asks(Private, "reads the key of {who} from {value}");
         /// The header with the key, instead of that of the service.
         key_header: Option<String> =>
             asks(Private, "sends the key of {who} in the header {value}");
@@ -81,7 +81,7 @@ section! {
         send: Option<SendSettings> => harmless;
         /// The maximum of tokens of one reply.
         max_output_tokens: Option<NonZeroU32> =>
-            asks(Other, "lets a reply of {who} have {value} tokens");
+            asks(Other, "lets a reply of {who} have up to {value} tokens");
         /// The time limit of a connection.
         connect_timeout_seconds: Option<NonZeroU64>, in seconds =>
             at_most(Timeouts::default().connect.as_secs());
@@ -156,7 +156,7 @@ impl ProviderConfig {
         if let Some(key) = key {
             return Err(config_error!(
                 &format!("{name}.{key}"),
-                "`{key}` has no meaning under [{name}], which is the provider `{name}` itself",
+                "`{key}` cannot be used under [{name}], which is the provider `{name}` itself",
                 "remove it, or write the section as [[provider]] with `name` and `kind`"
             ));
         }
@@ -198,14 +198,14 @@ impl ProviderConfig {
         if !(1..=MAX_NAME_BYTES).contains(&name.len()) || !name.chars().all(is_name) {
             return Err(config_error!(
                 "name",
-                "`{shown}` cannot be the name of a [[provider]]",
+                "invalid [[provider]] name `{shown}`",
                 "write `name` with at most {MAX_NAME_BYTES} of a-z, 0-9, `-`, `_` and `.`"
             ));
         }
         if Provider::from_name(name).is_some() || RESERVED_NAMES.contains(&name) {
             return Err(config_error!(
                 "name",
-                "`{shown}` is built in, so that no [[provider]] can have that name",
+                "`{shown}` is built in, so a [[provider]] cannot have that name",
                 "choose another name, or set the keys under [{shown}] if it is a provider"
             )
             .with_value(name));
@@ -214,7 +214,7 @@ impl ProviderConfig {
         let Some(preset) = Preset::from_name(kind) else {
             let known: Vec<&str> = Preset::all().map(|preset| preset.name).collect();
             let shown = kind.escape_debug();
-            let reason = format!("`{shown}` is no `kind` of a [[provider]]");
+            let reason = format!("unknown [[provider]] `kind` `{shown}`");
             let fix = advice(kind, &known, "there are");
             return Err(ConfigError::new("kind", reason, fix).with_value(kind));
         };
@@ -245,7 +245,7 @@ impl ProviderConfig {
             };
             config_error!(
                 &format!("{name}.base-url"),
-                "it is not known where the model server of `{name}` is",
+                "no address is set for the model server of `{name}`",
                 "set `base-url` {section} in agent.toml{variable} to an address like \
                  http://127.0.0.1:11434/v1"
             )
@@ -405,7 +405,7 @@ impl Section<'_> {
         match &self.raw.key_header {
             Some(name) if !is_header_name(name) => Err(config_error!(
                 "key-header",
-                "`key-header` {of} is not the name of a header",
+                "`key-header` {of} is not a header name",
                 "write it like `api-key`, or `authorization` for a bearer token",
             )),
             Some(name) => Ok(Some(name.clone())),
@@ -420,7 +420,7 @@ pub(super) fn check_header(name: &str) -> Result<(), &'static str> {
         return Ok(());
     }
     Err(
-        "it is no name of a header, or is one that the host sets; a key belongs in `api-key`, and its header in `key-header`",
+        "it is not a header name, or the host sets it; put a key in `api-key`, and its header in `key-header`",
     )
 }
 

@@ -54,10 +54,10 @@ pub(super) fn demand(raw: &RawPublisher, _: &str, review: &mut Review<'_>) {
         Danger::Unchecked,
         match raw.accept {
             RawAccept::Signed => {
-                format!("accepts {which} as signed by {who} with the keys in {keys}")
+                format!("accepts {which} if signed by {who} with the keys in {keys}")
             }
-            RawAccept::Digest => format!("accepts {which} of {who} without a signature"),
-            RawAccept::None => format!("refuses {which} of {who}"),
+            RawAccept::Digest => format!("accepts {which} from {who} without a signature"),
+            RawAccept::None => format!("refuses {which} from {who}"),
         },
     );
 }
@@ -159,15 +159,15 @@ fn resolve_one(raw: RawPublisher, scope: Scope<'_>) -> Result<Publisher, ConfigE
         let shown = wrong.escape_debug();
         return Err(config_error!(
             "components",
-            "`{shown}` of the publisher `{name}` names no components",
-            "write `HOST/NAME`, `HOST/PREFIX/*`, `HOST/*` or `*`, without `oci://` and tag"
+            "`{shown}` of the publisher `{name}` does not name any components",
+            "write `HOST/NAME`, `HOST/PREFIX/*`, `HOST/*` or `*`, without `oci://` and without a tag"
         )
         .with_value(wrong.as_str()));
     }
     if raw.components.is_empty() {
         return Err(config_error!(
             "components",
-            "the publisher `{name}` has no components, so it would accept nothing",
+            "the publisher `{name}` has no components and would accept nothing",
             "add some, such as `ghcr.io/acme/*`"
         ));
     }
@@ -175,12 +175,12 @@ fn resolve_one(raw: RawPublisher, scope: Scope<'_>) -> Result<Publisher, ConfigE
     if signed == raw.keys.is_empty() {
         let (why, fix) = match signed {
             true => (
-                "accepts signed components and has no keys",
-                "name the file of a public key in `keys`, or set `accept = \"digest\"`",
+                "accepts signed components but has no keys",
+                "list the file of a public key in `keys`, or set `accept = \"digest\"`",
             ),
             false => (
-                "has keys, and `accept` says that no signature is needed",
-                "remove one of both",
+                "has keys, but `accept` says that no signature is needed",
+                "remove one of the two",
             ),
         };
         return Err(config_error!(
@@ -196,7 +196,7 @@ fn resolve_one(raw: RawPublisher, scope: Scope<'_>) -> Result<Publisher, ConfigE
         let shown = path.display();
         let text = trusted_file::read(&path, MAX_KEY_BYTES).map_err(|error| {
             let FileError { reason, fix, .. } = error;
-            config_error!("keys", "the key {shown} cannot be read: {reason}", "{fix}")
+            config_error!("keys", "cannot read the key {shown}: {reason}", "{fix}")
         })?;
         let key = text.parse::<PublicKey>().map_err(|error| {
             config_error!(

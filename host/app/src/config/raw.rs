@@ -240,7 +240,7 @@ fn demand_state(directory: &Option<String>, _: &str, review: &mut Review<'_>) {
 }
 
 fn demand_cache(directory: &Option<String>, _: &str, review: &mut Review<'_>) {
-    demand_directory(directory, "takes compiled code from", review);
+    demand_directory(directory, "reads compiled code from", review);
 }
 
 fn demand_directory(directory: &Option<String>, does: &str, review: &mut Review<'_>) {
@@ -254,8 +254,8 @@ fn demand_timing(timing: &RawTiming, _: &str, review: &mut Review<'_>) {
     if *timing == RawTiming::InOrder {
         review.demand(
             Danger::Unchecked,
-            "runs calls that need no approval before the other calls of a reply are decided \
-             (approval-timing = \"in-order\")",
+            "runs calls that need no approval before you decide about the other calls of a reply (approval-timing = \
+             \"in-order\")",
         );
     }
 }

@@ -241,8 +241,8 @@ fn code_calls(calls: usize) -> Result<usize, ConfigError> {
         calls if (1..=MAX_CODE_CALLS).contains(&calls) => Ok(calls),
         calls => Err(config_error!(
             "code-calls",
-            "a program can make {calls} calls, and 1 to {MAX_CODE_CALLS} are possible",
-            "set `code-calls` to one of these"
+            "`code-calls` is {calls}, and must be from 1 to {MAX_CODE_CALLS}",
+            "change `code-calls`"
         )),
     }
 }
@@ -252,7 +252,7 @@ fn agent_depth(depth: u8) -> Result<u8, ConfigError> {
         depth if depth <= MAX_AGENT_DEPTH => Ok(depth),
         depth => Err(config_error!(
             "agent-depth",
-            "agents can start agents to a depth of {depth}, and at most {MAX_AGENT_DEPTH} is used",
+            "agents can start agents to a depth of {depth}, and the maximum is {MAX_AGENT_DEPTH}",
             "lower it"
         )),
     }
@@ -271,7 +271,7 @@ fn directories(
         (None, None) => environment.state_home().ok_or_else(|| {
             config_error!(
                 "--state-dir",
-                "it is not known where sessions are to be kept: there is no HOME and no XDG_STATE_HOME",
+                "no directory for sessions: neither HOME nor XDG_STATE_HOME is set",
                 "set `state-dir` in agent.toml, or pass `--state-dir DIR`"
             )
         })?,
@@ -290,7 +290,7 @@ fn approval_expiry_ms(seconds: Option<u64>) -> Result<Option<u64>, ConfigError> 
     match seconds {
         Some(0) => Err(config_error!(
             "approval-expires-seconds",
-            "`approval-expires-seconds` is 0, with which every approval would come too late",
+            "`approval-expires-seconds` is 0, so every approval would come too late",
             "set it to at least 1, or leave it out"
         )
         .with_value(0)),

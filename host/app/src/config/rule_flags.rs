@@ -54,7 +54,7 @@ fn parse(text: &str, decision: RuleDecision) -> Result<RuleFlag, ConfigError> {
     let unusable = |error: &RuleError| {
         ConfigError::new(
             flag,
-            format!("`{flag} {}` cannot be used: {error}", text.escape_debug()),
+            format!("invalid `{flag} {}`: {error}", text.escape_debug()),
             "write TOOL, TOOL(GLOB) or TOOL(/POINTER=GLOB), such as 'write_file(src/**)'",
         )
         .with_value(text)
@@ -123,7 +123,7 @@ impl RuleFlag {
                     return Err(ConfigError::new(
                         "",
                         format!(
-                            "`{}` is about the main argument of `{name}`, which has no argument that is a text",
+                            "`{}` is about the main argument of `{name}`, which has no text argument",
                             self.name
                         ),
                         "name an argument, as in TOOL(/POINTER=GLOB), or leave the parentheses out",

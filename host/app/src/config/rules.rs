@@ -87,7 +87,7 @@ pub(super) enum RawDecision {
 
 /// Resolves the rules. Their names differ.
 pub(super) fn resolve(raw: Vec<RawRule>) -> Result<Arc<[CallRule]>, ConfigError> {
-    let fix = "join rules whose tools differ alone: `tool` takes a list";
+    let fix = "combine rules that differ only in their tools: `tool` takes a list";
     check_count("rule", "rules", raw.len(), MAX_RULES, fix)?;
     let mut names = HashSet::new();
     let mut index = 0;
@@ -99,9 +99,9 @@ pub(super) fn resolve(raw: Vec<RawRule>) -> Result<Arc<[CallRule]>, ConfigError>
         if !names.insert(short.to_owned()) {
             return Err(config_error!(
                 "name",
-                "two rules have the name `{short}` (a rule without a name has its position, from \
-                 0), and a denial would not say which one decided",
-                "change `name` of one"
+                "two rules are named `{short}` (a rule without a name has its position, from 0), so a denial would \
+                 not say which one decided",
+                "rename one of them"
             )
             .with_value(short));
         }
@@ -148,7 +148,7 @@ fn tools(name: &str, raw: &Value) -> Result<Vec<NameGlob>, ConfigError> {
     if globs.is_empty() || globs.len() > MAX_PARTS {
         return Err(config_error!(
             "tool",
-            "`tool` of {name} is neither the name of a tool nor a list of 1 to {MAX_PARTS} names",
+            "`tool` of {name} is neither a tool name nor a list of 1 to {MAX_PARTS} names",
             "write it like \"write_file\" or [\"write_file\", \"github_*\"]; \"*\" is every tool"
         ));
     }
@@ -158,8 +158,8 @@ fn tools(name: &str, raw: &Value) -> Result<Vec<NameGlob>, ConfigError> {
         match compiled.as_exact() {
             Some(exact) if !is_tool_name(exact) => Err(config_error!(
                 "tool",
-                "{name} is for the tool `{exact}`, and no tool can have this name: names have 1 to \
-                 64 letters of A to Z, digits, `_` and `-`",
+                "{name} is for the tool `{exact}`, which is not a valid tool name: names have 1 to 64 letters (A to \
+                 Z), digits, `_` and `-`",
                 "correct it"
             )
             .with_value(exact.escape_debug())),
@@ -192,7 +192,7 @@ fn arguments(
             (_, Some(_)) => {
                 return Err(config_error!(
                     &key,
-                    "{name} compares an argument with a date, and JSON has no dates",
+                    "{name} compares an argument with a date, but JSON has no dates",
                     "write it in quotes"
                 ));
             }
@@ -233,5 +233,5 @@ fn reason(name: &str, raw: Option<String>) -> Result<Option<String>, ConfigError
 }
 
 fn unusable(name: &str, key: &str, error: &RuleError) -> ConfigError {
-    config_error!(key, "{name} cannot be used: {error}", "correct it")
+    config_error!(key, "{name} is invalid: {error}", "correct it")
 }

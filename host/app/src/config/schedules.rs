@@ -60,7 +60,7 @@ pub(super) fn demand(raw: &RawSchedule, _: &str, review: &mut Review<'_>) {
     let times = [&raw.cron, &raw.at, &raw.zone].into_iter().flatten();
     let times: Vec<String> = times.map(|time| quoted(time)).collect();
     let (times, prompt) = (times.join(" "), quoted(&raw.prompt));
-    let text = format!("runs {who} at {times} by itself: {prompt}");
+    let text = format!("runs {who} automatically at {times}: {prompt}");
     review.demand(Danger::Unchecked, text);
     raw.demand_keys(&who, review);
 }
@@ -143,7 +143,7 @@ fn timetable(
         (Some(_), Some(_)) | (None, None) => {
             return Err(config_error!(
                 "",
-                "{of} has not exactly one of `cron` and `at`, so it is not known when it fires",
+                "{of} needs exactly one of `cron` and `at`",
                 "write `cron = \"0 9 * * MON-FRI\"`, or `at = \"2026-12-01T09:00\"`"
             ));
         }
@@ -152,7 +152,7 @@ fn timetable(
         let shown = text.escape_debug();
         config_error!(
             key,
-            "`{key} = \"{shown}\"` of {of} cannot be used: {why}",
+            "invalid `{key} = \"{shown}\"` of {of}: {why}",
             "write `cron = \"0 9 * * MON-FRI\"`, or `at = \"2026-12-01T09:00\"`, with `zone = \"Europe/Berlin\"`"
         )
         .with_value(&text)
@@ -164,7 +164,7 @@ fn catch_up(of: &str, seconds: Option<u64>) -> Result<u64, ConfigError> {
         seconds if seconds <= MAX_CATCH_UP => Ok(seconds),
         seconds => Err(config_error!(
             "catch-up-seconds",
-            "{of} makes up firings that are {seconds} s old, and at most {MAX_CATCH_UP} s are used",
+            "`catch-up-seconds` of {of} is {seconds}, and the maximum is {MAX_CATCH_UP}",
             "lower it"
         )
         .with_value(seconds)),

@@ -86,7 +86,7 @@ pub(super) async fn read(
         }
     }
     Secrets::new(values).map_err(|error| {
-        let reason = format!("the secrets cannot be used: {error}");
+        let reason = format!("cannot use the secrets: {error}");
         ConfigError::new("secret", reason, "grant fewer of them")
     })
 }
@@ -147,11 +147,11 @@ pub(super) fn add(
         let shown = name.escape_debug();
         let fix = match nearest(name, &known) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "add it, with where it is and to which server it may be sent".to_owned(),
+            None => "add it, with its source and the server that may receive it".to_owned(),
         };
         return Err(config_error!(
             key,
-            "the secret `{shown}` is granted in {place}, and there is no [[secret]] of this name",
+            "the secret `{shown}` is granted in {place}, but there is no [[secret]] with this name",
             "{fix}"
         )
         .with_value(name));
@@ -168,7 +168,7 @@ fn audience(name: &str, written: &str) -> Result<(String, String, u16), ConfigEr
         let shown = written.escape_debug();
         config_error!(
             "audience",
-            "the audience `{shown}` of the secret `{name}` cannot be used: {why}",
+            "invalid audience `{shown}` of the secret `{name}`: {why}",
             "write it like `https://api.example.com` or `https://api.example.com:8443`"
         )
         .with_value(written)
@@ -177,12 +177,12 @@ fn audience(name: &str, written: &str) -> Result<(String, String, u16), ConfigEr
     let grant = http_grants::from_argument(written);
     let grant = grant.map_err(|error| refuse(&error.to_string()))?;
     let Some(scheme) = grant.scheme else {
-        return Err(refuse("it does not begin with `https://`"));
+        return Err(refuse("it does not start with `https://`"));
     };
     let host = grant.host;
     if host.contains('*') || !grant.methods.is_empty() || grant.path_prefix.is_some() {
         return Err(refuse(
-            "it is the whole of one server: no wildcard, method or path",
+            "it must name one whole server, without wildcard, method or path",
         ));
     }
     // The route to a name crosses networks of others. Addresses that are not public stay on this

@@ -46,7 +46,7 @@ section! {
         artifact_bytes: Option<u64>, in bytes => at_most(DEFAULT_QUOTA_BYTES);
         /// The bytes of changed files that one session keeps for `undo`; 0 to keep none.
         undo_bytes: Option<u64>, in bytes = DEFAULT_MAX_BYTES => asks(Other,
-            "decides how much of the files that tools change is kept for undoing: undo-bytes = {value}");
+            "sets how much of the files that tools change is kept for undo: undo-bytes = {value}");
         /// How much of a turn a crash can lose.
         durability: Durability = Durability::default() => harmless;
     }
@@ -85,7 +85,7 @@ fn demand_removal(keep: &Option<RawKeep>, _: &str, review: &mut Review<'_>) {
     let (days, bytes) = (shown(days), shown(bytes));
     review.demand(
         Danger::Writes,
-        format!("decides which of your sessions are removed: days = {days}, bytes = {bytes}"),
+        format!("sets which of your sessions are removed: days = {days}, bytes = {bytes}"),
     );
 }
 
@@ -128,8 +128,8 @@ pub(super) fn resolve(raw: RawSession) -> Result<SessionConfig, ConfigError> {
         bytes if bytes < MIN_BYTES => {
             return Err(config_error!(
                 "session.keep.bytes",
-                "`bytes` of `keep` in [session] is {bytes}, and less than {MIN_BYTES} cannot be kept to",
-                "set it to at least that, or to 0 for no bound"
+                "`bytes` of `keep` in [session] is {bytes}, and the minimum is {MIN_BYTES}",
+                "set it to at least that, or to 0 for no limit"
             )
             .with_value(bytes));
         }

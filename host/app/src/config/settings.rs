@@ -58,10 +58,10 @@ section! {
             asks(Other, "buys the service tier {value} for {who}");
         /// How long the provider keeps the prompt in its cache.
         cache_lifetime: Option<CacheLifetime> =>
-            asks(Other, "has prompts of {who} cached for {value}");
+            asks(Other, "caches prompts of {who} for {value}");
         /// The key of the requests that share a cached prompt.
         prompt_cache_key: Option<String> =>
-            asks(Other, "shares cached prompts of {who} by {value}");
+            asks(Other, "shares cached prompts of {who} under the key {value}");
         /// Fields that are merged over the request.
         extra_body [Secret]: Map<String, Value> => by(demand_fields);
         /// Headers of requests, by name.
@@ -192,8 +192,8 @@ fn apply(settings: &SettingsConfig, mut models: ModelsConfig) -> Result<ModelsCo
                 let shown = full_name.escape_debug();
                 problems.take::<()>(Err(config_error!(
                     &key,
-                    "`{setting}` cannot be used with the model `{shown}`: {why}",
-                    "change it, or set another one in [settings.models.\"{shown}\"]"
+                    "`{setting}` does not work with the model `{shown}`: {why}",
+                    "change it, or set a different value in [settings.models.\"{shown}\"]"
                 )));
             }
         }
@@ -270,14 +270,14 @@ fn problems_of_values(raw: &RawSettings) -> Problems {
     check(
         raw.models.is_empty(),
         "models",
-        "is in the settings of a model, which have no models of their own",
-        "write it below [settings]",
+        "is in the settings of a model, which cannot contain models",
+        "move it to [settings]",
     );
     check(
         raw.thinking != Some(Thinking::Budget(0)),
         "thinking",
         "is 0 tokens",
-        "write \"off\", or the most tokens of thinking",
+        "write \"off\", or the maximum number of thinking tokens",
     );
     check(
         raw.temperature
@@ -295,7 +295,7 @@ fn problems_of_values(raw: &RawSettings) -> Problems {
     check(
         raw.seed.is_none_or(|seed| seed <= MAX_SEED),
         "seed",
-        "is higher than some provider takes",
+        "is higher than some provider accepts",
         &format!("write a number up to {MAX_SEED}, {or_out}"),
     );
     let is_stop = |stops: &Vec<String>| {
@@ -304,7 +304,7 @@ fn problems_of_values(raw: &RawSettings) -> Problems {
     check(
         raw.stop.as_ref().is_none_or(is_stop),
         "stop",
-        "has no text, an empty one, or too many",
+        "has no texts, an empty text, or too many",
         &format!("write 1 to {MAX_STOPS} texts, {or_out}"),
     );
     for field in raw
@@ -315,7 +315,7 @@ fn problems_of_values(raw: &RawSettings) -> Problems {
         check(
             false,
             &format!("extra-body.{field}"),
-            "would replace what the host relies on",
+            "would replace a field that the host relies on",
             "remove it",
         );
     }

@@ -26,7 +26,7 @@ pub(super) fn resolve(
         let fault = |path: &Path, why: &dyn std::fmt::Display, fix: &str| {
             let path = path.display().to_string();
             let path = path.escape_debug();
-            config_error!(&key, "the skill in {path} cannot be used: {why}", "{fix}")
+            config_error!(&key, "cannot use the skill in {path}: {why}", "{fix}")
                 .with_value(written)
         };
         let found = directories(&key, written, scope).map_err(|error| error.with_value(written));
@@ -40,12 +40,15 @@ pub(super) fn resolve(
             };
             let name = skill.name.as_str();
             if others.contains(name) || skills.iter().any(|other| other.name == name) {
-                let why =
-                    format!("there is another skill, a tool or an MCP server called `{name}`");
+                let why = format!("another skill, a tool or an MCP server is named `{name}`");
                 problems.take::<()>(Err(fault(&directory, &why, "rename one of them")));
             } else if skills.len() == MAX_SKILLS {
                 let why = format!("there are more than {MAX_SKILLS}");
-                problems.take::<()>(Err(fault(&directory, &why, "name those that are needed")));
+                problems.take::<()>(Err(fault(
+                    &directory,
+                    &why,
+                    "list only those that are needed",
+                )));
                 break;
             } else {
                 skills.push(Arc::new(skill));
@@ -61,11 +64,7 @@ fn directories(key: &str, named: &str, scope: Scope<'_>) -> Result<Vec<PathBuf>,
     let path = scope.resolve_path(key, named)?;
     let shown = named.escape_debug();
     let fault = |why: &str, fix: &str| {
-        config_error!(
-            key,
-            "the skills in `{shown}` cannot be used: {why}",
-            "{fix}"
-        )
+        config_error!(key, "cannot use the skills in `{shown}`: {why}", "{fix}")
     };
     let real = canonical(&path);
     let is_relative = !Path::new(named).is_absolute() && !named.starts_with('~');
@@ -74,7 +73,7 @@ fn directories(key: &str, named: &str, scope: Scope<'_>) -> Result<Vec<PathBuf>,
             "they are in {}, outside of the directory of agent.toml",
             real.display()
         );
-        return Err(fault(&why, "write the whole path if it is meant"));
+        return Err(fault(&why, "write the full path if that is intended"));
     }
     let is_skill = |directory: &Path| directory.join(SKILL_FILE).is_file();
     if is_skill(&real) {
@@ -94,10 +93,10 @@ fn directories(key: &str, named: &str, scope: Scope<'_>) -> Result<Vec<PathBuf>,
         .collect();
     directories.sort();
     if directories.is_empty() {
-        let why = format!("there is no {SKILL_FILE} in it, and in no directory in it");
+        let why = format!("neither it nor a directory in it contains {SKILL_FILE}");
         return Err(fault(
             &why,
-            "name the directory of a skill, or one with such directories",
+            "name the directory of a skill, or a directory of such directories",
         ));
     }
     Ok(directories)

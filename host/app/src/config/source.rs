@@ -133,10 +133,10 @@ impl Source {
                 return Err(ConfigError::new(
                     key,
                     format!(
-                        "`{setting}` {of} does not say where {what} is; the text itself has no \
-                         place in a file that is shared and committed"
+                        "`{setting}` {of} does not name the source of {what}; the value itself does not belong in a \
+                         file that is shared and committed"
                     ),
-                    "write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)",
+                    "write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and change the exposed value)",
                 ));
             }
         };
@@ -226,7 +226,7 @@ impl Source {
             return Err(self.unusable(&"it is empty"));
         }
         if line.contains(char::is_control) {
-            return Err(self.unusable(&"there is more than one line"));
+            return Err(self.unusable(&"it has more than one line"));
         }
         Ok(SecretString::from(line))
     }
@@ -258,12 +258,12 @@ impl Source {
         match status {
             Some(status) if status.success() => self.line(bytes),
             Some(status) => Err(self.unusable(&format!("it failed ({status})"))),
-            None => Err(self.unusable(&"its status cannot be read")),
+            None => Err(self.unusable(&"cannot read its status")),
         }
     }
 
     fn too_long(&self) -> ConfigError {
-        self.unusable(&format!("there are more than {MAX_BYTES} bytes"))
+        self.unusable(&format!("it has more than {MAX_BYTES} bytes"))
     }
 }
 

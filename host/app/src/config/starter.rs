@@ -10,7 +10,7 @@ use toml::Value;
 /// is edited.
 pub const STARTER: &str = "\
 # The configuration of agent-host for this directory. Every key: `agent-host config schema`, and
-# what holds now: `agent-host config show`. Remove the `#` in front of what you need.
+# the current settings: `agent-host config show`. Remove the `#` before the lines that you need.
 
 # model = \"ollama:llama3.2\"          # instead of the one in your own config.toml
 # system = \"You are ...\"             # instead of the default system prompt; \"\" for none

@@ -26,7 +26,7 @@ section! {
         /// The file with the certificates of the authorities that may sign that of the server, in PEM;
         /// without it, those of the machine may.
         ca [Path]: Option<PathBuf> =>
-            asks(Unchecked, "trusts a database by the authorities in {value}");
+            asks(Unchecked, "trusts a database certified by the authorities in {value}");
         /// The source of the key that seals the secrets in the database, as in `api-key`.
         key [Source]: Option<String> => asks(Private, "seals secrets with the key from {value}");
         /// The most connections of a host to the database.
@@ -158,7 +158,7 @@ fn address(text: String, scope: Scope<'_>) -> Result<DatabaseAddress, ConfigErro
     if user.contains(':') || rest.contains("password=") {
         return Err(config_error!(
             "store.url",
-            "`url` has a password, which has no place in a file that is shared and committed",
+            "`url` contains a password, which does not belong in a file that is shared and committed",
             "write `env:NAME`, `file:PATH` or `cmd:COMMAND` for the whole address"
         ));
     }

@@ -83,7 +83,7 @@ pub(super) fn resolve(
         Some(text) => Some(address(text).ok_or_else(|| {
             config_error!(
                 "telemetry.endpoint",
-                "`endpoint` in [telemetry] is not the address of a collector",
+                "`endpoint` in [telemetry] is not a collector address",
                 "write it like `http://localhost:4318`"
             )
             .with_value(text)
@@ -99,7 +99,9 @@ pub(super) fn resolve(
     let usable = |name: &str| {
         let endpoint = address(environment.variable(name)?);
         if endpoint.is_none() {
-            tracing::warn!("{name} is not an address like `http://localhost:4318`, and is ignored");
+            tracing::warn!(
+                "{name} is not an address like `http://localhost:4318`, so it is ignored"
+            );
         }
         endpoint
     };

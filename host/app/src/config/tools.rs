@@ -48,7 +48,7 @@ section! {
         /// True if the operator accepts the component's word that a repetition is harmless.
         #[serde(default)]
         accept_idempotent: bool => asks(Unchecked,
-            "repeats interrupted calls of {who} where the component calls that harmless (accept-idempotent)");
+            "repeats interrupted calls of {who} where the component says that this is harmless (accept-idempotent)");
         /// The tools of the component to offer, by their names; absent for all. Those of a plain
         /// component are its exported functions, as `inspect` lists them. The exact name of a function
         /// that was left out because toolchains export it for themselves brings it back.
@@ -182,7 +182,8 @@ impl ComponentSource {
                 config_error!(
                     key,
                     "`{shown}` {error}",
-                    "write `oci://HOST/NAME:TAG`, with a digest `@sha256:HEX` behind it if you know it, or `https://HOST/PATH#sha256=HEX`"
+                    "write `oci://HOST/NAME:TAG`, followed by the digest `@sha256:HEX` if you know it, or \
+                     `https://HOST/PATH#sha256=HEX`"
                 )
                 .with_value(text)
             })
@@ -291,7 +292,7 @@ pub(super) fn limits(
     match needed.into_iter().find(|(_, value)| *value == 0) {
         Some((name, _)) => Err(config_error!(
             name,
-            "`{name}` in {place} is 0, with which no call could run",
+            "`{name}` in {place} is 0, so no call could run",
             "set it to what a call needs, or leave it out"
         )
         .with_value(0)
@@ -326,7 +327,7 @@ pub(super) fn from_argument(
             let name = argument.escape_debug();
             return Err(config_error!(
                 "--tool",
-                "there is no component file `{name}` and no configured tool of this name (there are: {known})",
+                "there is no component file `{name}` and no configured tool with this name (the tools are: {known})",
                 "name a file, a configured tool, or a built-in one like `builtin:files`"
             )
             .with_value(argument));
@@ -358,7 +359,7 @@ fn named_by_digest(argument: &str) -> Result<(ComponentSource, String), ConfigEr
             let shown = argument.escape_debug();
             Err(config_error!(
                 "--tool",
-                "`{shown}` has no digest, so that a moved tag would run something else",
+                "`{shown}` has no digest, so a moved tag would run something else",
                 "add it to the configuration with `agent-host add`, or name the digest: `oci://HOST/NAME@sha256:HEX`"
             )
             .with_value(argument))

@@ -221,7 +221,7 @@ pub(super) fn notify(
     let url = usable.ok_or_else(|| {
         config_error!(
             "notify.url",
-            "`url` in `notify` of {of} is not an address that messages can be sent to",
+            "invalid `url` in `notify` of {of}",
             "write it like `https://hooks.example.com/agent`, without a user name"
         )
         .with_value(&raw.url)
@@ -241,8 +241,8 @@ pub(super) fn prompt(text: String, of: &str) -> Result<String, ConfigError> {
         false => Ok(text),
         true => Err(config_error!(
             "prompt",
-            "the prompt of {of} is empty, and the model would have nothing to do",
-            "write what it is to do"
+            "the prompt of {of} is empty, so the model would have nothing to do",
+            "say what it should do"
         )),
     }
 }
@@ -261,7 +261,7 @@ pub(super) fn agent(
     let fix = super::hints::advice(unknown, known, "the agents are");
     Err(config_error!(
         "agent",
-        "{of} is for the agent `{shown}`, and there is no [[agent]] of this name",
+        "{of} is for the agent `{shown}`, but there is no [[agent]] with this name",
         "{fix}"
     )
     .with_value(unknown))
@@ -270,5 +270,5 @@ pub(super) fn agent(
 /// Refuses more triggers than are used.
 pub(super) fn check_count(key: &str, count: usize) -> Result<(), ConfigError> {
     let items = format!("of [[{key}]]");
-    lists::check_count(key, &items, count, MAX_TRIGGERS, "join some of them")
+    lists::check_count(key, &items, count, MAX_TRIGGERS, "combine some of them")
 }

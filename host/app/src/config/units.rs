@@ -77,7 +77,7 @@ pub fn parse_seconds(text: &str) -> Result<u64, String> {
 /// The text is none of both, or there are too many days; the message says what a duration is.
 pub fn parse_days(text: &str) -> Result<u32, String> {
     let days = duration(86_400_000, "days").parse_argument(text)?;
-    u32::try_from(days).map_err(|_| format!("{days} days cannot be used here"))
+    u32::try_from(days).map_err(|_| format!("invalid number of days: {days}"))
 }
 
 /// Parses a size of a command line, in bytes: a number of them, or a text like `128MiB`.

@@ -97,8 +97,8 @@ impl Untrusted {
         let path = self.path.display();
         config_error!(
             "--config",
-            "{path} came with its directory and is not trusted, and it {first}{more}",
-            "look at it, then run `{trust}`, or pass `--trust` for this run, or name it: {name_it}"
+            "{path} is not trusted, and it {first}{more}",
+            "review it, then run `{trust}`, or pass `--trust` for this run, or name the file: {name_it}"
         )
     }
 }

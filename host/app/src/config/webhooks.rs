@@ -128,7 +128,7 @@ fn max_body_bytes(of: &str, bytes: Option<u64>) -> Result<usize, ConfigError> {
         Ok(fits) if bytes <= MAX_BODY_BYTES => Ok(fits),
         _ => Err(config_error!(
             "max-body-bytes",
-            "{of} takes bodies of {bytes} bytes, and at most {MAX_BODY_BYTES} are used",
+            "`max-body-bytes` of {of} is {bytes}, and the maximum is {MAX_BODY_BYTES}",
             "lower it"
         )
         .with_value(bytes)),

@@ -70,9 +70,9 @@ pub(super) fn explain_value(text: &str, at: usize) -> Option<(String, String)> {
     let words: Vec<&str> = forms.words.iter().map(String::as_str).collect();
     let fix = match nearest(&found, &words) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("its values are {forms}"),
+        None => format!("the values are {forms}"),
     };
-    Some((format!("`{found}` is not a value of this key"), fix))
+    Some((format!("invalid value `{found}`"), fix))
 }
 
 /// Returns what is wrong with a header of one table where the key takes a list of them, or the

@@ -93,8 +93,8 @@ fn check_name(name: &str, names: &mut HashSet<String>) -> Result<(), ConfigError
         true => Ok(()),
         false => Err(config_error!(
             "name",
-            "two workflows have the name `{name}`",
-            "change `name` of one"
+            "two workflows are named `{name}`",
+            "rename one of them"
         )
         .with_value(name)),
     }
@@ -106,7 +106,7 @@ fn check_count(workflow: &WorkflowDefinition) -> Result<(), ConfigError> {
         false => Ok(()),
         true => Err(config_error!(
             "node",
-            "the workflow has {count} nodes, and at most {MAX_NODES} are used",
+            "the workflow has {count} nodes, and the maximum is {MAX_NODES}",
             "split it into several workflows"
         )),
     }
@@ -120,14 +120,14 @@ fn check_input(node: &NodeDefinition) -> Result<(), ConfigError> {
         if has_date(value) {
             problems.take::<()>(Err(config_error!(
                 &key,
-                "`input` has a date, and JSON has no dates",
-                "write it as a literal in two kinds of quotes, like \"'2026-01-31'\""
+                "`input` contains a date, but JSON has no dates",
+                "write it as a literal in both kinds of quotes, like \"'2026-01-31'\""
             )));
         }
         if has_null(value) {
             problems.take::<()>(Err(config_error!(
                 &key,
-                "`input` has `inf` or `nan`, and JSON has no such numbers",
+                "`input` contains `inf` or `nan`, but JSON has no such numbers",
                 "write another value"
             )));
         }

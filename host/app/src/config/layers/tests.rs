@@ -262,7 +262,7 @@ fn layers_problem_is_shown_in_the_layer_of_its_key() {
     variables.insert("AGENT_HOST_MAX_TURNS".to_owned(), "many".to_owned());
     assert_eq!(
         tree.load().unwrap_err().to_string(),
-        "the variable AGENT_HOST_MAX_TURNS cannot be used: it is no number; write it like `AGENT_HOST_MAX_TURNS=50`"
+        "invalid variable AGENT_HOST_MAX_TURNS: it is not a number; write it like `AGENT_HOST_MAX_TURNS=50`"
     );
 }
 

@@ -51,7 +51,7 @@ fn layer(key: &Key, name: &str, environment: &Environment) -> Result<Option<Laye
         Ok(_) => Ok(Some(layer)),
         Err(error) => {
             let (reason, fix) = explain(error.message());
-            let reason = format!("the variable {variable} cannot be used: {reason}");
+            let reason = format!("invalid variable {variable}: {reason}");
             Err(ConfigError::new("", reason, fix))
         }
     }
@@ -63,7 +63,7 @@ fn number(name: &str, text: &str) -> Result<Value, ConfigError> {
     number.map_err(|_| {
         config_error!(
             "",
-            "the variable {name} cannot be used: it is no number",
+            "invalid variable {name}: it is not a number",
             "write it like `{name}=50`"
         )
     })

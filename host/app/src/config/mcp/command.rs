@@ -49,7 +49,7 @@ pub(super) fn command_address(
         ))
     };
     if command.iter().any(|word| word.contains('\0')) {
-        let why = "has NUL in it, with which no program can be started";
+        let why = "contains NUL, which is not allowed in a command";
         return refuse(why, "remove it");
     }
     let mut words = command.into_iter();
@@ -58,7 +58,7 @@ pub(super) fn command_address(
         return refuse("names no program", fix);
     };
     if program.contains(' ') && !program.contains('/') {
-        return refuse("names a program with a space in it", fix);
+        return refuse("names a program with a space in its name", fix);
     }
     let granted = env_grants::resolve(env, scope)?;
     let mut env: Vec<(String, SecretString)> = granted

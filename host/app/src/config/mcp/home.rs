@@ -26,7 +26,7 @@ pub(super) fn create(state_dir: &Path, name: &str) -> Result<String, ConfigError
         config_error!(
             "",
             "cannot create {shown}, the home directory of the MCP server `{name}`: {why}",
-            "make it possible, or set `HOME` with [[mcp.env]]"
+            "fix that, or set `HOME` with [[mcp.env]]"
         )
     };
     let Some(text) = path.to_str() else {

@@ -52,13 +52,13 @@ pub(super) fn resolve_oauth(
     let refuse = |key, why: &str, fix: &str| {
         Err(config_error!(
             key,
-            "`{key}` of the MCP server `{server}` cannot be used: {why}",
+            "invalid `{key}` of the MCP server `{server}`: {why}",
             "{fix}"
         ))
     };
     if raw.client_secret.is_some() && raw.client_id.is_none() {
-        let why = "there is no `client-id` that it belongs to";
-        return refuse("client-secret", why, "write it, too");
+        let why = "it needs a `client-id`";
+        return refuse("client-secret", why, "set that, too");
     }
     let is_document = |url: &str| {
         let path = url.strip_prefix("https://");
@@ -68,8 +68,8 @@ pub(super) fn resolve_oauth(
     if let Some(url) = &raw.client_metadata_url
         && !is_document(url)
     {
-        let why = "it is not the `https://` address of a document";
-        return refuse("client-metadata-url", why, "write the whole address");
+        let why = "it is not the `https://` URL of a document";
+        return refuse("client-metadata-url", why, "write the full address");
     }
     let of = format!("of the MCP server `{server}`");
     let purpose = Purpose::new(format!("the client secret {of}"), "client-secret", of);
@@ -97,7 +97,7 @@ pub(super) fn resolve_headers(
 ) -> Result<Headers, ConfigError> {
     let check_name = |name: &str| match check_header_name(name) {
         Ok(()) if has_token && name.eq_ignore_ascii_case("authorization") => {
-            Err("`token` is sent in it; write one of them")
+            Err("`token` is sent in the same header; set only one of them")
         }
         checked => checked,
     };

@@ -86,7 +86,7 @@ section! {
         redirect_port: Option<NonZeroU16> => pinned;
         /// Whether to log in where the authorization server names no PKCE method.
         assume_pkce: bool => asks(Unchecked,
-            "logs in to the MCP server {who} although its authorization server names no PKCE method");
+            "logs in to the MCP server {who} although its authorization server lists no PKCE method");
     }
 }
 

@@ -74,23 +74,23 @@ fn publisher_that_means_nothing_is_refused() {
         ),
         (
             raw(&["ghcr.io/ac*"], &["acme.pub"], RawAccept::Signed),
-            "names no components",
+            "does not name any components",
         ),
         (
             raw(&["oci://ghcr.io/a"], &["acme.pub"], RawAccept::Signed),
-            "names no components",
+            "does not name any components",
         ),
         (
             raw(&["ghcr.io/a:1"], &["acme.pub"], RawAccept::Signed),
-            "names no components",
+            "does not name any components",
         ),
         (
             raw(&["GHCR.io/a"], &["acme.pub"], RawAccept::Signed),
-            "names no components",
+            "does not name any components",
         ),
         (
             raw(&["*/acme"], &["acme.pub"], RawAccept::Signed),
-            "names no components",
+            "does not name any components",
         ),
         (raw(one, &[], RawAccept::Signed), "has no keys"),
         (

@@ -66,23 +66,25 @@ fn agents_that_cannot_be_used_are_refused() {
     let table = [
         (
             "agents = [\"raeder\"]\n".to_owned() + &agent(""),
-            "there is no agent `raeder`; did you mean `reader`?",
+            "unknown agent `raeder`; did you mean `reader`?",
         ),
         (
             agent("agents = [\"writer\"]"),
-            "there is no agent `writer`; the agents are `general-purpose`, `reader`",
+            "unknown agent `writer`; the agents are `general-purpose`, `reader`",
         ),
         (
             agent("") + &agent(""),
-            "two agents have the name `reader` (`general-purpose` is there without a definition); change `name` of one",
+            "two agents are named `reader` (`general-purpose` is built in); rename one of them",
         ),
         (
             agent("").replace("\"reader\"", "\"read er\""),
-            "the agent name `read er` cannot be used: names have 1 to 48 letters of A to Z, digits, `_` and `-`; set `name` under [[agent]]",
+            "invalid agent name `read er`: names have 1 to 48 letters (A to Z), digits, `_` and `-`; set `name` \
+             under [[agent]]",
         ),
         (
             agent("").replace("\"Reads.\"", "\" \""),
-            "the description is empty or longer than 2000 bytes, and a model decides by it when to start the agent; say in a few sentences what the agent does and returns",
+            "the description, by which a model decides when to start the agent, is empty or longer than 2000 bytes; \
+             say in a few sentences what the agent does and returns",
         ),
         (
             agent("tools = [\"read_{\"]"),
@@ -90,11 +92,11 @@ fn agents_that_cannot_be_used_are_refused() {
         ),
         (
             agent("max-turns = 0"),
-            "`max-turns` is 0, which would never ask the model; set it to at least 1, or leave it out",
+            "`max-turns` is 0, so the model would never be called; set it to at least 1, or leave it out",
         ),
         (
             agent("model = \"nowhere:m\""),
-            "there is no model provider `nowhere`; there are `anthropic`",
+            "unknown model provider `nowhere`; the providers are `anthropic`",
         ),
     ];
     let tree = Tree::new();

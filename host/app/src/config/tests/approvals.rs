@@ -147,23 +147,26 @@ fn external_tool_with_bad_value_is_refused() {
     for (toml, expected) in [
         (
             format!("{FILES}approval = \"alway\""),
-            "`alway` is not a value of this key; did you mean `always`?",
+            "invalid value `alway`; did you mean `always`?",
         ),
         (
             format!("{FILES}approval = [\"aprove\"]"),
-            "`aprove` is not a value of this key; did you mean `approve`?",
+            "invalid value `aprove`; did you mean `approve`?",
         ),
         (
             format!("{FILES}approval = 1"),
-            "`1` is not a value of this key; its values are `by-effect`, `always`, `never`, or a list of `approve`, `edit`, `reject`, `respond`",
+            "invalid value `1`; the values are `by-effect`, `always`, `never`, or a list of `approve`, `edit`, \
+             `reject`, `respond`",
         ),
         (
             format!("{FILES}[tool.approvals]\nread_file = false"),
-            "`false` is not a value of this key; its values are `by-effect`, `always`, `never`, or a list of `approve`, `edit`, `reject`, `respond`",
+            "invalid value `false`; the values are `by-effect`, `always`, `never`, or a list of `approve`, `edit`, \
+             `reject`, `respond`",
         ),
         (
             format!("{FILES}approvals = \"never\""),
-            "`never` is not a value of this key; its values are a table with values of `by-effect`, `always`, `never`, or a list of `approve`, `edit`, `reject`, `respond`",
+            "invalid value `never`; the values are a table with values of `by-effect`, `always`, `never`, or a list \
+             of `approve`, `edit`, `reject`, `respond`",
         ),
         (
             "[tool.approvals]\nread_file = false".to_owned(),
@@ -175,17 +178,17 @@ fn external_tool_with_bad_value_is_refused() {
         ),
         (
             "approval-timing = \"in_order\"".to_owned(),
-            "`in_order` is not a value of this key; did you mean `in-order`?",
+            "invalid value `in_order`; did you mean `in-order`?",
         ),
         (
             external(&format!("name = \"p y\"\n{object}")),
-            "the tool name `p y` cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; \
-             change `name` under [[external-tool]]",
+            "the tool name `p y` is invalid: names have 1 to 64 letters (A to Z), digits, `_` and `-`; change `name` \
+             under [[external-tool]]",
         ),
         (
             external("name = \"pay\"\ninput-schema = { type = \"string\" }"),
-            "`input-schema` of the external tool `pay` cannot be used: the root of an input schema must have \
-             `\"type\": \"object\"`; correct it",
+            "invalid `input-schema` of the external tool `pay`: the root of an input schema must have `\"type\": \
+             \"object\"`; correct it",
         ),
         (
             external("name = \"pay\"\ninput-schema = \"gone.json\""),
@@ -199,12 +202,12 @@ fn external_tool_with_bad_value_is_refused() {
         ),
         (
             external(&format!("name = \"pay\"\n{object}approval = []")),
-            "`approval` of `pay` is an empty list, so that no decision is possible; list decisions of \
-             `approve`, `edit`, `reject` and `respond`, or write `\"always\"` for all of them",
+            "`approval` of `pay` is an empty list, which allows no decision; list decisions of `approve`, `edit`, \
+             `reject` and `respond`, or write `\"always\"` for all of them",
         ),
         (
             format!("[[external-tool]]\ndescription = \" \"\nname = \"pay\"\n{object}"),
-            "`description` of the external tool `pay` is empty, and the model goes by it; say what the tool does",
+            "`description` of the external tool `pay` is empty, and the model needs it; describe what the tool does",
         ),
         (
             [
@@ -212,8 +215,7 @@ fn external_tool_with_bad_value_is_refused() {
                 external(&format!("name = \"pay\"\n{object}")),
             ]
             .concat(),
-            "two external tools have the name `pay`, and the model could not tell them apart; change `name` of \
-             one",
+            "two external tools are named `pay`, and the model could not tell them apart; rename one of them",
         ),
     ] {
         assert_eq!(
@@ -224,6 +226,6 @@ fn external_tool_with_bad_value_is_refused() {
     }
     assert_eq!(
         tree.problem("approval-expires-seconds = 0", &Overrides::default()),
-        "`approval-expires-seconds` is 0, with which every approval would come too late; set it to at least 1, or leave it out"
+        "`approval-expires-seconds` is 0, so every approval would come too late; set it to at least 1, or leave it out"
     );
 }

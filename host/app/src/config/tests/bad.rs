@@ -11,16 +11,17 @@ fn config_of_wrong_form_is_refused_with_a_hint() {
     for (toml, expected) in [
         (
             "modle = \"script:tour\"",
-            "line 1, column 1: there is no key `modle` here; did you mean `model`?",
+            "line 1, column 1: unknown key `modle`; did you mean `model`?",
         ),
         (
             "\n\nmax_turns = 3",
-            "line 3, column 1: there is no key `max_turns` here; did you mean `max-turns`?",
+            "line 3, column 1: unknown key `max_turns`; did you mean `max-turns`?",
         ),
         (
             "[openai-compat]\nbase-url = \"x\"\ntemperature = 1",
-            "line 3, column 1: there is no key `temperature` here; the keys here are `name`, `kind`, `base-url`, `api-key`, `key-header`, `headers`, `query`, `vision`, \
-             `documents`, `audio`, `files-in-results`, `parallel-calls`, `denied-is-error`, `send`, `max-output-tokens`, `connect-timeout-seconds`, \
+            "line 3, column 1: unknown key `temperature`; the keys are `name`, `kind`, `base-url`, `api-key`, \
+             `key-header`, `headers`, `query`, `vision`, `documents`, `audio`, `files-in-results`, `parallel-calls`, \
+             `denied-is-error`, `send`, `max-output-tokens`, `connect-timeout-seconds`, \
              `first-chunk-timeout-seconds`, `idle-chunk-timeout-seconds`, `total-timeout-seconds`, `retries`",
         ),
         (
@@ -29,11 +30,11 @@ fn config_of_wrong_form_is_refused_with_a_hint() {
         ),
         (
             "[[grants.dir]]\nhost = \".\"\nmode = \"readwrite\"",
-            "line 3, column 8: `readwrite` is not a value of this key; did you mean `read-write`?",
+            "line 3, column 8: invalid value `readwrite`; did you mean `read-write`?",
         ),
         (
             "permission-prompts = \"maybe\"",
-            "line 1, column 22: `maybe` is not a value of this key; its values are `ask`, `none`",
+            "line 1, column 22: invalid value `maybe`; the values are `ask`, `none`",
         ),
         (
             "[[tool]]\nname = \"é\"\n\n[[tool]]\nnäme = 1",
@@ -41,11 +42,11 @@ fn config_of_wrong_form_is_refused_with_a_hint() {
         ),
         (
             "[limits]\ndeadline_ms = 5",
-            "line 2, column 1: there is no key `deadline_ms` here; did you mean `deadline-ms`?",
+            "line 2, column 1: unknown key `deadline_ms`; did you mean `deadline-ms`?",
         ),
         (
             "[[tool]]\ncomponent = \"x.wasm\"",
-            "line 1, column 1: the key `name` is missing here; add it",
+            "line 1, column 1: missing key `name`; add it",
         ),
         (
             "max-turns = \"five\"",
@@ -89,15 +90,15 @@ fn config_with_bad_value_is_refused() {
     for (toml, expected) in [
         (
             "max-turns = 0",
-            "`max-turns` is 0, which would never ask the model; set it to at least 1, or leave it out",
+            "`max-turns` is 0, so the model would never be called; set it to at least 1, or leave it out",
         ),
         (
             "[limits]\ndeadline-ms = 0",
-            "`deadline-ms` in [limits] is 0, with which no call could run; set it to what a call needs, or leave it out",
+            "`deadline-ms` in [limits] is 0, so no call could run; set it to what a call needs, or leave it out",
         ),
         (
             "[[tool]]\nname = \"a\"\ncomponent = \"builtin:files\"\n[tool.limits]\nmemory-bytes = 0",
-            "`memory-bytes` in [tool.limits] of `a` is 0, with which no call could run; set it to what a call needs, or \
+            "`memory-bytes` in [tool.limits] of `a` is 0, so no call could run; set it to what a call needs, or \
              leave it out",
         ),
         (
@@ -106,43 +107,45 @@ fn config_with_bad_value_is_refused() {
         ),
         (
             "model = \"llama3.2\"",
-            "the model `llama3.2` does not name a provider and a model; write it like `ollama:llama3.2` or `script:tour`; `agent-host models` \
-             lists what your providers have",
+            "the model `llama3.2` does not name both a provider and a model; write it like `ollama:llama3.2` or \
+             `script:tour`; `agent-host models` lists what your providers have",
         ),
         (
             "model = \"gpt-5\"",
-            "the model `gpt-5` does not name a provider and a model; did you mean `openai:gpt-5`?",
+            "the model `gpt-5` does not name both a provider and a model; did you mean `openai:gpt-5`?",
         ),
         (
             "model = \"claude-of-tomorrow\"",
-            "the model `claude-of-tomorrow` does not name a provider and a model; did you mean `anthropic:claude-of-tomorrow`?",
+            "the model `claude-of-tomorrow` does not name both a provider and a model; did you mean \
+             `anthropic:claude-of-tomorrow`?",
         ),
         (
             "model = \"script:\"",
-            "the model `script:` does not name a provider and a model; write it like `ollama:llama3.2` or `script:tour`; `agent-host models` \
-             lists what your providers have",
+            "the model `script:` does not name both a provider and a model; write it like `ollama:llama3.2` or \
+             `script:tour`; `agent-host models` lists what your providers have",
         ),
         (
             "model = \"openai_compat:x\"",
-            "there is no model provider `openai_compat`; did you mean `openai-compat:x`?",
+            "unknown model provider `openai_compat`; did you mean `openai-compat:x`?",
         ),
         (
             "model = \"nowhere:x\"",
-            "there is no model provider `nowhere`; there are `anthropic`, `openai`, `openai-compat`, `gemini`, `ollama`, `openrouter`, \
-             `deepseek`, `groq`, `mistral`, `together`, `azure`, `vllm`, `llama-cpp`, `lm-studio`, `script`, `replay`",
+            "unknown model provider `nowhere`; the providers are `anthropic`, `openai`, `openai-compat`, `gemini`, \
+             `ollama`, `openrouter`, `deepseek`, `groq`, `mistral`, `together`, `azure`, `vllm`, `llama-cpp`, \
+             `lm-studio`, `script`, `replay`",
         ),
         (
             "fallback = [\"script:tour\", \"opnai:x\"]",
-            "there is no model provider `opnai`; did you mean `openai:x`?",
+            "unknown model provider `opnai`; did you mean `openai:x`?",
         ),
         (
             "[[tool]]\nname = \"my tool\"\ncomponent = \"x.wasm\"",
-            "the tool name `my tool` cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; change `name` \
-             under [[tool]]",
+            "the tool name `my tool` is invalid: names have 1 to 64 letters (A to Z), digits, `_` and `-`; change \
+             `name` under [[tool]]",
         ),
         (
             "[[tool]]\nname = \"a\"\ncomponent = \"x.wasm\"\n[[tool]]\nname = \"a\"\ncomponent = \"y.wasm\"",
-            "two tools have the name `a`, and `agent.lock` could not tell them apart; change `name` of one",
+            "two tools are named `a`, and `agent.lock` could not tell them apart; rename one of them",
         ),
     ] {
         assert_eq!(tree.problem(toml, &Overrides::default()), expected);
@@ -158,7 +161,7 @@ fn overrides_with_bad_value_are_refused() {
     };
     assert_eq!(
         tree.refusal("", &zero),
-        "`max-turns` is 0, which would never ask the model; set it to at least 1, or leave it out"
+        "`max-turns` is 0, so the model would never be called; set it to at least 1, or leave it out"
     );
     let tools = Overrides {
         tools: vec!["missing.wasm".to_owned()],
@@ -166,8 +169,8 @@ fn overrides_with_bad_value_are_refused() {
     };
     assert_eq!(
         tree.refusal("", &tools),
-        "there is no component file `missing.wasm` and no configured tool of this name (there are: files, fetch, image); \
-         name a file, a configured tool, or a built-in one like `builtin:files`"
+        "there is no component file `missing.wasm` and no configured tool with this name (the tools are: files, \
+         fetch, image); name a file, a configured tool, or a built-in one like `builtin:files`"
     );
     let write = Overrides {
         write: true,
@@ -175,8 +178,8 @@ fn overrides_with_bad_value_are_refused() {
     };
     assert_eq!(
         tree.refusal("[[grants.dir]]\nhost = \"data\"", &write),
-        "`--write` makes the grant of the working directory writable, and ROOT/home/ann/project is not granted; pass \
-         `--grant dir:PATH:read-write` for the directory that tools may write to"
+        "`--write` makes the granted working directory writable, but ROOT/home/ann/project is not granted; pass \
+         `--grant dir:PATH:read-write` for the directory to which tools may write"
     );
 }
 
@@ -212,7 +215,8 @@ fn config_file_unreadable_is_named() {
     let dangling = Config::load(None, &Overrides::default(), &tree.environment).unwrap_err();
     assert_eq!(
         tree.portable(&dangling),
-        "ROOT/home/ann/project/agent.toml is a link to nowhere, which cannot be opened; put a file in its place, or remove it"
+        "ROOT/home/ann/project/agent.toml is a link to nowhere, which cannot be opened; replace it with a file, or \
+         remove it"
     );
 }
 
@@ -220,7 +224,7 @@ fn config_file_unreadable_is_named() {
 fn state_dir_without_home_has_to_be_named() {
     let mut tree = Tree::new();
     tree.environment.variables.clear();
-    let expected = "it is not known where sessions are to be kept: there is no HOME and no XDG_STATE_HOME; set `state-dir` in \
+    let expected = "no directory for sessions: neither HOME nor XDG_STATE_HOME is set; set `state-dir` in \
                     agent.toml, or pass `--state-dir DIR`";
     assert_eq!(tree.refusal("", &Overrides::default()), expected);
     // Empty and relative values are not directories.
@@ -229,7 +233,7 @@ fn state_dir_without_home_has_to_be_named() {
     assert_eq!(tree.refusal("", &Overrides::default()), expected);
     assert_eq!(
         tree.problem("state-dir = \"~/state\"", &Overrides::default()),
-        "the path `~/state` begins with the home directory, and there is no HOME; write the whole path"
+        "the path `~/state` starts with the home directory, but HOME is not set; write the full path"
     );
 }
 

@@ -107,7 +107,7 @@ fn usd_budget_uses_the_highest_price() {
     );
     let refusal = tree.refusal(&toml("\"ollama:x\""), &Overrides::default());
     assert!(
-        refusal.contains("no price of the model `ollama:x`"),
+        refusal.contains("no price for the model `ollama:x`"),
         "{refusal}"
     );
 }
@@ -151,7 +151,7 @@ fn budget_of_zero_or_no_amount_is_refused() {
     let tree = Tree::new();
     let zero = |name: &str| {
         format!(
-            "the budget `{name}` is 0, which is used up before anything is done; set it to at least 1, or leave it out"
+            "the budget `{name}` is 0, which would be used up at once; set it to at least 1, or leave it out"
         )
     };
     let amount = |what: &str, value: &str| {
@@ -168,7 +168,7 @@ fn budget_of_zero_or_no_amount_is_refused() {
         ("[budgets]\nidentical-repeats = 0".to_owned(), zero("identical-repeats")),
         (
             "[budgets]\nusd = 0.0".to_owned(),
-            "the budget `usd` is 0, which is used up before anything is done; set it to an amount, or leave it out".to_owned(),
+            "the budget `usd` is 0, which would be used up at once; set it to an amount, or leave it out".to_owned(),
         ),
         ("[budgets]\nusd = -1".to_owned(), amount("the budget `usd`", "-1")),
         ("[budgets]\nusd = nan".to_owned(), amount("the budget `usd`", "NaN")),
@@ -180,16 +180,16 @@ fn budget_of_zero_or_no_amount_is_refused() {
         ),
         (
             "[prices.llama]\ninput = 1\noutput = 1".to_owned(),
-            "`llama` in [prices] is not a model; write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" for every model \
-             whose name begins so"
+            "`llama` in [prices] is not a model; write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" \
+             for every model with that prefix"
                 .to_owned(),
         ),
     ] {
         assert_eq!(tree.problem(&toml, &Overrides::default()), expected, "{toml}");
     }
-    let unpriced = "there is a budget of US dollars and no price of the model `openai-compat:m`, so that nothing would enforce it; \
-                    add [prices.\"openai-compat:m\"] with `input` and `output`, in US dollars for a million tokens, or remove \
-                    the budget";
+    let unpriced = "there is a budget in US dollars but no price for the model `openai-compat:m`, so the budget \
+                    could not be enforced; add [prices.\"openai-compat:m\"] with `input` and `output`, in US dollars \
+                    per million tokens, or remove the budget";
     assert_eq!(
         tree.problem(
             &format!("{model}\n[budgets]\nusd = 1"),
@@ -210,11 +210,11 @@ fn budget_and_price_keys_are_checked() {
     for (toml, expected) in [
         (
             "[budgets]\ntoken = 1",
-            "line 2, column 1: there is no key `token` here; did you mean `tokens`?",
+            "line 2, column 1: unknown key `token`; did you mean `tokens`?",
         ),
         (
             "[prices.\"openai-compat:m\"]\ninput = 1",
-            "line 1, column 1: the key `output` is missing here; add it",
+            "line 1, column 1: missing key `output`; add it",
         ),
         (
             "[prices.\"openai-compat:m\"]\ninput = \"1 USD\"\noutput = 1",
@@ -310,7 +310,7 @@ fn known_models_have_a_price_and_a_window() {
     ] {
         let toml = format!("model = \"{model}\"\n[budgets]\nusd = 1\n{more}\n");
         let refusal = tree.refusal(&toml, &Overrides::default());
-        let expected = format!("no price of the model `{model}`");
+        let expected = format!("no price for the model `{model}`");
         assert!(refusal.contains(&expected), "{refusal}");
     }
 }

@@ -45,14 +45,15 @@ fn context_window_is_resolved() {
 fn context_window_too_small_is_refused() {
     let parts = |at: u64, to: u64| {
         format!(
-            "`compact-at` is {at} and `compact-to` is {to}; both are percent of the window, and the second is the smaller one; \
-             write them like 80 and 50, or leave them out"
+            "`compact-at` is {at} and `compact-to` is {to}; both are percentages of the window, and `compact-to` \
+             must be smaller; use values such as 80 and 50, or leave them out"
         )
     };
     let table = [
         (
             "window-tokens = 999",
-            "`window-tokens` is 999, in which no conversation fits; set it to the model's window, at least 1000, or leave it out"
+            "`window-tokens` is 999, which is too small for any conversation; set it to the model's window, at least \
+             1000, or leave it out"
                 .to_owned(),
         ),
         ("compact-at = 101", parts(101, 50)),

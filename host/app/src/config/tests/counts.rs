@@ -31,12 +31,14 @@ fn list_beyond_its_bound_is_refused_by_its_key() {
         let count = most + 1;
         let error = tree.load(&lines.repeat(count), &Overrides::default());
         let error = error.unwrap_err().to_string();
-        let expected = format!(
-            "`{key}` has {count} entries, and at most {most} are used; remove some of them"
-        );
+        let expected =
+            format!("`{key}` has {count} entries, and the maximum is {most}; remove some of them");
         assert!(error.contains(&expected), "{path}: {error}");
         let within = tree.load(&lines.repeat(most), &Overrides::default());
         let within = within.map_or_else(|error| error.to_string(), |_| String::new());
-        assert!(!within.contains("entries, and at most"), "{path}: {within}");
+        assert!(
+            !within.contains("entries, and the maximum is"),
+            "{path}: {within}"
+        );
     }
 }

@@ -151,8 +151,9 @@ fn home_directory_is_not_granted_by_default() {
             assert_eq!(
                 tree.portable(&config.default_dir_refusal.unwrap()),
                 format!(
-                    "the working directory {shown} is not granted to the tools by default: it is {what}, with keys and private \
-                     files in it; change to a smaller directory, or name the directory that you mean with `--grant dir:PATH`"
+                    "the working directory {shown} is not granted to the tools by default: it is {what}, which \
+                     contains keys and private files; change to a smaller directory, or grant one with `--grant \
+                     dir:PATH`"
                 )
             );
         }
@@ -176,8 +177,8 @@ fn dir_grant_of_kernel_files_is_refused() {
     }
     let refused = |directory: &str, kernel: &str| {
         format!(
-            "the directory {directory} is never granted: {kernel} has no files but the kernel's view of processes, with \
-             their environment, and of devices; grant a directory of files"
+            "the directory {directory} can never be granted: {kernel} exposes processes, their environment, and \
+             devices; grant a directory of files"
         )
     };
     for (host, directory, kernel) in [
@@ -253,21 +254,22 @@ fn dir_grant_with_bad_path_is_refused() {
     };
     let apart = |guest: &str| {
         format!(
-            "the directories ROOT/home/ann/project and ROOT/home/ann/project/data are granted at /workspace and {guest}, of \
-             which one is the other or lies in it, so a path there could mean either; give one of them another `guest` path, \
-             such as /mnt/NAME"
+            "the directories ROOT/home/ann/project and ROOT/home/ann/project/data are granted at /workspace and \
+             {guest}, which overlap, so a path there could mean either; give one of them another `guest` path, such \
+             as /mnt/NAME"
         )
     };
     let wide = |path: &str, what: &str| {
         format!(
-            "agent.toml may not grant {path}: it is {what}, with keys and private files in it; grant a smaller directory, or, \
-             if you mean it, take the grant out of agent.toml and pass `--grant dir:{path}` on the command line"
+            "agent.toml may not grant {path}: it is {what}, which contains keys and private files; grant a smaller \
+             directory, or, if you are sure, remove the grant from agent.toml and pass `--grant dir:{path}` on the \
+             command line"
         )
     };
     let guest = |guest: &str| {
         format!(
-            "the guest path `{guest}` cannot be used: it has to begin with `/` and name a directory without `.` or `..`; write \
-             it like `/workspace`"
+            "invalid guest path `{guest}`: it must start with `/` and name a directory without `.` or `..`; write it \
+             like `/workspace`"
         )
     };
     let dir = |rest: &str| format!("[[grants.dir]]\n{rest}");
@@ -296,14 +298,15 @@ fn dir_grant_with_bad_path_is_refused() {
         (dir("host = \".\"\nguest = \"/a//b\""), here(guest("/a//b"))),
         (
             dir("host = \"gone\""),
-            here("the directory ROOT/home/ann/project/gone cannot be granted: No such file or directory (os error 2); create it, \
-                 or correct the path"
+            here("cannot grant the directory ROOT/home/ann/project/gone: No such file or directory (os error 2); \
+                 create it, or correct the path"
                     .to_owned(),
             ),
         ),
         (
             dir("host = \"file\""),
-            here("the directory ROOT/home/ann/project/file cannot be granted: it is not a directory; create it, or correct the path"
+            here("cannot grant the directory ROOT/home/ann/project/file: it is not a directory; create it, or \
+                correct the path"
                     .to_owned(),
             ),
         ),
@@ -328,17 +331,19 @@ fn dir_grant_with_bad_path_is_refused() {
         ),
         (
             "dir:data:rw",
-            "`--grant dir:data:rw` has a mode that there is not; write `--grant dir:data:read-write`, or without a mode for reading alone",
+            "unknown mode in `--grant dir:data:rw`; write `--grant dir:data:read-write`, or leave the mode out for \
+             read-only access",
         ),
         (
             "dir:data:rwx",
-            "the directory ROOT/home/ann/project/data:rwx cannot be granted: No such file or directory (os error 2); create it, or \
-             correct the path",
+            "cannot grant the directory ROOT/home/ann/project/data:rwx: No such file or directory (os error 2); \
+             create it, or correct the path",
         ),
         (
             "data",
-            "the grant `data` is of no kind that there is; write `dir:PATH`, `dir:PATH:read-write`, \
-             `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]`, `secret:NAME`, `artifacts:read-only` or `artifacts:read-write`",
+            "unknown grant `data`; write `dir:PATH`, `dir:PATH:read-write`, \
+             `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]`, `secret:NAME`, \
+             `artifacts:read-only` or `artifacts:read-write`",
         ),
     ] {
         assert_eq!(tree.refusal("", &granted(&[grant])), expected, "{grant}");

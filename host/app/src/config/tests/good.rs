@@ -446,10 +446,7 @@ fn known_keys(table: &str) -> Vec<String> {
     let toml = format!("{table}\nunknown-key-of-a-test = 1");
     let error = parse::<RawConfig>(Path::new("x"), &toml).unwrap_err();
     let fix = &error.problems()[0].fix;
-    let keys = fix
-        .strip_prefix("the keys here are ")
-        .expect(fix)
-        .split(", ");
+    let keys = fix.strip_prefix("the keys are ").expect(fix).split(", ");
     keys.map(|key| key.trim_matches('`').to_owned()).collect()
 }
 

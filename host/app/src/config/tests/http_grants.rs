@@ -128,7 +128,8 @@ fn http_grant_with_bad_host_is_refused() {
     for (rest, expected) in [
         (
             "scheme = \"ftp\"",
-            "the scheme `ftp` of an HTTP grant is neither `http` nor `https`; write one of them, or leave it out for both",
+            "the scheme `ftp` of an HTTP grant is neither `http` nor `https`; set one of them, or leave it out for \
+             both",
         ),
         (
             "port = 0",
@@ -136,7 +137,8 @@ fn http_grant_with_bad_host_is_refused() {
         ),
         (
             "methods = []",
-            "`methods` of an HTTP grant is empty, so that it would allow nothing; list methods, or leave it out for all",
+            "`methods` of an HTTP grant is empty, which would allow nothing; list methods, or leave it out to allow \
+             all",
         ),
         (
             "methods = [\"GET\", \"P UT\"]",
@@ -165,8 +167,8 @@ fn http_grant_with_bad_host_is_refused() {
         assert_eq!(
             tree.refusal("", &granted(&[&format!("http:{argument}")])),
             format!(
-                "the grant `http:{argument}` cannot be used: {why}; write it like `http:api.example.com`, \
-                 `http:[::1]:8080` or `http:GET,HEAD=https://api.example.com:8443/v1/`"
+                "invalid grant `http:{argument}`: {why}; write it like `http:api.example.com`, `http:[::1]:8080` or \
+                 `http:GET,HEAD=https://api.example.com:8443/v1/`"
             )
         );
     }

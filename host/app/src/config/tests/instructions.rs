@@ -60,7 +60,8 @@ fn instruction_file_unusable_is_refused() {
     write(&tree, "half.md", vec![b'a'; 100 * 1024]);
     write(&tree, "a.md", "a");
     let _socket = UnixListener::bind(tree.cwd().join("socket")).unwrap();
-    let long = "with it the files of `instructions` have more than 131072 bytes; shorten them";
+    let long =
+        "together with it, the files of `instructions` have more than 131072 bytes; shorten them";
     let table = [
         (
             "\"gone.md\"",
@@ -71,14 +72,14 @@ fn instruction_file_unusable_is_refused() {
         (
             "\"out.md\"",
             17,
-            "cannot read the instructions `out.md`: they are in ROOT/srv/ours.md, outside of the directory of agent.toml; write the \
-             whole path if it is meant",
+            "cannot read the instructions `out.md`: the file is ROOT/srv/ours.md, outside of the directory of \
+             agent.toml; write the full path if that is intended",
         ),
         (
             "\"../../../srv/ours.md\"",
             17,
-            "cannot read the instructions `../../../srv/ours.md`: they are in ROOT/srv/ours.md, outside of the directory of \
-             agent.toml; write the whole path if it is meant",
+            "cannot read the instructions `../../../srv/ours.md`: the file is ROOT/srv/ours.md, outside of the \
+             directory of agent.toml; write the full path if that is intended",
         ),
         (
             "\"data\"",
@@ -123,6 +124,6 @@ fn instruction_file_unusable_is_refused() {
     let many = format!("instructions = [{}]", "\"a.md\",".repeat(17));
     let refused = tree.refusal(&many, &Overrides::default());
     let expected =
-        "there are 17 files in `instructions`, and 16 are allowed; put some of them together";
+        "there are 17 files in `instructions`, and the maximum is 16; combine some of them";
     assert!(refused.ends_with(expected), "{refused}");
 }

@@ -197,16 +197,16 @@ fn provider_without_server_or_key_is_refused() {
     let refused = |server: &str| tree.portable(&open(&tree, server).unwrap_err());
     assert_eq!(
         refused(""),
-        "it is not known where the model server of `openai-compat` is; set `base-url` under [openai-compat] in agent.toml, \
-         or the variable OPENAI_COMPAT_BASE_URL, to an address like http://127.0.0.1:11434/v1"
+        "no address is set for the model server of `openai-compat`; set `base-url` under [openai-compat] in \
+         agent.toml, or the variable OPENAI_COMPAT_BASE_URL, to an address like http://127.0.0.1:11434/v1"
     );
     let with = |key: &str| refused(&format!("base-url = \"http://a/v1\"\napi-key = \"{key}\""));
     for name in ["NOT_SET", "EMPTY"] {
         assert_eq!(
             with(&format!("env:{name}")),
             format!(
-                "the model server's key should be in the variable {name}, which is not set; set it, or change `api-key` under \
-                 [openai-compat]"
+                "the model server's key should be in the variable {name}, which is not set; set it, or change \
+                 `api-key` under [openai-compat]"
             )
         );
     }
@@ -224,7 +224,7 @@ fn provider_without_server_or_key_is_refused() {
         (
             "file:lines",
             "the file ROOT/home/ann/project/lines",
-            "there is more than one line",
+            "it has more than one line",
         ),
         (
             "file:bytes",
@@ -234,7 +234,7 @@ fn provider_without_server_or_key_is_refused() {
         (
             "file:long",
             "the file ROOT/home/ann/project/long",
-            "there are more than 16384 bytes",
+            "it has more than 16384 bytes",
         ),
         (
             "cmd:exit 3",
@@ -245,12 +245,12 @@ fn provider_without_server_or_key_is_refused() {
         (
             "cmd:head -c 70000 /dev/zero",
             "the command in `api-key`",
-            "there are more than 16384 bytes",
+            "it has more than 16384 bytes",
         ),
         (
             "cmd:yes",
             "the command in `api-key`",
-            "there are more than 16384 bytes",
+            "it has more than 16384 bytes",
         ),
     ] {
         assert_eq!(
@@ -272,8 +272,9 @@ fn key_in_the_file_is_refused_and_not_repeated() {
             assert_eq!(
                 tree.problem(&toml, &Overrides::default()),
                 format!(
-                    "`api-key` under [{provider}] does not say where the model server's key is; the text itself has no place in a \
-                     file that is shared and committed; write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
+                    "`api-key` under [{provider}] does not name the source of the model server's key; the value \
+                     itself does not belong in a file that is shared and committed; write `env:NAME`, `file:PATH` or \
+                     `cmd:COMMAND` (and change the exposed value)"
                 )
             );
         }

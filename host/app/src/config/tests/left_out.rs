@@ -44,40 +44,40 @@ fn unusable_file_is_left_out_with_the_reason() {
     let table: [(&[u8], &str); 9] = [
         (
             b"max-turns = 3\nmodel = \n",
-            "line 2 of it cannot be used: string values must be quoted, expected literal string",
+            "line 2 is invalid: string values must be quoted, expected literal string",
         ),
         (
             b"max-turns = 3\nmodle = \"a:b\"\n",
-            "line 2 of it cannot be used: there is no key `modle` here",
+            "line 2 is invalid: unknown key `modle`",
         ),
         (
             b"max-turns = \"many\"\n",
-            "line 1 of it cannot be used: invalid type: string \"many\", expected u64",
+            "line 1 is invalid: invalid type: string \"many\", expected u64",
         ),
         (
             b"[tool]\nname = \"t\"\n",
-            "line 1 of it cannot be used: `tool` takes a list of tables, and this is one table",
+            "line 1 is invalid: `tool` takes a list of tables, and this is one table",
         ),
         (
             b"max-turns = 3\n\xff",
-            "it cannot be used: it is not UTF-8 text",
+            "it is invalid: it is not UTF-8 text",
         ),
         (
             long.as_bytes(),
-            "it cannot be used: it is longer than 1048576 bytes",
+            "it is invalid: it is longer than 1048576 bytes",
         ),
         // Asks for nothing, and names what is not there.
         (
             b"max-turns = 3\nskills = [\"gone\"]\n",
-            "line 2 of it cannot be used: ",
+            "line 2 is invalid: ",
         ),
         (
             b"max-turns = 3\nagents = [\"gone\"]\n",
-            "line 2 of it cannot be used: ",
+            "line 2 is invalid: ",
         ),
         (
             format!("{name} = 1\n").leak().as_bytes(),
-            "line 1 of it cannot be used: there is no key `nnn",
+            "line 1 is invalid: unknown key `nnn",
         ),
     ];
     for (bytes, expected) in table {
@@ -100,11 +100,11 @@ fn file_that_is_no_file_of_the_directory_is_left_out() {
     for (target, expected) in [
         (
             outside.as_path(),
-            "it cannot be used: it is a link to ROOT/srv/agent.toml, outside of the directory",
+            "it is invalid: it is a link to ROOT/srv/agent.toml, outside of the directory",
         ),
         (
             Path::new("gone.toml"),
-            "it cannot be used: it is a link to gone.toml, which cannot be opened",
+            "it is invalid: it is a link to gone.toml, which cannot be opened",
         ),
         (Path::new("data"), "it is not a regular file"),
     ] {
@@ -121,7 +121,7 @@ fn file_that_is_no_file_of_the_directory_is_left_out() {
     }
     fs::write(&file, "max-turns = 3\n").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
-    let expected = "it cannot be used: every user of this machine may write to it";
+    let expected = "it is invalid: every user of this machine may write to it";
     let reason = reason(&tree);
     assert!(reason.starts_with(expected), "{reason}");
 }
@@ -140,8 +140,8 @@ fn trusted_file_that_cannot_be_used_is_an_error() {
     assert_eq!(look(&tree).unwrap().budgets.turns, 51);
     let broken = "max-turns = 51\nmodle = \"a:b\"\n";
     fs::write(&file, broken).unwrap();
-    let expected = "cannot use ROOT/home/ann/project/agent.toml: line 2, column 1: there is no key `modle` here; did \
-                    you mean `model`?";
+    let expected = "cannot use ROOT/home/ann/project/agent.toml: line 2, column 1: unknown key `modle`; did you mean \
+                    `model`?";
     assert_eq!(tree.portable(&look(&tree).unwrap_err()), expected);
     assert_eq!(tree.refusal(broken, &Overrides::default()), expected);
 }
@@ -211,7 +211,7 @@ allow-run-later = [".git/hooks/*"]
             "runs the component \"t.wasm\"",
             "lets every tool read",
             "lets every tool send",
-            "hands the environment variable",
+            "passes the environment variable",
             "reads the secret \"s\"",
             "runs calls that need",
             "runs calls of \"*\"",

@@ -64,15 +64,15 @@ fn mcp_program_is_written_as_clients_write_it() {
     for (lines, expected) in [
         (
             "command = \"npx -y server\"",
-            "names a program with a space in it",
+            "names a program with a space in its name",
         ),
         (
             "url = \"http://127.0.0.1:1/\"\nargs = [\"-y\"]",
-            "has `args`, which only one with a `command` takes",
+            "has `args`, which are only for servers with a `command`",
         ),
         (
             "args = [\"-y\"]",
-            "needs either `command`, to be started, or `url`, to be asked",
+            "needs either `command`, to start it, or `url`, to connect to it",
         ),
         ("command = \"\"", "names no program"),
     ] {
@@ -269,10 +269,10 @@ fn mcp_server_with_bad_settings_is_refused() {
         ),
         ("command = []\n", "names no program"),
         ("command = [\"\"]\n", "names no program"),
-        ("command = [\"a\", \"\\u0000\"]\n", "has NUL in it"),
+        ("command = [\"a\", \"\\u0000\"]\n", "contains NUL"),
         (
             "command = [\"a\"]\ntoken = \"env:T\"\n",
-            "only one with a `url` is sent",
+            "only for servers with a `url`",
         ),
         (
             "url = \"https://a\"\n[[mcp.env]]\nname = \"A\"\nvalue = \"1\"\n",
@@ -280,7 +280,7 @@ fn mcp_server_with_bad_settings_is_refused() {
         ),
         ("url = \"ftp://a\"\n", "does not begin with"),
         ("url = \"https:///mcp\"\n", "names no host"),
-        ("url = \"https://me:pw@a/\"\n", "say with `token`"),
+        ("url = \"https://me:pw@a/\"\n", "set `token`"),
         (
             "url = \"http://a.example/\"\ntoken = \"env:T\"\n",
             "sent unencrypted",
@@ -291,11 +291,11 @@ fn mcp_server_with_bad_settings_is_refused() {
         ),
         (
             "command = [\"a\"]\nheaders = { X-A = \"1\" }\n",
-            "has `headers`, which only one with a `url` is sent",
+            "has `headers`, which are only for servers with a `url`",
         ),
         (
             "url = \"https://a\"\nheaders = { Host = \"b\" }\n",
-            "the header `Host` of the MCP server `m` cannot be set: the host sets it itself",
+            "cannot set the header `Host` of the MCP server `m`: the host sets it itself",
         ),
         (
             "url = \"https://a\"\nheaders = { X-A = \"a\\nb\" }\n",
@@ -303,27 +303,27 @@ fn mcp_server_with_bad_settings_is_refused() {
         ),
         (
             "url = \"https://a\"\nheaders = { X-A = \"1\", x-a = \"2\" }\n",
-            "it is there twice",
+            "it occurs twice",
         ),
         (
             "url = \"https://a\"\nheaders = { X-Api-Key = \"k-0123456789\" }\n",
-            "by its name it is a secret",
+            "its name says that it is a secret",
         ),
         (
             "url = \"https://a\"\ntoken = \"env:T\"\nheaders = { authorization = \"env:T\" }\n",
-            "`token` is sent in it",
+            "`token` is sent in the same header",
         ),
         (
             "command = [\"a\"]\noauth = { scopes = [\"a\"] }\n",
-            "has `oauth`, which only one with a `url` needs",
+            "has `oauth`, which is only for servers with a `url`",
         ),
         (
             "url = \"https://a\"\ntoken = \"env:T\"\noauth = { client-id = \"a\" }\n",
-            "has `oauth` besides a token",
+            "has both `oauth` and a token",
         ),
         (
             "url = \"https://a\"\noauth = { client-secret = \"env:S\" }\n",
-            "there is no `client-id` that it belongs to",
+            "it needs a `client-id`",
         ),
         (
             "url = \"https://a\"\noauth = { client-id = \"a\", client-secret = \"hunter2\" }\n",
@@ -331,7 +331,7 @@ fn mcp_server_with_bad_settings_is_refused() {
         ),
         (
             "url = \"https://a\"\noauth = { client-metadata-url = \"https://a.example\" }\n",
-            "it is not the `https://` address of a document",
+            "it is not the `https://` URL of a document",
         ),
         (
             "url = \"http://a.example/\"\nheaders = { X-A = \"env:T\" }\n",
@@ -365,7 +365,7 @@ fn mcp_server_with_bad_settings_is_refused() {
     for name in ["", "a b", &"a".repeat(33)] {
         let toml = format!("[[mcp]]\nname = \"{name}\"\ncommand = [\"a\"]\n");
         let error = tree.refusal(&toml, &Overrides::default());
-        assert!(error.contains("of an MCP server cannot be used"), "{error}");
+        assert!(error.contains("invalid MCP server name"), "{error}");
     }
 }
 

@@ -16,10 +16,11 @@ fn chosen(config: &Config) -> (Option<String>, Vec<String>, Option<&str>) {
 
 #[test]
 fn model_is_selected_by_the_only_key() {
-    let several = "no model is named, and there are keys for several providers: `anthropic` (ANTHROPIC_API_KEY), `gemini` \
-                   (GOOGLE_API_KEY); choose one with `--model PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in agent.toml";
-    let unknown = "no model is named, and OPENAI_COMPAT_API_KEY is for `openai-compat`, whose models are not known; choose one with \
-                   `--model PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in agent.toml";
+    let several = "no model is set, and there are keys for several providers: `anthropic` (ANTHROPIC_API_KEY), \
+        `gemini` (GOOGLE_API_KEY); choose one with `--model PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in \
+        agent.toml";
+    let unknown = "no model is set, and OPENAI_COMPAT_API_KEY is for `openai-compat`, whose models are unknown; \
+                   choose one with `--model PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in agent.toml";
     type Case = (
         &'static [&'static str],
         Result<Option<(&'static str, &'static str)>, &'static str>,

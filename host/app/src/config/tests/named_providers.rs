@@ -112,8 +112,8 @@ fn key_of_a_gateway_leaves_the_choice_of_a_provider() {
     let config = tree.load("", &Overrides::default()).unwrap();
     assert_eq!(
         config.models.selection_error.unwrap().to_string(),
-        "no model is named, and OPENROUTER_API_KEY is for `openrouter`, whose models are not known; choose one with `--model \
-         PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in agent.toml"
+        "no model is set, and OPENROUTER_API_KEY is for `openrouter`, whose models are unknown; choose one with \
+         `--model PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in agent.toml"
     );
     tree.set("OPENAI_API_KEY", "key");
     let config = tree.load("", &Overrides::default()).unwrap();
@@ -127,44 +127,44 @@ fn provider_of_an_invalid_form_is_refused() {
     for (toml, expected) in [
         (
             "[[provider]]\nkind = \"groq\"".to_owned(),
-            "`` cannot be the name of a [[provider]]; write `name` with at most 32 of a-z, 0-9, `-`, `_` and `.`",
+            "invalid [[provider]] name ``; write `name` with at most 32 of a-z, 0-9, `-`, `_` and `.`",
         ),
         (
             "[[provider]]\nname = \"a:b\"\nkind = \"groq\"".to_owned(),
-            "`a:b` cannot be the name of a [[provider]]; write `name` with at most 32 of a-z, 0-9, `-`, `_` and `.`",
+            "invalid [[provider]] name `a:b`; write `name` with at most 32 of a-z, 0-9, `-`, `_` and `.`",
         ),
         (
             "[[provider]]\nname = \"openai\"\nkind = \"groq\"".to_owned(),
-            "`openai` is built in, so that no [[provider]] can have that name; choose another name, or set the keys under \
-             [openai] if it is a provider",
+            "`openai` is built in, so a [[provider]] cannot have that name; choose another name, or set the keys \
+             under [openai] if it is a provider",
         ),
         (
             "[[provider]]\nname = \"a\"\nkind = \"grog\"".to_owned(),
-            "`grog` is no `kind` of a [[provider]]; did you mean `groq`?",
+            "unknown [[provider]] `kind` `grog`; did you mean `groq`?",
         ),
         (
             named("[[provider]]\nname = \"a\"\nkind = \"vllm\""),
-            "there are two [[provider]] with the name `a`; give each its own name",
+            "two [[provider]] are named `a`; rename one of them",
         ),
         (
             named("headers = { Authorization = \"sk-live-123\" }"),
-            "the header `Authorization` of the [[provider]] `a` cannot be set: it is no name of a header, or is one that the \
-             host sets; a key belongs in `api-key`, and its header in `key-header`; remove it",
+            "cannot set the header `Authorization` of the [[provider]] `a`: it is not a header name, or the host \
+             sets it; put a key in `api-key`, and its header in `key-header`; remove it",
         ),
         (
             named("headers = { \"a b\" = \"sk-live-123\" }"),
-            "the header `a b` of the [[provider]] `a` cannot be set: it is no name of a header, or is one that the host sets; \
-             a key belongs in `api-key`, and its header in `key-header`; remove it",
+            "cannot set the header `a b` of the [[provider]] `a`: it is not a header name, or the host sets it; put \
+             a key in `api-key`, and its header in `key-header`; remove it",
         ),
         (
             named("key-header = \"a b\""),
-            "`key-header` of the [[provider]] `a` is not the name of a header; write it like `api-key`, or `authorization` for \
-             a bearer token",
+            "`key-header` of the [[provider]] `a` is not a header name; write it like `api-key`, or `authorization` \
+             for a bearer token",
         ),
         (
             "[openai]\nkind = \"groq\"".to_owned(),
-            "`kind` has no meaning under [openai], which is the provider `openai` itself; remove it, or write the section as \
-             [[provider]] with `name` and `kind`",
+            "`kind` cannot be used under [openai], which is the provider `openai` itself; remove it, or write the \
+             section as [[provider]] with `name` and `kind`",
         ),
     ] {
         assert_eq!(

@@ -78,17 +78,20 @@ fn unusable_rule_is_refused_with_its_name_and_key() {
         (
             rule("tool = []"),
             "rule[0].tool",
-            "`tool` of rule.0 is neither the name of a tool nor a list of 1 to 100 names; write it like \"write_file\" or [\"write_file\", \"github_*\"]; \"*\" is every tool",
+            "`tool` of rule.0 is neither a tool name nor a list of 1 to 100 names; write it like \"write_file\" or \
+             [\"write_file\", \"github_*\"]; \"*\" is every tool",
         ),
         (
             rule("tool = [\"a\", 1]"),
             "rule[0].tool",
-            "`tool` of rule.0 is neither the name of a tool nor a list of 1 to 100 names; write it like \"write_file\" or [\"write_file\", \"github_*\"]; \"*\" is every tool",
+            "`tool` of rule.0 is neither a tool name nor a list of 1 to 100 names; write it like \"write_file\" or \
+             [\"write_file\", \"github_*\"]; \"*\" is every tool",
         ),
         (
             rule("tool = \"write file\""),
             "rule[0].tool",
-            "rule.0 is for the tool `write file`, and no tool can have this name: names have 1 to 64 letters of A to Z, digits, `_` and `-`; correct it",
+            "rule.0 is for the tool `write file`, which is not a valid tool name: names have 1 to 64 letters (A to \
+             Z), digits, `_` and `-`; correct it",
         ),
         (
             rule("tool = \"a[\""),
@@ -123,17 +126,19 @@ fn unusable_rule_is_refused_with_its_name_and_key() {
         (
             with("\"/day\" = { equals = [2026-11-23] }"),
             "rule[0].arguments.\"/day\"",
-            "rule.0 compares an argument with a date, and JSON has no dates; write it in quotes",
+            "rule.0 compares an argument with a date, but JSON has no dates; write it in quotes",
         ),
         (
             rule("tool = \"a\"\nname = \"a b\""),
             "rule[0].name",
-            "the rule name `a b` cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; change `name` under [[rule]]",
+            "the rule name `a b` is invalid: names have 1 to 64 letters (A to Z), digits, `_` and `-`; change `name` \
+             under [[rule]]",
         ),
         (
             rule("tool = \"a\"\nname = \"1\"") + &rule("tool = \"a\""),
             "rule[1].name",
-            "two rules have the name `1` (a rule without a name has its position, from 0), and a denial would not say which one decided; change `name` of one",
+            "two rules are named `1` (a rule without a name has its position, from 0), so a denial would not say \
+             which one decided; rename one of them",
         ),
         (
             rule("tool = \"a\"\nreason = \" \""),
@@ -163,6 +168,7 @@ fn rules_are_bounded_in_number() {
     toml.push_str("[[rule]]\ndecision = \"deny\"\ntool = \"a\"\n");
     assert_eq!(
         tree.problem(&toml, &Overrides::default()),
-        "there are 1001 rules, and at most 1000 are used; join rules whose tools differ alone: `tool` takes a list"
+        "there are 1001 rules, and the maximum is 1000; combine rules that differ only in their tools: `tool` takes \
+         a list"
     );
 }

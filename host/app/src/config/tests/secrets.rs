@@ -100,11 +100,11 @@ fn secret_audience_is_one_server() {
     }
     let unencrypted = "the secret would be sent unencrypted; `http://` is only for addresses of this machine and its network";
     for (audience, why) in [
-        ("api.example.com", "it does not begin with `https://`"),
+        ("api.example.com", "it does not start with `https://`"),
         ("ftp://api.example.com", "neither `http` nor `https`"),
         ("https://", "it is not a host name"),
-        ("https://*.example.com", "it is the whole of one server"),
-        ("https://*", "it is the whole of one server"),
+        ("https://*.example.com", "it must name one whole server"),
+        ("https://*", "it must name one whole server"),
         ("https://api.example.com/v1", ""),
         ("https://u@api.example.com", ""),
         ("https://api.example.com:0", ""),
@@ -118,7 +118,7 @@ fn secret_audience_is_one_server() {
         let refusal = tree.problem(&toml, &Overrides::default());
         assert!(
             refusal.starts_with(&format!(
-                "the audience `{audience}` of the secret `s` cannot be used: "
+                "invalid audience `{audience}` of the secret `s`: "
             )) && refusal.contains(why)
                 && refusal.ends_with(
                     "; write it like `https://api.example.com` or `https://api.example.com:8443`"
@@ -133,28 +133,29 @@ fn secret_with_bad_settings_is_refused() {
     let tree = Tree::new();
     let unknown = |name: &str, place: &str, advice: &str| {
         format!(
-            "the secret `{name}` is granted in {place}, and there is no [[secret]] of this name; {advice}"
+            "the secret `{name}` is granted in {place}, but there is no [[secret]] with this name; {advice}"
         )
     };
-    let add = "add it, with where it is and to which server it may be sent";
+    let add = "add it, with its source and the server that may receive it";
     for (toml, grant, expected) in [
         (
             secret("a b"),
             None,
-            "the name `a b` of a secret cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; change \
+            "the name `a b` of a secret is invalid: names have 1 to 64 letters (A to Z), digits, `_` and `-`; change \
              `name` under [[secret]]"
                 .to_owned(),
         ),
         (
             secret("a") + &secret("a"),
             None,
-            "two secrets have the name `a`, and `secret://a` could not tell them apart; change `name` of one".to_owned(),
+            "two secrets are named `a`, and `secret://a` could not tell them apart; rename one of them".to_owned(),
         ),
         (
             "[[secret]]\nname = \"a\"\nfrom = \"gh-token-123\"\naudience = \"https://api.example.com\"\n".to_owned(),
             None,
-            "`from` of the secret `a` does not say where the secret `a` is; the text itself has no place in a file that is \
-             shared and committed; write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
+            "`from` of the secret `a` does not name the source of the secret `a`; the value itself does not belong \
+             in a file that is shared and committed; write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and change the \
+             exposed value)"
                 .to_owned(),
         ),
         (
@@ -231,8 +232,8 @@ fn secret_is_read_only_when_requested() {
         ),
         (
             "unset",
-            "the secret `unset` should be in the variable NOT_SET, which is not set; set it, or change `from` of the secret \
-             `unset`",
+            "the secret `unset` should be in the variable NOT_SET, which is not set; set it, or change `from` of the \
+             secret `unset`",
         ),
         (
             "gone",
@@ -306,12 +307,12 @@ fn env_grant_with_bad_variable_is_refused() {
     let tree = Tree::new();
     let refused = |name: &str, why: &str| {
         format!(
-            "the variable `{}` cannot be granted to tools: {why}",
+            "cannot grant the variable `{}` to tools: {why}",
             name.escape_debug()
         )
     };
     let given = |name: &str, rest: &str| format!("[[grants.env]]\nname = \"{name}\"\n{rest}\n");
-    let form = "its name is empty or has `=` or NUL in it; correct the name";
+    let form = "its name is empty or contains `=` or NUL; correct the name";
     let long = "n".repeat(257);
     for (toml, expected) in [
         (given("", "value = \"1\""), refused("", form)),
@@ -328,14 +329,14 @@ fn env_grant_with_bad_variable_is_refused() {
             given("A", &format!("value = \"{}\"", "x".repeat(32_769))),
             refused(
                 "A",
-                "its value is longer than 32768 bytes or has NUL in it; give larger data in a file",
+                "its value is longer than 32768 bytes or contains NUL; put larger data in a file",
             ),
         ),
         (
             given("A", "value = \"a\\u0000\""),
             refused(
                 "A",
-                "its value is longer than 32768 bytes or has NUL in it; give larger data in a file",
+                "its value is longer than 32768 bytes or contains NUL; put larger data in a file",
             ),
         ),
         (
@@ -353,12 +354,12 @@ fn env_grant_with_bad_variable_is_refused() {
         ),
         (
             given("A", ""),
-            "the variable `A` that is granted to tools needs either `value` or `from-host = true`; write one of them"
+            "the variable `A` needs either `value` or `from-host = true` to be granted to tools; set one of them"
                 .to_owned(),
         ),
         (
             given("A", "value = \"1\"\nfrom-host = true"),
-            "the variable `A` that is granted to tools needs either `value` or `from-host = true`; write one of them"
+            "the variable `A` needs either `value` or `from-host = true` to be granted to tools; set one of them"
                 .to_owned(),
         ),
     ] {

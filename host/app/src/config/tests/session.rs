@@ -67,8 +67,8 @@ fn session_bounds_that_cannot_hold_are_refused() {
     let table = [
         (
             "keep = { bytes = 1048575 }",
-            "`bytes` of `keep` in [session] is 1048575, and less than 1048576 cannot be kept to; set it to at least that, or to 0 \
-             for no bound",
+            "`bytes` of `keep` in [session] is 1048575, and the minimum is 1048576; set it to at least that, or to 0 \
+             for no limit",
         ),
         (
             "lock-timeout-ms = 0",

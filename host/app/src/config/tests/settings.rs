@@ -115,11 +115,11 @@ fn unusable_settings_are_refused_with_their_line() {
     for (toml, expected) in [
         (
             "[settings]\neffort = \"hihg\"",
-            "line 2, column 10: `hihg` is not a value of this key; did you mean `high`?",
+            "line 2, column 10: invalid value `hihg`; did you mean `high`?",
         ),
         (
             "[settings]\nthinking = \"of\"",
-            "line 2, column 12: `of` is not a value of this key; did you mean `off`?",
+            "line 2, column 12: invalid value `of`; did you mean `off`?",
         ),
         (
             "[settings]\nthinking = -1",
@@ -127,7 +127,7 @@ fn unusable_settings_are_refused_with_their_line() {
         ),
         (
             "[settings]\nthinking = 0",
-            "line 2, column 12: `thinking` is 0 tokens; write \"off\", or the most tokens of thinking",
+            "line 2, column 12: `thinking` is 0 tokens; write \"off\", or the maximum number of thinking tokens",
         ),
         (
             "[settings]\ntemperature = 2.5",
@@ -143,46 +143,47 @@ fn unusable_settings_are_refused_with_their_line() {
         ),
         (
             "[settings]\nseed = 2147483648",
-            "line 2, column 8: `seed` is higher than some provider takes; write a number up to 2147483647, or leave it out",
+            "line 2, column 8: `seed` is higher than some provider accepts; write a number up to 2147483647, or \
+             leave it out",
         ),
         (
             "[settings]\nstop = [\"\"]",
-            "line 2, column 8: `stop` has no text, an empty one, or too many; write 1 to 4 texts, or leave it out",
+            "line 2, column 8: `stop` has no texts, an empty text, or too many; write 1 to 4 texts, or leave it out",
         ),
         (
             "[settings.models.\"openai:*\".extra-body]\nstream = false",
-            "line 2, column 10: `extra-body.stream` would replace what the host relies on; remove it",
+            "line 2, column 10: `extra-body.stream` would replace a field that the host relies on; remove it",
         ),
         (
             "[settings]\nheaders = { host = \"a\" }",
-            "line 2, column 20: the header `host` of [settings] cannot be set: it is no name of a header, or is one that the \
-             host sets; a key belongs in `api-key`, and its header in `key-header`; remove it",
+            "line 2, column 20: cannot set the header `host` of [settings]: it is not a header name, or the host \
+             sets it; put a key in `api-key`, and its header in `key-header`; remove it",
         ),
         (
             "[settings.models.\"openai:*\"]\nheaders = { x-api-token = \"sk-live-123\" }",
-            "line 2, column 27: the header `x-api-token` of [settings.models.\"openai:*\"] cannot be set: by its name it is a \
-             secret, which has no place in a file that is shared and committed; write `env:NAME`, `file:PATH` or \
-             `cmd:COMMAND` (and replace what was there)",
+            "line 2, column 27: cannot set the header `x-api-token` of [settings.models.\"openai:*\"]: its name says \
+             that it is a secret, which does not belong in a file that is shared and committed; write `env:NAME`, \
+             `file:PATH` or `cmd:COMMAND` (and change the exposed value)",
         ),
         (
             "[settings.models.gpt]\nseed = 1",
-            "line 1, column 1: `gpt` in [settings.models] is not a model; write it like \"openai-compat:llama3.2\", or \
-             \"openai-compat:*\" for every model whose name begins so",
+            "line 1, column 1: `gpt` in [settings.models] is not a model; write it like \"openai-compat:llama3.2\", \
+             or \"openai-compat:*\" for every model with that prefix",
         ),
         (
             "[settings.models.\"a:b\".models.\"c:d\"]\nseed = 1",
-            "`models` is in the settings of a model, which have no models of their own; write it below [settings]",
+            "`models` is in the settings of a model, which cannot contain models; move it to [settings]",
         ),
         (
             "model = \"ollama:m\"\n[settings]\ntool-choice = \"required\"",
-            "line 3, column 15: `tool-choice` cannot be used with the model `ollama:m`: Ollama cannot force a model \
-             to call a tool; change it, or set another one in [settings.models.\"ollama:m\"]",
+            "line 3, column 15: `tool-choice` does not work with the model `ollama:m`: Ollama cannot force a model \
+             to call a tool; change it, or set a different value in [settings.models.\"ollama:m\"]",
         ),
         (
             "model = \"anthropic:m\"\n[settings]\nthinking = 64\n[settings.models.\"anthropic:*\"]\nthinking = 32000",
-            "line 5, column 12: `thinking` cannot be used with the model `anthropic:m`: Anthropic's models accept at \
-             least 1024 tokens and fewer than `max-output-tokens`, which is 32000; change it, or set another one in \
-             [settings.models.\"anthropic:m\"]",
+            "line 5, column 12: `thinking` does not work with the model `anthropic:m`: Anthropic's models accept at \
+             least 1024 tokens and fewer than `max-output-tokens`, which is 32000; change it, or set a different \
+             value in [settings.models.\"anthropic:m\"]",
         ),
     ] {
         let refusal = tree.refusal(toml, &Overrides::default());

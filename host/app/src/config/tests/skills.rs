@@ -56,15 +56,15 @@ fn unusable_folders_are_refused_with_their_line() {
     for (toml, says) in [
         (
             "skills = [\"gone\"]",
-            "the skills in `gone` cannot be used: No such file or directory",
+            "cannot use the skills in `gone`: No such file or directory",
         ),
         (
             "skills = [\"empty\"]",
-            "there is no SKILL.md in it, and in no directory in it",
+            "neither it nor a directory in it contains SKILL.md",
         ),
         (
             "skills = [\"out\"]",
-            "they are in /etc, outside of the directory of agent.toml",
+            "the file is /etc, outside of the directory of agent.toml",
         ),
         (
             "skills = [\"../..\"]",
@@ -73,11 +73,11 @@ fn unusable_folders_are_refused_with_their_line() {
         ("skills = [\"bad\"]", "SKILL.md has no front matter"),
         (
             "skills = [\"skills\", \"more\"]",
-            "there is another skill, a tool or an MCP server called `pdf`",
+            "another skill, a tool or an MCP server is named `pdf`",
         ),
         (
             "skills = [\"files\"]\n[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"",
-            "there is another skill, a tool or an MCP server called `files`",
+            "another skill, a tool or an MCP server is named `files`",
         ),
     ] {
         let refusal = tree.refusal(toml, &Overrides::default());

@@ -87,9 +87,7 @@ fn triggers_that_cannot_be_used_are_refused() {
     let tree = Tree::new();
     let cron = |line: &str| format!("{SCHEDULE}cron = \"0 9 * * *\"\n{line}");
     let write = "write `cron = \"0 9 * * MON-FRI\"`, or `at = \"2026-12-01T09:00\"`";
-    let times = format!(
-        "the schedule `s` has not exactly one of `cron` and `at`, so it is not known when it fires; {write}"
-    );
+    let times = format!("the schedule `s` needs exactly one of `cron` and `at`; {write}");
     let used = |line: &str, why: &str| {
         format!(
             "`{line}` of the schedule `s` cannot be used: {why}; {write}, with `zone = \"Europe/Berlin\"`"
@@ -118,32 +116,34 @@ fn triggers_that_cannot_be_used_are_refused() {
         ),
         (
             cron("catch-up-seconds = \"2d\"\n"),
-            "the schedule `s` makes up firings that are 172800 s old, and at most 86400 s are used; lower it".to_owned(),
+            "`catch-up-seconds` of the schedule `s` is 172800, and the maximum is 86400; lower it".to_owned(),
         ),
         (
             cron("agent = \"b\"\n[[agent]]\nname = \"a\"\ndescription = \"d\"\n"),
-            "the schedule `s` is for the agent `b`, and there is no [[agent]] of this name; did you mean `a`?".to_owned(),
+            "the schedule `s` is for the agent `b`, but there is no [[agent]] with this name; did you mean `a`?".to_owned(),
         ),
         (
             cron("notify = { url = \"ftp://a\", secret = \"env:K\" }\n"),
-            "`url` in `notify` of the schedule `s` is not an address that messages can be sent to; write it like `https://hooks.example.com/agent`, without a user name".to_owned(),
+            "invalid `url` in `notify` of the schedule `s`; write it like `https://hooks.example.com/agent`, without \
+             a user name".to_owned(),
         ),
         (
             "[[webhook]]\nname = \"w\"\nprompt = \" \"\nsecret = \"env:K\"\n".to_owned(),
-            "the prompt of the webhook `w` is empty, and the model would have nothing to do; write what it is to do".to_owned(),
+            "the prompt of the webhook `w` is empty, so the model would have nothing to do; say what it should do".to_owned(),
         ),
         (
             format!("{WEBHOOK}max-body-bytes = \"17MiB\"\n"),
-            "the webhook `w` takes bodies of 17825792 bytes, and at most 16777216 are used; lower it".to_owned(),
+            "`max-body-bytes` of the webhook `w` is 17825792, and the maximum is 16777216; lower it".to_owned(),
         ),
         (
             format!("{WEBHOOK}{WEBHOOK}"),
-            "two webhooks have the name `w`, and their senders could not tell them apart; change `name` of one".to_owned(),
+            "two webhooks are named `w`, and their senders could not tell them apart; rename one of them".to_owned(),
         ),
         (
             "[[webhook]]\nname = \"w\"\nprompt = \"go\"\nsecret = \"whsec_abc\"\n".to_owned(),
-            "`secret` of the webhook `w` does not say where the key for signatures is; the text itself has no place in a file \
-             that is shared and committed; write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)".to_owned(),
+            "`secret` of the webhook `w` does not name the source of the key for signatures; the value itself does \
+             not belong in a file that is shared and committed; write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and \
+             change the exposed value)".to_owned(),
         ),
     ] {
         assert_eq!(tree.problem(&toml, &Overrides::default()), expected, "{toml}");

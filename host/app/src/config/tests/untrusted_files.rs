@@ -63,23 +63,29 @@ fn demanding() -> Vec<(String, &'static str)> {
     let mut all = vec![
         ("model = \"script:./a.toml\"\n".to_owned(), "answers as a model from \"script:./a.toml\""),
         ("fallback = [\"replay:/tmp/a\"]\n".to_owned(), "answers as a model from \"replay:/tmp/a\""),
-        ("instructions = [\"~/keys.md\"]\n".to_owned(), "tells the model what is in \"~/keys.md\", outside of its directory"),
+        ("instructions = [\"~/keys.md\"]\n".to_owned(), "shows the model the contents of \"~/keys.md\", outside of \
+            its directory"),
         ("state-dir = \"state\"\n".to_owned(), "keeps sessions in \"state\""),
-        ("cache-dir = \"cache\"\n".to_owned(), "takes compiled code from \"cache\""),
+        ("cache-dir = \"cache\"\n".to_owned(), "reads compiled code from \"cache\""),
         ("max-turns = 51\n".to_owned(), "raises max-turns to 51 (the default is 50)"),
         ("agent-depth = 3\n".to_owned(), "raises agent-depth to 3 (the default is 2)"),
         ("code-calls = 257\n".to_owned(), "raises code-calls to 257 (the default is 256)"),
         ("search-tools-from = 31\n".to_owned(), "raises search-tools-from to 31 (the default is 30)"),
         ("search-tools-from = 0\n".to_owned(), "offers the model all tools at once, however many there are (search-tools-from = 0)"),
-        ("approval-timing = \"in-order\"\n".to_owned(), "runs calls that need no approval before the other calls of a reply are decided (approval-timing = \"in-order\")"),
-        ("[prices.\"openai-compat:*\"]\ninput = 0\noutput = 0.5\n".to_owned(), "has budgets of money count \"openai-compat:*\" at 0 (cached 0, output 0.5) US dollars for a million tokens"),
+        ("approval-timing = \"in-order\"\n".to_owned(), "runs calls that need no approval before you decide about \
+            the other calls of a reply (approval-timing = \"in-order\")"),
+        ("[prices.\"openai-compat:*\"]\ninput = 0\noutput = 0.5\n".to_owned(), "sets the price of \
+            \"openai-compat:*\" in budgets to 0 (cached 0, output 0.5) US dollars per million tokens"),
         ("[settings]\neffort = \"xhigh\"\n".to_owned(), "raises the effort of [settings] to \"xhigh\""),
         ("[settings]\nservice-tier = \"priority\"\n".to_owned(), "buys the service tier \"priority\" for [settings]"),
-        ("[settings]\ncache-lifetime = \"1h\"\n".to_owned(), "has prompts of [settings] cached for \"1h\""),
-        ("[settings]\nprompt-cache-key = \"k\"\n".to_owned(), "shares cached prompts of [settings] by \"k\""),
+        ("[settings]\ncache-lifetime = \"1h\"\n".to_owned(), "caches prompts of [settings] for \"1h\""),
+        ("[settings]\nprompt-cache-key = \"k\"\n".to_owned(), "shares cached prompts of [settings] under the key \
+            \"k\""),
         ("[settings.models.\"openai:*\"]\nextra-body = { user = \"u\" }\n".to_owned(), "adds the fields \"user\" to the requests of the model \"openai:*\""),
         ("[settings]\nheaders = { x-a = \"env:HOME\" }\n".to_owned(), "sends the header \"x-a\" with the requests of [settings]: \"env:HOME\""),
-        ("[prices.\"openai:*\"]\ninput = 1\noutput = 2\nlong-context = { above-tokens = 9, input = 3, output = 4 }\n".to_owned(), "has budgets of money count \"openai:*\" at 1 (cached 1, output 2) US dollars for a million tokens, of requests above 9 tokens at 3 (cached 3, output 4)"),
+        ("[prices.\"openai:*\"]\ninput = 1\noutput = 2\nlong-context = { above-tokens = 9, input = 3, output = 4 }\n".to_owned(), "sets \
+            the price of \"openai:*\" in budgets to 1 (cached 1, output 2) US dollars per million tokens, and for \
+            requests above 9 tokens, 3 (cached 3, output 4)"),
         ("[context]\nwindow-tokens = 128001\n".to_owned(), "raises window-tokens to 128001 (the default is 128000)"),
         ("[context]\ncompact-at = 81\n".to_owned(), "raises compact-at to 81 (the default is 80)"),
         ("[context]\ncompact-to = 51\n".to_owned(), "raises compact-to to 51 (the default is 50)"),
@@ -91,13 +97,15 @@ fn demanding() -> Vec<(String, &'static str)> {
         ("[telemetry]\nendpoint = \"http://a.example\"\n".to_owned(), "sends traces of sessions to \"http://a.example\""),
         ("[telemetry]\ncontent = true\n".to_owned(), "puts messages, arguments and results into traces (content = true in [telemetry])"),
         ("[ollama]\nbase-url = \"http://127.0.0.1:1\"\n".to_owned(), "sends the conversations of [ollama], and the key where one is set, to \"http://127.0.0.1:1\""),
-        ("[openai-compat]\napi-key = \"cmd:touch ran\"\n".to_owned(), "takes the key of [openai-compat] from \"cmd:touch ran\" (a command, which runs outside of the sandbox)"),
+        ("[openai-compat]\napi-key = \"cmd:touch ran\"\n".to_owned(), "reads the key of [openai-compat] from \
+            \"cmd:touch ran\" (a command, which runs outside of the sandbox)"),
         ("[[provider]]\nname = \"openrouter\"\nkind = \"openrouter\"\nbase-url = \"https://a.example\"\n".to_owned(), "sends the conversations of the [[provider]] \"openrouter\", and the key where one is set, to \"https://a.example\""),
-        ("[[provider]]\nname = \"a\"\nkind = \"vllm\"\napi-key = \"env:GROQ_API_KEY\"\n".to_owned(), "takes the key of the [[provider]] \"a\" from \"env:GROQ_API_KEY\""),
+        ("[[provider]]\nname = \"a\"\nkind = \"vllm\"\napi-key = \"env:GROQ_API_KEY\"\n".to_owned(), "reads the key \
+            of the [[provider]] \"a\" from \"env:GROQ_API_KEY\""),
         ("[openai-compat]\nheaders = { x-a = \"env:HOME\" }\n".to_owned(), "sends the header \"x-a\" of [openai-compat]: \"env:HOME\""),
         ("[openai-compat]\nquery = { a = \"1\" }\n".to_owned(), "adds \"a\" to the query of [openai-compat]: \"1\""),
         ("[anthropic]\nkey-header = \"x-other\"\n".to_owned(), "sends the key of [anthropic] in the header \"x-other\""),
-        ("[anthropic]\nmax-output-tokens = 1\n".to_owned(), "lets a reply of [anthropic] have 1 tokens"),
+        ("[anthropic]\nmax-output-tokens = 1\n".to_owned(), "lets a reply of [anthropic] have up to 1 tokens"),
         ("[openai]\nconnect-timeout-seconds = 11\n".to_owned(), "raises connect-timeout-seconds of [openai] to 11 (the default is 10)"),
         ("[openai]\nfirst-chunk-timeout-seconds = 301\n".to_owned(), "raises first-chunk-timeout-seconds of [openai] to 301 (the default is 300)"),
         ("[openai]\nidle-chunk-timeout-seconds = 121\n".to_owned(), "raises idle-chunk-timeout-seconds of [openai] to 121 (the default is 120)"),
@@ -109,45 +117,51 @@ fn demanding() -> Vec<(String, &'static str)> {
         (tool("approvals = { write_file = \"never\" }"), "runs calls of \"write_file\" of \"files\" without asking (approval = \"never\")"),
         (
             tool("approval = [\"approve\"]"),
-            "leaves out rejecting from what you may decide about \"files\"",
+            "does not let you reject \"files\"",
         ),
         (
             "instructions = [\"link/a.md\"]\n".to_owned(),
-            "tells the model what is in \"link/a.md\", outside of its directory",
+            "shows the model the contents of \"link/a.md\", outside of its directory",
         ),
-        (tool("accept-idempotent = true"), "repeats interrupted calls of \"files\" where the component calls that harmless (accept-idempotent)"),
+        (tool("accept-idempotent = true"), "repeats interrupted calls of \"files\" where the component says that \
+            this is harmless (accept-idempotent)"),
         (tool("concurrent-calls = 33"), "raises concurrent-calls of \"files\" to 33 (the default is 32)"),
         (tool("[tool.limits]\nmemory-bytes = 9007199254740992"), "raises memory-bytes for \"files\" to 9007199254740992 (the default is 268435456)"),
         (tool("[[tool.dir]]\nhost = \"~/.ssh\""), "lets \"files\" read \"~/.ssh\" outside of its directory (it is \"ROOT/home/ann/.ssh\")"),
         (tool("[[tool.http]]\nhost = \"*\""), "lets \"files\" send HTTP requests to \"*\""),
-        (tool("[[tool.env]]\nname = \"KEY\"\nfrom-host = true"), "hands the environment variable \"KEY\" to \"files\""),
+        (tool("[[tool.env]]\nname = \"KEY\"\nfrom-host = true"), "passes the environment variable \"KEY\" to \
+            \"files\""),
         (tool("secrets = [\"s\"]"), "lets \"files\" use the secret \"s\""),
-        (tool("artifacts = \"read-only\""), "lets \"files\" read the artifacts of the session, which hold the results of every tool"),
+        (tool("artifacts = \"read-only\""), "lets \"files\" read the artifacts of the session, which include the \
+            results of every tool"),
         (
             "[grants]\nartifacts = \"read-write\"\n".to_owned(),
-            "lets every tool read, store and delete the artifacts of the session, which hold the results of every tool",
+            "lets every tool read, store and delete the artifacts of the session, which include the results of every \
+             tool",
         ),
         (
             "[session]\nundo-bytes = \"1MiB\"\n".to_owned(),
-            "decides how much of the files that tools change is kept for undoing: undo-bytes = 1048576",
+            "sets how much of the files that tools change is kept for undo: undo-bytes = 1048576",
         ),
         (
             "[session]\nartifact-bytes = 268435457\n".to_owned(),
             "raises artifact-bytes to 268435457 (the default is 268435456)",
         ),
-        ("[[external-tool]]\nname = \"pay\"\ndescription = \"Pays.\"\ninput-schema = {}\n".to_owned(), "hands calls of \"pay\" to the program that runs agent-host (external-tool)"),
+        ("[[external-tool]]\nname = \"pay\"\ndescription = \"Pays.\"\ninput-schema = {}\n".to_owned(), "passes calls \
+            of \"pay\" to the program that runs agent-host (external-tool)"),
         (server("command = \"touch\"\nargs = [\"ran\"]"), "starts the program \"touch\" \"ran\" outside of the sandbox, as the MCP server \"m\""),
         (server("command = [\"touch\", \"ran\"]"), "starts the program \"touch\" \"ran\" outside of the sandbox, as the MCP server \"m\""),
         (server("url = \"https://a.example\""), "sends calls to \"https://a.example\" as the MCP server \"m\""),
         (server("token = \"file:t\""), "sends the token from \"file:t\" to the MCP server \"m\""),
         (server("headers = { X-A = \"cmd:x\" }"), "sends the header \"X-A\" with \"cmd:x\" (a command, which runs outside of the sandbox) to the MCP server \"m\""),
         (server("roots = [\"..\"]"), "tells the MCP server \"m\" to work in \"..\""),
-        (server("oauth = { assume-pkce = true }"), "logs in to the MCP server \"m\" although its authorization server names no PKCE method"),
+        (server("oauth = { assume-pkce = true }"), "logs in to the MCP server \"m\" although its authorization \
+            server lists no PKCE method"),
         (server("oauth = { client-secret = \"file:s\" }"), "sends the client secret from \"file:s\" to the authorization server of \"m\""),
         (server("read-only = [\"pay\"]"), "runs these tools of \"m\" without asking, as read-only: \"pay\""),
         (server("approval = \"never\""), "runs calls of \"m\" without asking (approval = \"never\")"),
         (server("concurrent-calls = 33"), "raises concurrent-calls of \"m\" to 33 (the default is 32)"),
-        (server("[[mcp.env]]\nname = \"KEY\"\nfrom-host = true"), "hands the environment variable \"KEY\" to \"m\""),
+        (server("[[mcp.env]]\nname = \"KEY\"\nfrom-host = true"), "passes the environment variable \"KEY\" to \"m\""),
         ("[[rule]]\ndecision = \"allow\"\ntool = [\"write_*\", \"pay\"]\nagent = \"main\"\n".to_owned(), "runs calls of \"write_*\", \"pay\" by the agent \"main\" without asking (decision = \"allow\")"),
         (
             "[[workflow]]\nname = \"w\"\n[[workflow.node]]\nid = \"n\"\nforeach = { over = \"a.output\", mode = \"parallel\", at-once = 5 }\n".to_owned(),
@@ -170,11 +184,11 @@ fn demanding() -> Vec<(String, &'static str)> {
         ),
         (
             dir("host = \".\"\nallow-run-later = [\".envrc\"]"),
-            "lets every tool read \".\", with files in it that programs of yours run later (\".envrc\")",
+            "lets every tool read \".\", including files that your programs run later (\".envrc\")",
         ),
         (
             "[session]\nkeep = { days = 1 }\n".to_owned(),
-            "decides which of your sessions are removed: days = 1, bytes = the default",
+            "sets which of your sessions are removed: days = 1, bytes = the default",
         ),
         (
             "[session]\nlock-timeout-ms = 30001\n".to_owned(),
@@ -184,7 +198,8 @@ fn demanding() -> Vec<(String, &'static str)> {
         (dir("host = \"id_rsa_old\""), "lets every tool read \"id_rsa_old\", which the default keeps from tools"),
         (http("host = \"127.0.0.1\"\nscheme = \"http\"\nport = 8080\nmethods = [\"GET\", \"HEAD\"]\npath = \"/a\""), "lets every tool send HTTP requests to \"GET,HEAD=http://127.0.0.1:8080/a\""),
         (http("host = \"169.254.169.254\""), "lets every tool send HTTP requests to \"169.254.169.254\""),
-        ("[[grants.env]]\nname = \"KEY\"\nfrom-host = true\n".to_owned(), "hands the environment variable \"KEY\" to every tool"),
+        ("[[grants.env]]\nname = \"KEY\"\nfrom-host = true\n".to_owned(), "passes the environment variable \"KEY\" \
+            to every tool"),
         ("[grants]\nsecrets = [\"s\"]\n".to_owned(), "lets every tool use the secret \"s\""),
         ("[[secret]]\nname = \"s\"\nfrom = \"cmd:touch ran\"\naudience = \"https://a.example\"\nin-query = true\n".to_owned(), "reads the secret \"s\" from \"cmd:touch ran\" (a command, which runs outside of the sandbox) and sends it to \"https://a.example\", in queries too"),
         ("[limits]\ndeadline-ms = 30001\n".to_owned(), "raises deadline-ms to 30001 (the default is 30000)"),
@@ -226,8 +241,8 @@ fn untrusted_file_that_asks_for_more_is_refused_in_words() {
         assert_eq!(
             tree.portable(&error),
             format!(
-                "ROOT/home/ann/project/agent.toml came with its directory and is not trusted, and it {}; look at it, then run \
-                 `agent-host trust`, or pass `--trust` for this run, or name it: --config agent.toml",
+                "ROOT/home/ann/project/agent.toml is not trusted, and it {}; review it, then run `agent-host trust`, \
+                 or pass `--trust` for this run, or name the file: --config agent.toml",
                 demand
             ),
             "{toml}"
@@ -329,8 +344,8 @@ fn config_link_out_of_directory_is_refused() {
     let error = tree.load_found(&trusting).unwrap_err();
     assert_eq!(
         tree.portable(&error),
-        "ROOT/home/ann/project/agent.toml is a link to ROOT/srv/agent.toml, outside of the directory, and is not used unless \
-         it is named; pass `--config agent.toml`"
+        "ROOT/home/ann/project/agent.toml is a link to ROOT/srv/agent.toml, outside of the directory, and is only \
+         used if named explicitly; pass `--config agent.toml`"
     );
     let named = tree.cwd().join("agent.toml");
     let config = Config::load(Some(&named), &Overrides::default(), &tree.environment).unwrap();

@@ -56,13 +56,14 @@ fn workflows_that_cannot_be_used_are_refused() {
     let node = |lines: &str| named("a") + "[[workflow.node]]\nid = \"n\"\n" + lines;
     let invalid = |shown: &str| {
         format!(
-            "the workflow name `{shown}` cannot be used: names have 1 to 64 letters of A to Z, digits, `_` and `-`; \
+            "the workflow name `{shown}` is invalid: names have 1 to 64 letters (A to Z), digits, `_` and `-`; \
              change `name` under [[workflow]]"
         )
     };
-    let date = "`input` has a date, and JSON has no dates; write it as a literal in two kinds of quotes, like \
-                \"'2026-01-31'\"";
-    let number = "`input` has `inf` or `nan`, and JSON has no such numbers; write another value";
+    let date = "`input` contains a date, but JSON has no dates; write it as a literal in both kinds of quotes, like \
+        \"'2026-01-31'\"";
+    let number =
+        "`input` contains `inf` or `nan`, but JSON has no such numbers; write another value";
     let nodes = "[[workflow.node]]\n";
     let table = [
         (named(""), invalid("")),
@@ -72,15 +73,15 @@ fn workflows_that_cannot_be_used_are_refused() {
         (named(&"x".repeat(65)), invalid(&"x".repeat(65))),
         (
             named("a") + &named("a"),
-            "two workflows have the name `a`; change `name` of one".to_owned(),
+            "two workflows are named `a`; rename one of them".to_owned(),
         ),
         (
             (0..101).map(|index| named(&format!("w{index}"))).collect(),
-            "there are 101 workflows, and at most 100 are used; remove some of them".to_owned(),
+            "there are 101 workflows, and the maximum is 100; remove some of them".to_owned(),
         ),
         (
             named("a") + &nodes.repeat(10_001),
-            "the workflow has 10001 nodes, and at most 10000 are used; split it into several workflows".to_owned(),
+            "the workflow has 10001 nodes, and the maximum is 10000; split it into several workflows".to_owned(),
         ),
         (node("input = { day = 2026-01-31 }"), date.to_owned()),
         (node("input = { a = [{ b = 07:30:00 }] }"), date.to_owned()),
@@ -105,31 +106,31 @@ fn workflow_of_wrong_form_is_refused_with_a_hint() {
     let table = [
         (
             "[[workflow]]\nnode = []\n".to_owned(),
-            "line 1, column 1: the key `name` is missing here; add it",
+            "line 1, column 1: missing key `name`; add it",
         ),
         (
             "[[workflow]]\nname = \"a\"\nnodes = []\n".to_owned(),
-            "line 3, column 1: there is no key `nodes` here; did you mean `node`?",
+            "line 3, column 1: unknown key `nodes`; did you mean `node`?",
         ),
         (
             "[[workflow]]\nname = \"a\"\nreduce = { notes = \"add\" }\n".to_owned(),
-            "line 3, column 20: `add` is not a value of this key; its values are `append`, `replace`, `merge`, `sum`",
+            "line 3, column 20: invalid value `add`; the values are `append`, `replace`, `merge`, `sum`",
         ),
         (
             node("agnet = \"a\""),
-            "line 4, column 1: there is no key `agnet` here; did you mean `agent`?",
+            "line 4, column 1: unknown key `agnet`; did you mean `agent`?",
         ),
         (
             node("on_error = \"abort\""),
-            "line 4, column 1: there is no key `on_error` here; did you mean `on-error`?",
+            "line 4, column 1: unknown key `on_error`; did you mean `on-error`?",
         ),
         (
             node("mode = \"paralel\""),
-            "line 4, column 8: `paralel` is not a value of this key; did you mean `parallel`?",
+            "line 4, column 8: invalid value `paralel`; did you mean `parallel`?",
         ),
         (
             node("retry = { times = 1, backoff_ms = 5 }"),
-            "line 4, column 22: there is no key `backoff_ms` here; did you mean `backoff-ms`?",
+            "line 4, column 22: unknown key `backoff_ms`; did you mean `backoff-ms`?",
         ),
         (
             node("timeout-ms = 0"),
@@ -137,11 +138,11 @@ fn workflow_of_wrong_form_is_refused_with_a_hint() {
         ),
         (
             node("next = [\"b\", { too = \"c\" }]"),
-            "line 4, column 16: there is no key `too` here; did you mean `to`?",
+            "line 4, column 16: unknown key `too`; did you mean `to`?",
         ),
         (
             node("foreach = { over = \"a.output\", at_once = 3 }"),
-            "line 4, column 32: there is no key `at_once` here; did you mean `at-once`?",
+            "line 4, column 32: unknown key `at_once`; did you mean `at-once`?",
         ),
         (
             node("inputs = { a = \"b.text\" }"),

@@ -50,7 +50,7 @@ fn arguments_are_quantities_with_and_without_units() {
     assert_eq!(parse_seconds("1.5s"), form);
     assert_eq!(
         parse_days("4294967296"),
-        Err("4294967296 days cannot be used here".to_owned())
+        Err("invalid number of days: 4294967296".to_owned())
     );
     assert_eq!(
         (parse_bytes("512"), parse_bytes("1MiB")),

@@ -73,14 +73,14 @@ impl UnusableFile {
             .and_then(|span| span.excerpt.as_ref());
         let reason = &problem.reason;
         match own {
-            Some(excerpt) => format!("line {} of it cannot be used: {reason}", excerpt.line),
+            Some(excerpt) => format!("line {} is invalid: {reason}", excerpt.line),
             None => {
                 let path = format!("{} ", self.path.display());
                 let without = |prefix: &str| reason.strip_prefix(prefix).map(str::to_owned);
                 let reason = without(&cannot_read(&self.path))
                     .or_else(|| without(&path).map(|rest| format!("it {rest}")))
                     .unwrap_or_else(|| reason.clone());
-                format!("it cannot be used: {reason}")
+                format!("it is invalid: {reason}")
             }
         }
     }

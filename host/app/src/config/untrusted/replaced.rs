@@ -41,7 +41,7 @@ pub(super) fn replaced(file: &Table, below: &Layers) -> Vec<Replaced> {
         Place::root::<RawConfig>(),
         "",
         &mut |key, what, old, new| {
-            let text = format!("replaces {what} of {} by {new}", origin(key));
+            let text = format!("replaces {what} of {} with {new}", origin(key));
             all.push(Replaced {
                 danger: Danger::Other,
                 text,
