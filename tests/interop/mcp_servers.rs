@@ -296,7 +296,7 @@ fn server_killed_during_a_call_leaves_its_effect_unknown() {
             "code": "tool-unavailable",
             "message": format!(
                 "The MCP server `eslint` is currently unavailable: it closed the connection, it exited (exit status: \
-                 137), and its last line on stderr is: ESLint MCP server is running. cwd: {}. Whether the call took \
+                 137), and its last line on stderr was: ESLint MCP server is running. cwd: {}. Whether the call took \
                  effect is not known.",
                 env.work().display()
             ),

@@ -285,7 +285,7 @@ fn named_agent_is_run_alone() {
     );
     let ran = ask(&env, &server, &["--agent", "cleric", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    let why = "error: there is no agent `cleric`; the agents are clerk, general-purpose";
+    let why = "error: unknown agent `cleric`; the agents are clerk, general-purpose";
     assert!(ran.stderr.starts_with(why), "{}", ran.stderr);
 }
 
@@ -386,8 +386,8 @@ fn agent_with_more_than_its_tools_is_refused() {
     let ran = env.run(&["run", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     for part in [
-        "the agent `clerk` is granted more of",
-        "than any tool has, so it would not get it",
+        "the agent `clerk` is granted more access to",
+        "than any tool has, and would not get it",
     ] {
         assert!(ran.stderr.contains(part), "{}", ran.stderr);
     }
@@ -415,7 +415,7 @@ fn agent_with_a_schema_returns_json() {
     let ran = env.run(&["run", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
-        ran.stderr.contains("its run can end in one way only"),
+        ran.stderr.contains("its run can end in only one way"),
         "{}",
         ran.stderr
     );

@@ -365,7 +365,8 @@ fn contract_is_written_as_a_layout_of_oci() {
     for (args, said) in [
         (
             &["wit", "--oci", "deps"][..],
-            "error: deps is not empty, and nothing is written over; remove it, or name another directory\n",
+            "error: deps is not empty, and existing files are not overwritten; remove it, or choose another \
+             directory\n",
         ),
         (
             &["wit", "--oci", "new", "--out", "other"],

@@ -122,8 +122,8 @@ fn untrusted_configuration_is_refused() {
         &["run", "x"],
         2,
         &[
-            "came with its directory and is not trusted",
-            "takes the key of [openai-compat] from \"cmd:touch ran\"",
+            "agent.toml is not trusted, and it",
+            "reads the key of [openai-compat] from \"cmd:touch ran\"",
             "`agent-host trust`",
             "--config agent.toml",
         ],
@@ -423,7 +423,7 @@ fn malformed_model_reply_is_an_error() {
     let cases: [(Answer, &[&str], Value); 2] = [
         (
             Answer::status("200 OK", &json!({})),
-            &["it ended before the model had said why", "--resume"],
+            &["it ended before the model's stop reason", "--resume"],
             Value::Null,
         ),
         (

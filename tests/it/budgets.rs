@@ -180,7 +180,7 @@ fn usd_budget_without_price_is_refused_first() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.stderr.contains(
-            "there is a budget of US dollars and no price of the model `openai-compat:m`"
+            "there is a budget in US dollars but no price for the model `openai-compat:m`"
         ),
         "{}",
         ran.stderr

@@ -46,7 +46,7 @@ fn component_over_compile_limit_error_names_limit() {
         (
             slow(),
             "compile-cpu-seconds = 1",
-            "more than 1 s of processor time",
+            "more than 1 s of CPU time",
         ),
         (
             slow(),
@@ -160,8 +160,8 @@ fn compile_child_rejects_invalid_request() {
     // Arguments, input, and a part of the output.
     let header = |bytes: &[u8]| [b"agent-host job 2\0".as_slice(), &[0; 32], bytes].concat();
     let cases: [(&[&str], Vec<u8>, &str); 6] = [
-        (&[], Vec::new(), "is for agent-host itself"),
-        (&["536870912", "x"], Vec::new(), "is for agent-host itself"),
+        (&[], Vec::new(), "is for internal use"),
+        (&["536870912", "x"], Vec::new(), "is for internal use"),
         (&["536870912", "9"], b"agent".to_vec(), "ends in its header"),
         (&["536870912", "9"], vec![b'x'; 100], "another version"),
         (
@@ -340,7 +340,7 @@ fn compiling_a_large_component_is_told_in_the_log_alone() {
     let logged = inspect(Some("agent_host_app=info"));
     assert_eq!(logged.json(), quiet.json());
     for line in [
-        "compiling the component `large` (3.0 MB), which is kept for later runs ...",
+        "compiling the component `large` (3.0 MB) and saving it for later runs ...",
         "compiled `large` in ",
     ] {
         assert!(logged.stderr.contains(line), "{line}: {}", logged.stderr);

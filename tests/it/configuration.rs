@@ -79,6 +79,6 @@ fn configuration_variable_that_cannot_be_used_is_named() {
     command.env("AGENT_HOST_MAX_TURNS", "many");
     let ran = Ran::from(command.output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
-    let told = "the variable AGENT_HOST_MAX_TURNS cannot be used: it is no number";
+    let told = "invalid variable AGENT_HOST_MAX_TURNS: it is not a number";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
 }

@@ -339,11 +339,7 @@ fn eval_refuses_unusable_files() {
     let fine = case("expect.exit = 0");
     for (file, args, expected) in [
         ("runs = ".to_owned(), &[][..], "eval.toml:1:8"),
-        (
-            format!("runz = 1\n{fine}"),
-            &[],
-            "there is no key `runz` here",
-        ),
+        (format!("runz = 1\n{fine}"), &[], "unknown key `runz`"),
         (
             case("expect = { answr = \"a\" }"),
             &[],
@@ -359,7 +355,7 @@ fn eval_refuses_unusable_files() {
         (
             format!("models = [\"nope:m\"]\n{fine}"),
             &[],
-            "there is no model provider `nope`",
+            "unknown model provider `nope`",
         ),
         (
             case("files = \"gone\"\nexpect.exit = 0"),

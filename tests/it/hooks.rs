@@ -345,10 +345,7 @@ fn misplaced_hook_is_refused() {
             "exports no `agent:tool/hook`",
         ),
         (hook("", ""), "the hook `guard` has no points"),
-        (
-            hook("\"before-tools\"", ""),
-            "`before-tools` is not a value of this key",
-        ),
+        (hook("\"before-tools\"", ""), "invalid value `before-tools`"),
         (
             format!(
                 "{}{}",

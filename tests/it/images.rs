@@ -158,7 +158,7 @@ fn oversized_images_are_downscaled_with_note() {
         ),
     ] {
         let said = format!(
-            "the image `{name}` is larger than the model takes, so it is made smaller: from {from} to {to} in"
+            "the image `{name}` is larger than the model accepts, so it was reduced: from {from} to {to} in"
         );
         assert_eq!(ran.stderr.matches(&said).count(), 1, "{}", ran.stderr);
     }

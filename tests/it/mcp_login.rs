@@ -152,11 +152,11 @@ fn login_without_pkce_is_refused_unless_assumed() {
     let cases = [
         ("no-pkce", "", Some("does not say that it supports PKCE")),
         ("no-pkce", "assume-pkce = true", None),
-        ("plain-pkce", "", Some("(its metadata names: plain)")),
+        ("plain-pkce", "", Some("(its metadata lists: plain)")),
         (
             "plain-pkce",
             "assume-pkce = true",
-            Some("(its metadata names: plain)"),
+            Some("(its metadata lists: plain)"),
         ),
     ];
     for (behaviour, setting, why) in cases {
@@ -213,7 +213,7 @@ fn login_with_a_pasted_address() {
     login.types("http://127.0.0.1:1/callback?code=x&state=y\n");
     login
         .stdout
-        .until("not the address that the browser ended at");
+        .until("not the address where this login ended in the browser");
     login.types(&format!("{back}\n"));
     let ran = login.end();
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);

@@ -67,6 +67,7 @@ fn added_mcp_tool_is_announced_once_and_not_offered() {
         (server.requests().len(), server.tool_results()),
         (4, vec!["did it".to_owned()])
     );
-    let announced = "the MCP server `s` added these tools while it was used, and they are not offered yet: s_more.";
+    let announced =
+        "the MCP server `s` added these tools while in use, so they are not offered yet: s_more.";
     assert_eq!(ran.stderr.matches(announced).count(), 1, "{}", ran.stderr);
 }

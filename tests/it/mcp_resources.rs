@@ -309,7 +309,7 @@ fn mcp_feature_tool_needs_the_configured_approval() {
 /// A call that needs an address opened first is sent once more when the user agreed.
 #[test]
 fn mcp_call_is_repeated_once_after_an_address_was_opened() {
-    let agreed = "the user did not agree";
+    let agreed = "the user declined";
     let cases = [
         ("requires-to-open", "a\n", "ran at attempt 2"),
         ("requires-to-open", "d\n", agreed),

@@ -115,7 +115,8 @@ fn authorities_of_the_machine_are_trusted() {
     };
     let unknown = ask(None);
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(1), ""));
-    let why = "is of an authority that this machine does not trust (SSL_CERT_FILE may name its certificate)";
+    let why = "is from an authority that this machine does not trust (set SSL_CERT_FILE to the authority's \
+        certificate)";
     assert!(unknown.stderr.contains(why), "{}", unknown.stderr);
     let known = ask(Some("ca.pem"));
     assert_eq!(
@@ -129,7 +130,7 @@ fn authorities_of_the_machine_are_trusted() {
     assert!(
         missing
             .stderr
-            .contains("certificates of this machine are not used"),
+            .contains("the system's certificates are not used"),
         "{}",
         missing.stderr
     );

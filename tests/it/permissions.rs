@@ -68,7 +68,8 @@ fn cache_reachable_by_others_is_not_used() {
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let said = format!(
-        "compiled tools are not kept: the cache directory {} can be reached by other users (mode 777); delete it, or remove their permissions",
+        "compiled tools are not saved: the cache directory {} can be reached by other users (mode 777); delete it, \
+         or remove their permissions",
         cache.display()
     );
     assert!(ran.stderr.contains(&said), "{}", ran.stderr);

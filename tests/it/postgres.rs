@@ -177,7 +177,7 @@ fn unusable_database_is_refused() {
         (
             "[store]\nurl = \"postgres://ann:hunter2@a/b\"\n",
             "",
-            "has a password",
+            "contains a password",
         ),
         ("[store]\nurl = \"/tmp/a.db\"\n", "", "env:NAME"),
     ] {

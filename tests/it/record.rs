@@ -96,7 +96,7 @@ fn invalid_recording_is_refused() {
         ),
         (
             env.run(&["run", "--model", "replay:./taken", "hi"]),
-            "The recording cannot be played: it does not begin as a recording does",
+            "Cannot play the recording: it does not start like a recording",
         ),
         (replay(&env), "run.jsonl: No such file"),
     ] {

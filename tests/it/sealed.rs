@@ -136,7 +136,7 @@ fn deleted_session_is_not_decided_twice() {
     assert_eq!(deleted.code, Some(0), "{deleted:?}");
     let again = import(&second, &file, &["--sealed", "key"]);
     assert_eq!(again.code, Some(1), "{again:?}");
-    let why = format!("session {session} was here already, with ");
+    let why = format!("session {session} was already here, with ");
     assert!(again.stderr.contains(&why), "{again:?}");
     assert_eq!(second.run(&["sessions", "list"]).stdout, "");
 }
@@ -187,7 +187,12 @@ fn seal_that_does_not_fit_is_refused() {
             &["--sealed", "key"],
             "the seal does not match: it was made with another key, or the file was changed",
         ),
-        (KEY, &changed, &["--sealed", "key"], "the seal does not fit"),
+        (
+            KEY,
+            &changed,
+            &["--sealed", "key"],
+            "the seal does not match",
+        ),
         (
             KEY,
             "{}",
@@ -205,7 +210,7 @@ fn seal_that_does_not_fit_is_refused() {
             KEY,
             &sealed,
             &[],
-            "it is neither a session that `sessions export` wrote nor a conversation",
+            "it is neither a session from `sessions export` nor a conversation",
         ),
     ];
     for (key, text, args, why) in cases {

@@ -148,7 +148,7 @@ fn several_keys_choose_no_model() {
     ];
     let doctor = run(&env, &["doctor"], &[keys, addresses].concat());
     assert_eq!(doctor.code, Some(1), "{doctor:?}");
-    let told = "✗ model          no model is named, and there are keys for several providers: ";
+    let told = "✗ model          no model is set, and there are keys for several providers: ";
     assert!(doctor.stdout.contains(told), "{}", doctor.stdout);
     let named = run(&env, &["run", "--model", "script:tour", "hi"], &keys);
     assert_eq!(named.code, Some(0), "{}", named.stderr);
@@ -200,7 +200,7 @@ fn fallback_model_answers_after_failure() {
             .json_lines();
         let asked = &of_kind(&shown, "model-requested")[0]["provenance"];
         assert_eq!(asked, &json!({ "provider": "anthropic", "model": "a" }));
-        let note = "note anthropic:a does not answer, so openai-compat:b is asked.";
+        let note = "note anthropic:a does not answer; using openai-compat:b instead.";
         assert_eq!(ran.stderr.contains(note), answers, "{}", ran.stderr);
         if !answers {
             assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -256,7 +256,7 @@ fn named_servers_answer_with_their_own_keys_and_prices() {
         "{}",
         ran.stderr
     );
-    let note = "note one:vendor/m does not answer, so two:vendor/m is asked.";
+    let note = "note one:vendor/m does not answer; using two:vendor/m instead.";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let args = [
         "sessions",

@@ -227,12 +227,12 @@ fn key_of_a_database_is_replaced() {
         (
             &env,
             new.as_str(),
-            "the key of [store] does not open the secrets in the database ",
+            "the key in [store] does not open the secrets in the database ",
         ),
         (
             &open,
             "",
-            ", and no key is set; give the one of the other hosts as `key` of [store]",
+            ", and no key is set; set `key` in [store] to the key of the other hosts",
         ),
         (
             &env,
@@ -419,7 +419,7 @@ fn store_commands_without_a_use_are_refused() {
         (
             vec!["store", "move", "--to", "postgres://a:b@c/d"],
             2,
-            "has a password",
+            "contains a password",
         ),
     ] {
         let ran = env.run(&args);
@@ -432,7 +432,10 @@ fn store_commands_without_a_use_are_refused() {
     for (store, expected) in [
         ("ca = \"none.pem\"\n", "`ca` of [store] cannot be used: "),
         ("connections = 0\n", "`connections` in [store] is 0"),
-        ("key = \"abab\"\n", "`key` of [store] does not say where"),
+        (
+            "key = \"abab\"\n",
+            "`key` of [store] does not name the source",
+        ),
     ] {
         env.configure(format!(
             "[store]\nurl = \"postgres://localhost/none\"\n{store}"

@@ -23,7 +23,8 @@ fn exports_of_a_toolchain_are_left_out_and_others_chosen() {
             (func (export "g") (result u32) (canon lift (core func $i "f"))))"#,
     );
     env.write("plain.wasm", component.unwrap());
-    let note = "`exports#init`: componentize-py (0.25.1) exports it for itself; it is not of the world's author";
+    let note = "`exports#init`: componentize-py (0.25.1) exports it for itself; it does not come from the world's \
+        author";
     let inspect = |exports: &str| {
         let tool = "[[tool]]\nname = \"p\"\ncomponent = \"plain.wasm\"\n";
         env.write("agent.toml", format!("{tool}{exports}"));

@@ -79,7 +79,7 @@ tool = "read_flie"
 "#;
 
 /// The faults of [`BROKEN`], a line each.
-const FAULTS: &str = "  node `a`: there is no agent `raeder`; name an `[[agent]]`
+const FAULTS: &str = "  node `a`: unknown agent `raeder`; name an `[[agent]]`
   node `a`: `next` names `nowhere`, which is no node; add the node, or remove it from `next`
   node `b`: the input of tool `read_file` is refused: the arguments: Additional properties are not allowed ('pth' was unexpected); the arguments: \"path\" is a required property; change `input`
   node `c`: `message` is malformed: expected a reference such as `plan.text`, or a quoted literal such as `'text'` at column 6 of `hello`; put a literal text in quotes

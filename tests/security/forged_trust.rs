@@ -22,7 +22,7 @@ fn trust_written_by_hand_is_ignored_and_named() {
     fs::write(&file, forged.to_string()).unwrap();
     let refused = env.run(&["run", "look"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    let why = "came with its directory and is not trusted";
+    let why = "agent.toml is not trusted, and it";
     assert!(refused.stderr.contains(why), "{}", refused.stderr);
     let doctor = env.run(&["doctor"]).stdout;
     let named = "a trusted file without a valid signature, which is not trusted: ";

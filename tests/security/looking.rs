@@ -260,7 +260,7 @@ fn untrusted_directory_can_be_looked_at_and_not_acted_on() {
 fn faults(ran: &Ran, does: Does) -> Vec<&'static str> {
     let line =
         "agent.toml is not trusted and is left out, so the defaults hold. It asks for more: ";
-    let refusal = "came with its directory and is not trusted";
+    let refusal = "agent.toml is not trusted, and it";
     let said = |text: &str| ran.stderr.matches(text).count();
     let (code, told) = match does {
         Look(code) => (code, (1, 0)),
@@ -302,23 +302,20 @@ fn faults(ran: &Ran, does: Does) -> Vec<&'static str> {
 fn unusable_file_is_left_out_in_one_line() {
     let hostile = r"\u001b[2J\u202e\nwarning: agent.toml is trusted";
     let table: [(Vec<u8>, &str); 6] = [
-        (b"max-turns = \n".into(), "line 1 of it cannot be used: "),
+        (b"max-turns = \n".into(), "line 1 is invalid: "),
         (
             format!("\"{hostile}{}\" = 1\n", "x".repeat(2_000)).into(),
-            "line 1 of it cannot be used: there is no key `\\u{1b}[2J\\u{202e} warning: agent.toml",
+            "line 1 is invalid: unknown key `\\u{1b}[2J\\u{202e} warning: agent.toml",
         ),
         (
             format!("max-turns = \"{hostile}{}\"\n", "x".repeat(2_000)).into(),
-            "line 1 of it cannot be used: invalid type: string ",
+            "line 1 is invalid: invalid type: string ",
         ),
-        (
-            b"agents = [\"gone\"]\n".into(),
-            "line 1 of it cannot be used: ",
-        ),
-        (vec![0xff], "it cannot be used: it is not UTF-8 text"),
+        (b"agents = [\"gone\"]\n".into(), "line 1 is invalid: "),
+        (vec![0xff], "it is invalid: it is not UTF-8 text"),
         (
             vec![b'#'; 1024 * 1024 + 1],
-            "it cannot be used: it is longer than 1048576 bytes",
+            "it is invalid: it is longer than 1048576 bytes",
         ),
     ];
     let sink = TcpListener::bind("127.0.0.1:0").unwrap();

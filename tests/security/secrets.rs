@@ -285,8 +285,8 @@ fn secret_sources_are_read_lazily_and_errors_are_clean() {
         (found.code, found.stderr.trim_end()),
         (
             Some(2),
-            "error: the secret `github` should be in the variable NO_TOKEN, which is not set; set it, or change `from` \
-             of the secret `github`"
+            "error: the secret `github` should be in the variable NO_TOKEN, which is not set; set it, or change \
+             `from` of the secret `github`"
         )
     );
     assert_eq!(echo.seen(), Vec::<String>::new());

@@ -37,9 +37,9 @@ fn is_refused(ran: &Ran, demand: &str) {
         ran.stderr
     );
     for says in [
-        "came with its directory and is not trusted, and it",
+        "is not trusted, and it",
         demand,
-        "look at it, then run `agent-host trust",
+        "review it, then run `agent-host trust",
         "pass `--trust` for this run",
     ] {
         assert!(ran.stderr.contains(says), "no {says:?} in {}", ran.stderr);
@@ -370,7 +370,7 @@ fn test_cases_that_ask_for_more_need_trust() {
         (
             "[[grants.env]]\nname = \"HOME\"\nfrom-host = true\n",
             &[],
-            "it hands the environment variable \"HOME\" to every tool",
+            "it passes the environment variable \"HOME\" to every tool",
         ),
         (
             "[limits]\nmemory-bytes = 9007199254740992\n",

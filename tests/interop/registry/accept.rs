@@ -150,7 +150,7 @@ fn untrusted_directory_sets_no_publisher() {
     assert!(
         refused
             .stderr
-            .contains("accepts \"*\" as signed by \"acme\""),
+            .contains("accepts \"*\" if signed by \"acme\""),
         "{}",
         refused.stderr
     );

@@ -105,19 +105,19 @@ fn component_at_an_address_is_added_by_its_digest() {
             vec!["add", &address],
             String::new(),
             2,
-            "take the digest from its publisher",
+            "get the digest from its publisher",
         ),
         (
             vec!["pull", &address],
             String::new(),
             2,
-            "has no digest, so nothing shows",
+            "has no digest, so nothing proves",
         ),
         (
             vec!["pull", &other],
             String::new(),
             1,
-            "was damaged or replaced on the way",
+            "was damaged or replaced in transit",
         ),
         (
             vec!["pull", &url, "--verify", &public],
@@ -141,7 +141,7 @@ fn component_at_an_address_is_added_by_its_digest() {
             vec!["call", "mine"],
             format!("[[tool]]\nname = \"mine\"\ncomponent = \"{address}\"\n"),
             2,
-            "has no digest, so nothing shows",
+            "has no digest, so nothing proves",
         ),
     ];
     for (args, config, code, expected) in refusals {

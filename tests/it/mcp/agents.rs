@@ -311,7 +311,7 @@ fn other_calls_are_refused() {
             (
                 Some(2),
                 Some(
-                    "error: there is no agent `boss`; the agents are clerk, chief, asked, general-purpose"
+                    "error: unknown agent `boss`; the agents are clerk, chief, asked, general-purpose"
                 )
             ),
             "{ran:?}"

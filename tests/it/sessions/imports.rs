@@ -23,11 +23,7 @@ fn invalid_export_is_not_imported() {
         (half, 1, "the file was cut off there"),
         (&newer, 1, "says that the file is `agent-host-session` 9"),
         ("", 1, "line 1 is missing"),
-        (
-            "{\"format\":7}\n",
-            1,
-            "line 1 is not what is expected there",
-        ),
+        ("{\"format\":7}\n", 1, "line 1 is not what is expected here"),
     ];
     for (text, code, why) in table {
         let file = elsewhere.write("session.jsonl", text);
@@ -140,7 +136,7 @@ fn file_that_is_no_conversation_is_not_imported() {
     for (text, why) in [
         (
             "{}\n",
-            "it is neither a session that `sessions export` wrote nor a conversation (it has no `messages`)",
+            "it is neither a session from `sessions export` nor a conversation (it has no `messages`)",
         ),
         ("not JSON", "(expected ident at line 1 column 2)"),
         (

@@ -178,7 +178,7 @@ fn newer_journal_format_is_refused() {
     assert!(
         refused
             .stderr
-            .contains("another agent-host, probably a newer one, wrote it"),
+            .contains("another version of agent-host, probably a newer one, wrote it"),
         "{refused:?}"
     );
     assert_eq!(counter.take().len(), 0);

@@ -50,7 +50,7 @@ fn full_disk_never_repeats_an_effect() {
             "{blocks} blocks: {full:?}"
         );
         let mut next = run(&env, &["run", "--resume", "latest"]);
-        if next.stderr.contains("there is no session yet") {
+        if next.stderr.contains("there are no sessions yet") {
             next = run(&env, &["run", "go"]);
         }
         is_done(&next);

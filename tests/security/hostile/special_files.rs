@@ -85,7 +85,7 @@ fn kernel_directories() -> Vec<Case> {
         (
             "/proc/self",
             "a grant of the host's process",
-            "is never granted: /proc has no files but the kernel's view",
+            "can never be granted: /proc exposes processes",
         ),
         (
             "/sys",

@@ -47,7 +47,7 @@ pub(super) fn cases() -> Vec<Case> {
             "JSON of two million values",
             returning(Body::Text(JSON, two_million.as_bytes())),
             OutputTooLarge,
-            " values; at most",
+            " values; the maximum is",
         ),
         fails(
             "an error of JSON that is none",

@@ -41,7 +41,7 @@ impl Exchanges {
             let stand_in = |name: &str| SecretString::from(format!("stand-in-for-{name}"));
             let values = names.map(|name| (name.to_owned(), stand_in(name)));
             Secrets::new(values.collect()).map_err(|error| {
-                case_error!("the secrets cannot be used: {error}", "grant fewer of them")
+                case_error!("cannot use the secrets: {error}", "grant fewer of them")
             })?
         };
         let recording = match &case.recording {

@@ -10,7 +10,7 @@ fn input_reason_leaves_out_the_call() {
             "`/n`: too large",
         ),
         (
-            "The arguments do not fit the function's types; it did not run. `/v` is not a number",
+            "The arguments do not match the function's types; it did not run. `/v` is not a number",
             "`/v` is not a number",
         ),
         (

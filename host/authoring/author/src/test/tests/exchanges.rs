@@ -225,6 +225,7 @@ async fn secret_is_needed_only_for_recording() {
     let error = dir.run(&cases, recording()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the secret `key` should be in the variable KEY_THAT_NOBODY_HAS, which is not set; set it, or change `from` of the secret `key`"
+        "the secret `key` should be in the variable KEY_THAT_NOBODY_HAS, which is not set; set it, or change `from` \
+         of the secret `key`"
     );
 }

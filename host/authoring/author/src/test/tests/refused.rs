@@ -16,9 +16,9 @@ async fn invalid_case_file_names_the_position() {
                  invalid-output, cancelled, interrupted-unknown, busy, tool-unavailable, changed-since-approval, agent-budget, agent-failed";
     let table = [
         ("[[case]", "line 1, column 8: unclosed array table, expected `]`; correct it".to_owned()),
-        ("tool = 'x'", "line 1, column 1: there is no key `tool` here; the keys here are `limits`, `grants`, `secret`, `case`".to_owned()),
-        (&case("inputs = {}", text), "line 4, column 1: there is no key `inputs` here; did you mean `input`?".to_owned()),
-        (&case("", "texts = ''"), "line 6, column 1: there is no key `texts` here; did you mean `text`?".to_owned()),
+        ("tool = 'x'", "line 1, column 1: unknown key `tool`; the keys are `limits`, `grants`, `secret`, `case`".to_owned()),
+        (&case("inputs = {}", text), "line 4, column 1: unknown key `inputs`; did you mean `input`?".to_owned()),
+        (&case("", "texts = ''"), "line 6, column 1: unknown key `texts`; did you mean `text`?".to_owned()),
         (&case("input = {}\ninput-json = '{}'", text), "line 1, column 1: a case has `input` or `input-json`, and not both; remove one".to_owned()),
         (&case("input-json = '[]'", text), "line 1, column 1: `input-json` is not what it should be: invalid type: sequence, expected a map at line 1 column 0; correct it".to_owned()),
         (&case("input = { at = 2026-01-01 }", text), "line 1, column 1: JSON has no dates such as 2026-01-01; write it in quotes".to_owned()),
@@ -27,8 +27,10 @@ async fn invalid_case_file_names_the_position() {
         (&case("calls = 101", text), "line 1, column 1: `calls` is 101; a case has 1 to 100 calls".to_owned()),
         (&case("answers = [-1]", text), "line 1, column 1: `-1` is no answer; write the words in quotes, the number of a choice (from 0), `{ fields = { NAME = VALUE } }` for a form, or `{ cancelled = true }`".to_owned()),
         (&case("answers = [{ cancelled = false }]", text), "line 1, column 1: `{ cancelled = false }` is no answer; write the words in quotes, the number of a choice (from 0), `{ fields = { NAME = VALUE } }` for a form, or `{ cancelled = true }`".to_owned()),
-        (&case("limits = { deadline-ms = 0 }", text), "line 4, column 26: `deadline-ms` in [limits] is 0, with which no call could run; set it to what a call needs, or leave it out".to_owned()),
-        (&case("grants.secrets = ['key']", text), "line 4, column 19: the secret `key` is granted in [grants], and there is no [[secret]] of this name; add it, with where it is and to which server it may be sent".to_owned()),
+        (&case("limits = { deadline-ms = 0 }", text), "line 4, column 26: `deadline-ms` in [limits] is 0, so no call \
+            could run; set it to what a call needs, or leave it out".to_owned()),
+        (&case("grants.secrets = ['key']", text), "line 4, column 19: the secret `key` is granted in [grants], but \
+            there is no [[secret]] with this name; add it, with its source and the server that may receive it".to_owned()),
         (&case("", ""), "line 1, column 1: the case expects no result; write one of `text`, `json`, `content`, `error-text`, `error-json`, `denied`, `code`, `variant` or `golden` in [case.expect]".to_owned()),
         (&case("", "text = ''\njson = 1"), "line 1, column 1: a call has one result, and the case expects `text` and `json`; remove one of them".to_owned()),
         (&case("", "denied = false"), "line 1, column 1: `denied` is the reason in quotes, or `true` for any reason or none; correct it".to_owned()),
@@ -84,7 +86,8 @@ async fn unrunnable_plan_names_the_cause() {
         (
             good.as_str(),
             of("nothing.wasm"),
-            "there is no component file `nothing.wasm` and no configured tool of this name (there are: none); name a file, a configured tool, or a built-in one like `builtin:files`",
+            "there is no component file `nothing.wasm` and no configured tool with this name (the tools are: none); \
+             name a file, a configured tool, or a built-in one like `builtin:files`",
         ),
     ];
     for (cases, plan, expected) in table {
