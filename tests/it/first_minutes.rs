@@ -1,6 +1,7 @@
 //! The first five minutes of a new user, from an empty home directory: the tour, the commands that
 //! it ends with, `init`, the commands that it ends with, and an approval.
-//! `host/fronts/cli/FIRST_MINUTES.md` has the screens; `AGENT_HOST_WRITE_TRANSCRIPT=1` writes it.
+//! `docs/tutorial/first-five-minutes.md` has the screens; `AGENT_HOST_WRITE_TRANSCRIPT=1` writes
+//! it.
 
 use crate::{docs::ROOT, resume::shell};
 use agent_host_test_support::{
@@ -13,7 +14,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::fs;
 
-const TRANSCRIPT: &str = "host/fronts/cli/FIRST_MINUTES.md";
+const TRANSCRIPT: &str = "docs/tutorial/first-five-minutes.md";
 
 const COLUMNS: u16 = 80;
 

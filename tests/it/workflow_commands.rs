@@ -353,9 +353,9 @@ fn workflow_commands_obey_trust_and_config() {
 
 #[test]
 fn documented_workflow_has_no_faults() {
-    let page = repository().join("host/app/CONFIGURATION.md");
+    let page = repository().join("docs/how-to/workflows.md");
     let page = std::fs::read_to_string(page).unwrap();
-    let (_, section) = page.split_once("\n## Workflows\n").unwrap();
+    let (_, section) = page.split_once("# Workflows\n").unwrap();
     let (_, example) = section.split_once("```toml\n").unwrap();
     let (example, _) = example.split_once("```").unwrap();
     let env = env(example);

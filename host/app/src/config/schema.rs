@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn schema_accepts_the_forms_of_the_file() {
-        let page = include_str!("../../CONFIGURATION.md");
+        let page = include_str!("../../../../docs/reference/configuration.md");
         let (_, example) = page.split_once("```toml\n").unwrap();
         let (example, _) = example.split_once("\n```").unwrap();
         for toml in [

@@ -307,7 +307,7 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/grants/dir/*/
 /// is not made absolute would begin at the directory of another file.
 #[test]
 fn layers_keys_of_paths_are_known() {
-    let page = include_str!("../../../CONFIGURATION.md");
+    let page = include_str!("../../../../../docs/reference/configuration.md");
     let (_, example) = page.split_once("```toml\n").unwrap();
     let (example, _) = example.split_once("\n```").unwrap();
     let mut keys = BTreeSet::new();

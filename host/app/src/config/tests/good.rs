@@ -452,7 +452,7 @@ fn known_keys(table: &str) -> Vec<String> {
 
 #[test]
 fn configuration_reference_names_every_key() {
-    let page = include_str!("../../../CONFIGURATION.md");
+    let page = include_str!("../../../../../docs/reference/configuration.md");
     let (_, example) = page.split_once("```toml\n").unwrap();
     let (example, _) = example.split_once("\n```").unwrap();
     parse::<RawConfig>(Path::new("CONFIGURATION.md"), example).unwrap();

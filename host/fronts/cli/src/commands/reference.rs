@@ -16,7 +16,7 @@ const HEAD: &str = "\
 # Reference
 
 Every command, every key of `agent.toml` and every event, generated from the code by `agent-host
-reference`. Explanations are in [cli](fronts/cli/README.md) and [app](app/CONFIGURATION.md).
+reference`. The [book](../docs/SUMMARY.md) explains them.
 ";
 
 pub(super) fn reference(terminal: &Terminal) -> Exit {
