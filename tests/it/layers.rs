@@ -81,7 +81,7 @@ fn crates_depend_on_lower_layers_only() {
             for used in used.filter_map(|it| it.strip_prefix("agent-host-")) {
                 let found = lower.iter().find(|it| it.rsplit('/').next() == Some(used));
                 let allowed = |it: &&str| !name.starts_with("core/") || it.starts_with("core/");
-                assert!(found.is_some_and(|it| allowed(it)), "{name}: {used}");
+                assert!(found.is_some_and(allowed), "{name}: {used}");
             }
         }
         lower.extend(row);

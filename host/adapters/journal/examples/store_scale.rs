@@ -128,6 +128,7 @@ fn peak_kib() -> Result<u64, Box<dyn Error>> {
 
 /// Returns the events of a question that is answered with the help of a tool: two turns, as the
 /// loop journals them.
+#[expect(clippy::too_many_lines, reason = "one literal for each event")]
 fn answered(session: SessionId, question: u64) -> Vec<Event> {
     let turn = question * 2 - 1;
     let provenance = Provenance {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 /// All of them, by the names of their files. `metadata` is what this provider wants back with the
 /// model's messages.
+#[expect(clippy::too_many_lines, reason = "one literal for each case")]
 pub(crate) fn all(metadata: &Map<String, Value>) -> Vec<(&'static str, ModelRequest)> {
     let union = ToolResultOutput::Content(vec![text("640x480 -> 2x2"), png("a.png")]);
     let several = ToolResultOutput::Content(vec![

@@ -276,12 +276,7 @@ async fn endless_responses_are_cut() {
             endless.clone(),
             ": it sent an event of more than 8388608 bytes.",
         ),
-        (
-            200,
-            "application/json",
-            endless.clone(),
-            ": it is not JSON",
-        ),
+        (200, "application/json", endless.clone(), ": it is not JSON"),
         (400, "text/plain", endless, "xxx [cut]\""),
     ] {
         let answer = Answer::new(status).body(more, media_type).repeated();
