@@ -358,7 +358,7 @@ fn invalid_number_of_calls_is_refused() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.stderr
-            .contains("`code-calls` is 0, and must be from 1 to 10000"),
+            .contains("`code-calls` is 0; set it to 1 to 10000"),
         "{}",
         ran.stderr
     );

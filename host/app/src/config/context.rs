@@ -12,7 +12,8 @@ section! {
     #[serde(default)]
     pub(super) struct RawContext {
         /// The model's window.
-        window_tokens: Option<u64> => at_most(ContextLimits::default().window_tokens);
+        window_tokens: Option<u64>, within(LEAST_WINDOW_TOKENS)
+            => at_most(ContextLimits::default().window_tokens);
         /// The part of the window from which the conversation is compacted, in percent.
         compact_at: Option<u64> => at_most(ContextLimits::default().compact_at);
         /// The part of the window after compaction, in percent.
@@ -47,15 +48,6 @@ pub(super) fn resolve(
         compact_to: raw.compact_to.unwrap_or(default.compact_to),
         keep_results: raw.keep_results.unwrap_or(default.keep_results),
     };
-    let window_tokens = limits.window_tokens;
-    if window_tokens < LEAST_WINDOW_TOKENS {
-        return Err(config_error!(
-            "context.window-tokens",
-            "`window-tokens` is {window_tokens}, which is too small for any conversation",
-            "set it to the model's window, at least {LEAST_WINDOW_TOKENS}, or leave it out"
-        )
-        .with_value(window_tokens));
-    }
     let (compact_at, compact_to) = (limits.compact_at, limits.compact_to);
     if compact_at > 100 || compact_to == 0 || compact_to >= compact_at {
         return Err(config_error!(

@@ -33,9 +33,10 @@ section! {
         shared_directories [Path]: Vec<String> =>
             asks(Other, "lets any host continue sessions that reach {value}");
         /// The time after which other hosts continue the sessions of one that does not answer.
-        lease_seconds: Option<u64>, in seconds => together;
+        lease_seconds: Option<u64>, in seconds, within(MIN_LEASE_SECONDS, MAX_LEASE_SECONDS)
+            => together;
         /// The most sessions that run at once in a server.
-        max_runs: Option<u32> => together;
+        max_runs: Option<u32>, within(1) => together;
         /// The memory of the process beyond which it takes no further session.
         max_memory_bytes: Option<u64>, in bytes => together;
     }
@@ -94,29 +95,11 @@ pub(super) fn resolve(raw: RawHosts, scope: Scope<'_>) -> Result<HostsConfig, Co
         // Grants name directories without links.
         Ok(std::fs::canonicalize(&path).unwrap_or(path))
     });
-    let seconds = raw.lease_seconds.unwrap_or(LEASE_SECONDS);
-    if !(MIN_LEASE_SECONDS..=MAX_LEASE_SECONDS).contains(&seconds) {
-        return Err(config_error!(
-            "hosts.lease-seconds",
-            "`lease-seconds` of [hosts] is {seconds}",
-            "set it to a time from {MIN_LEASE_SECONDS} s to 10 min"
-        )
-        .with_value(seconds));
-    }
-    let max_runs = raw.max_runs.unwrap_or(MAX_RUNS);
-    if max_runs == 0 {
-        return Err(config_error!(
-            "hosts.max-runs",
-            "`max-runs` of [hosts] is 0, so no session could run",
-            "set it to a larger number"
-        )
-        .with_value(0));
-    }
     Ok(HostsConfig {
         machine,
         shared_directories: shared.collect::<Result<_, ConfigError>>()?,
-        lease: Duration::from_secs(seconds),
-        max_runs,
+        lease: Duration::from_secs(raw.lease_seconds.unwrap_or(LEASE_SECONDS)),
+        max_runs: raw.max_runs.unwrap_or(MAX_RUNS),
         max_memory_bytes: raw.max_memory_bytes,
     })
 }

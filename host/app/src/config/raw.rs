@@ -1,5 +1,5 @@
 //! `agent.toml` as a whole: absent keys stay absent, and values are not checked.
-//! `CONFIGURATION.md` describes every key.
+//! `docs/reference/configuration.md` describes every key.
 //!
 //! The serialized form is what trust in an untrusted file is bound to: a key is in it unless it is
 //! harmless.
@@ -17,6 +17,7 @@ use super::{
     model::{self, ModelSections, is_file},
     network::{self, RawNetwork},
     prices::{self, RawPrice},
+    problem::Problems,
     provider::{self, RawProvider},
     publishers::{self, RawPublisher},
     review::{Danger, Review, quoted},
@@ -24,7 +25,7 @@ use super::{
     sandbox::RawSandbox,
     schedules::{self, RawSchedule},
     secrets,
-    section::{Items as _, section, values},
+    section::{Form as _, Items as _, section, values},
     session::RawSession,
     settings::{self, RawSettings},
     store::RawStore,
@@ -78,7 +79,7 @@ section! {
         /// The time after which an approval expires; absent for never, and for 3 days in a run that a
         /// schedule or a webhook started.
         // A late approval is a denial.
-        approval_expires_seconds: Option<u64>, in seconds => harmless;
+        approval_expires_seconds: Option<u64>, in seconds, within(1) => harmless;
         /// The number of tools from which on the model searches them.
         #[serde(skip_serializing_if = "Option::is_none")]
         search_tools_from [Lower]: Option<usize> = SEARCH_TOOLS_FROM => by(demand_search);
@@ -89,7 +90,7 @@ section! {
         code [Replaceable]: bool = false => harmless;
         /// The most calls of one program.
         #[serde(skip_serializing_if = "Option::is_none")]
-        code_calls [Lower]: Option<usize> = DEFAULT_MAX_CALLS => at_most;
+        code_calls [Lower]: Option<usize>, within(1, MAX_CODE_CALLS) = DEFAULT_MAX_CALLS => at_most;
         /// The budgets of one user message, besides `max-turns`.
         // Each one is a bound where there was none.
         budgets: RawBudgets => harmless;
@@ -131,7 +132,7 @@ section! {
         agents [Replaceable]: Vec<String> => pinned;
         /// The maximum depth of agents that start agents.
         #[serde(skip_serializing_if = "Option::is_none")]
-        agent_depth [Lower]: Option<u8> = DEFAULT_AGENT_DEPTH => at_most;
+        agent_depth [Lower]: Option<u8>, within(0, MAX_AGENT_DEPTH) = DEFAULT_AGENT_DEPTH => at_most;
         /// The agents.
         agent [Named]: Vec<RawAgent> => each(RawAgent::demand_keys);
         /// The workflows.
@@ -164,6 +165,14 @@ const SEARCH_TOOLS_FROM: usize = 30;
 
 /// The depth of agents that start agents, by default: an agent and one that it starts.
 const DEFAULT_AGENT_DEPTH: u8 = 2;
+
+/// The greatest depth. With [`MAX_AGENTS`](super::agents::MAX_AGENTS) it bounds what agents that
+/// start each other can cost: a loop is made for each that runs, and none for the others.
+const MAX_AGENT_DEPTH: u64 = 16;
+
+/// The greatest number of calls of one program: all of its results are in memory when it runs
+/// again.
+const MAX_CODE_CALLS: u64 = 10_000;
 
 /// `permission-prompts`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -207,6 +216,16 @@ impl RawConfig {
             ("provider", self.provider.len(), lists::MAX_NAMED),
             ("publisher", self.publisher.len(), lists::MAX_NAMED),
         ])
+    }
+
+    /// Checks the numbers of all keys.
+    ///
+    /// # Errors
+    /// Some are out of their bounds.
+    pub(super) fn bounds(&self) -> Result<(), ConfigError> {
+        let mut problems = Problems::default();
+        self.check("", &mut problems);
+        problems.or(())
     }
 
     /// Returns the sections that models are resolved from.

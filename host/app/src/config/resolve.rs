@@ -77,12 +77,10 @@ impl Config {
                 instructions::resolve(system, &raw.instructions, scope)
             };
             session = session::resolve(raw.session);
-            approval_expiry_ms = approval_expiry_ms(raw.approval_expires_seconds);
             limits = tools::limits(raw.limits, &Limits::default(), "[limits]");
             secrets = secrets::resolve(raw.secret, scope);
             external_tools = external::resolve(raw.external_tool, scope);
-            agent_depth = agent_depth(whole.agent_depth());
-            code_calls = code_calls(whole.code_calls());
+            bounds = whole.bounds();
             rules = rules::resolve(raw.rule);
             publishers = publishers::resolve(raw.publisher, scope);
             rule_flags = rule_flags::resolve(&overrides.allow, &overrides.deny);
@@ -187,17 +185,19 @@ impl Config {
                 RawTiming::Batch => Timing::Batch,
                 RawTiming::InOrder => Timing::InOrder,
             },
-            approval_expiry_ms,
+            approval_expiry_ms: whole
+                .approval_expires_seconds
+                .map(|seconds| seconds.saturating_mul(1000)),
             search_tools_from: whole.search_tools_from(),
             todo_list: whole.todo_list(),
             code: whole.code(),
-            code_calls,
+            code_calls: whole.code_calls(),
             tools,
             external_tools,
             servers,
             agent_definitions,
             agents: raw.agents,
-            agent_depth,
+            agent_depth: whole.agent_depth(),
             workflows,
             hooks,
             schedules,
@@ -228,36 +228,6 @@ impl Config {
     }
 }
 
-/// The greatest depth. With [`MAX_AGENTS`](super::agents::MAX_AGENTS) it bounds what agents that
-/// start each other can cost: a loop is made for each that runs, and none for the others.
-const MAX_AGENT_DEPTH: u8 = 16;
-
-/// The greatest number of calls of one program: all of its results are in memory when it runs
-/// again.
-const MAX_CODE_CALLS: usize = 10_000;
-
-fn code_calls(calls: usize) -> Result<usize, ConfigError> {
-    match calls {
-        calls if (1..=MAX_CODE_CALLS).contains(&calls) => Ok(calls),
-        calls => Err(config_error!(
-            "code-calls",
-            "`code-calls` is {calls}, and must be from 1 to {MAX_CODE_CALLS}",
-            "change `code-calls`"
-        )),
-    }
-}
-
-fn agent_depth(depth: u8) -> Result<u8, ConfigError> {
-    match depth {
-        depth if depth <= MAX_AGENT_DEPTH => Ok(depth),
-        depth => Err(config_error!(
-            "agent-depth",
-            "agents can start agents to a depth of {depth}, and the maximum is {MAX_AGENT_DEPTH}",
-            "lower it"
-        )),
-    }
-}
-
 /// The directories of state and of compiled components.
 fn directories(
     raw: &RawConfig,
@@ -284,18 +254,6 @@ fn directories(
             .unwrap_or_else(|| state_dir.join("cache")),
     };
     Ok((state_dir, cache_dir))
-}
-
-fn approval_expiry_ms(seconds: Option<u64>) -> Result<Option<u64>, ConfigError> {
-    match seconds {
-        Some(0) => Err(config_error!(
-            "approval-expires-seconds",
-            "`approval-expires-seconds` is 0, so every approval would come too late",
-            "set it to at least 1, or leave it out"
-        )
-        .with_value(0)),
-        seconds => Ok(seconds.map(|seconds| seconds.saturating_mul(1000))),
-    }
 }
 
 /// Returns the models that may be asked; none where they could not be resolved.

@@ -46,7 +46,7 @@ section! {
         #[serde(default)]
         overlap: Overlap => pinned;
         /// The age up to which the latest missed firing is made up [default: 1 h].
-        catch_up_seconds: Option<u64>, in seconds => pinned;
+        catch_up_seconds: Option<u64>, in seconds, within(0, MAX_CATCH_UP) => pinned;
         /// The receiver that is notified when a run ends or waits.
         notify: Option<RawNotify> => by(triggers::demand);
     }
@@ -110,7 +110,6 @@ pub(super) fn resolve(
         let of = format!("the schedule `{name}`");
         resolve_steps! {
             timetable = timetable(&of, raw.cron, raw.at, raw.zone.as_deref());
-            catch_up = catch_up(&of, raw.catch_up_seconds);
             agent = triggers::agent(raw.agent, agents, &of);
             prompt = triggers::prompt(raw.prompt, &of);
             notify = triggers::notify(raw.notify, &of, scope);
@@ -125,7 +124,10 @@ pub(super) fn resolve(
                 notify,
             },
             overlap: raw.overlap,
-            catch_up_ms: catch_up.saturating_mul(1000),
+            catch_up_ms: raw
+                .catch_up_seconds
+                .unwrap_or(DEFAULT_CATCH_UP)
+                .saturating_mul(1000),
         })
     })
 }
@@ -157,16 +159,4 @@ fn timetable(
         )
         .with_value(&text)
     })
-}
-
-fn catch_up(of: &str, seconds: Option<u64>) -> Result<u64, ConfigError> {
-    match seconds.unwrap_or(DEFAULT_CATCH_UP) {
-        seconds if seconds <= MAX_CATCH_UP => Ok(seconds),
-        seconds => Err(config_error!(
-            "catch-up-seconds",
-            "`catch-up-seconds` of {of} is {seconds}, and the maximum is {MAX_CATCH_UP}",
-            "lower it"
-        )
-        .with_value(seconds)),
-    }
 }

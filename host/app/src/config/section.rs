@@ -2,8 +2,13 @@
 //! type, its unit, its default, and how much trust it needs. Parsing, the JSON Schema, the layers,
 //! `config show` and the review of untrusted files are made of it.
 
-use super::review::Review;
-use serde_json::{Map, Value};
+use super::{
+    ConfigError,
+    problem::{Problems, config_error},
+    review::Review,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     num,
@@ -108,17 +113,29 @@ pub(super) trait Form {
     fn keys() -> &'static [Key] {
         &[]
     }
+
+    /// Adds the keys below `at` whose numbers are out of their bounds.
+    fn check(&self, _at: &str, _problems: &mut Problems) {}
 }
 
 impl<T: Form> Form for Option<T> {
     fn keys() -> &'static [Key] {
         T::keys()
     }
+
+    fn check(&self, at: &str, problems: &mut Problems) {
+        self.iter().for_each(|value| value.check(at, problems));
+    }
 }
 
 impl<T: Form> Form for Vec<T> {
     fn keys() -> &'static [Key] {
         T::keys()
+    }
+
+    fn check(&self, at: &str, problems: &mut Problems) {
+        let items = self.iter().enumerate();
+        items.for_each(|(index, item)| item.check(&format!("{at}[{index}]"), problems));
     }
 }
 
@@ -132,6 +149,39 @@ impl<T: Form> Form for BTreeMap<String, T> {
             }]
         }
     }
+}
+
+/// Returns the key of a field below another key, or of the outermost table.
+pub(super) fn key_at(at: &str, field: &str) -> String {
+    let key = field.replace('_', "-");
+    if at.is_empty() {
+        key
+    } else {
+        format!("{at}.{key}")
+    }
+}
+
+/// Checks that the number of a key is within its bounds.
+pub(super) fn check_bounds(
+    at: &str,
+    value: impl Serialize,
+    (least, most): (u64, Option<u64>),
+) -> Result<(), ConfigError> {
+    let (number, greatest) = (json!(value).as_u64(), most.unwrap_or(u64::MAX));
+    let Some(number) = number.filter(|number| !(least..=greatest).contains(number)) else {
+        return Ok(());
+    };
+    let key = at.rsplit('.').next().unwrap_or(at);
+    let bounds = match most {
+        Some(most) => format!("{least} to {most}"),
+        None => format!("at least {least}"),
+    };
+    Err(config_error!(
+        at,
+        "`{key}` is {number}",
+        "set it to {bounds}, or leave it out"
+    )
+    .with_value(number))
 }
 
 /// Declares the forms of values without keys of their own.
@@ -218,7 +268,8 @@ impl<T: Copy> OrDefault for Option<T> {
 /// Declares a table: each key once, with its type, and how much trust it needs.
 ///
 /// In brackets are the [`Role`]s of the key. `in UNIT` names the function of
-/// [`units`](super::units) that reads a quantity. `= DEFAULT` is what `config show` shows where the
+/// [`units`](super::units) that reads a quantity. `within(LEAST, MOST)`, or without `MOST`, has the
+/// bounds of a number, for the schema, too. `= DEFAULT` is what `config show` shows where the
 /// key is absent, and what the method of its name returns. Behind `=>` is the trust that the key
 /// needs in a file that came with its directory:
 /// - `harmless`: none, and trust in the file does not cover it;
@@ -237,7 +288,8 @@ macro_rules! section {
         $vis:vis struct $name:ident {$(
             $(#[$attr:meta])*
             $key:ident $([$($role:ident $(($variable:literal))?),+])?: $type:ty
-                $(, in $unit:ident)? $(= $default:expr)? => $trust:ident $(($($args:tt)*))?;
+                $(, in $unit:ident)? $(, within($least:expr $(, $most:expr)?))?
+                $(= $default:expr)? => $trust:ident $(($($args:tt)*))?;
         )*}
     ) => {
         $crate::config::section::structure! {
@@ -248,7 +300,10 @@ macro_rules! section {
                 $(#[$meta])*
                 $vis struct $name
             } {}
-            $({$(#[$attr])*} ($($unit)?) $trust {$key: $type})*
+            $({
+                $(#[$attr])*
+                $(#[schemars(range(min = $least $(, max = $most)?))])?
+            } ($($unit)?) $trust {$key: $type})*
         }
 
         impl $crate::config::section::Form for $name {
@@ -261,6 +316,20 @@ macro_rules! section {
                         below: <$type as Form>::keys,
                     }),*]
                 }
+            }
+
+            fn check(&self, at: &str, problems: &mut $crate::config::problem::Problems) {
+                use $crate::config::section::{Form, key_at};
+                $({
+                    let at = key_at(at, stringify!($key));
+                    $(
+                        let most = [$($most)?].first().copied();
+                        let bounds = ($least, most);
+                        problems.take($crate::config::section::check_bounds(&at, &self.$key, bounds));
+                    )?
+                    Form::check(&self.$key, &at, problems);
+                })*
+                let _ = (at, problems);
             }
         }
 

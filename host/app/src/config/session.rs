@@ -41,7 +41,8 @@ section! {
         /// The sessions that are kept; the others are removed.
         keep: Option<RawKeep> = KEEP => by(demand_removal);
         /// The maximum wait for another process that holds the database, in milliseconds.
-        lock_timeout_ms: Option<u64>, in milliseconds = lock_timeout_ms() => at_most;
+        lock_timeout_ms: Option<u64>, in milliseconds, within(1, MAX_LOCK_TIMEOUT_MS)
+            = lock_timeout_ms() => at_most;
         /// The bytes of artifacts that the calls of one session may store.
         artifact_bytes: Option<u64>, in bytes => at_most(DEFAULT_QUOTA_BYTES);
         /// The bytes of changed files that one session keeps for `undo`; 0 to keep none.
@@ -135,20 +136,9 @@ pub(super) fn resolve(raw: RawSession) -> Result<SessionConfig, ConfigError> {
         }
         bytes => Some(bytes),
     };
-    let lock_timeout = match raw.lock_timeout_ms() {
-        ms @ 1..=MAX_LOCK_TIMEOUT_MS => Duration::from_millis(ms),
-        ms => {
-            return Err(config_error!(
-                "session.lock-timeout-ms",
-                "`lock-timeout-ms` in [session] is {ms}",
-                "set it to 1 to {MAX_LOCK_TIMEOUT_MS}, or leave it out"
-            )
-            .with_value(ms));
-        }
-    };
     Ok(SessionConfig {
         keep: Retention { age, bytes },
-        lock_timeout,
+        lock_timeout: Duration::from_millis(raw.lock_timeout_ms()),
         artifact_bytes: raw.artifact_bytes.unwrap_or(DEFAULT_QUOTA_BYTES),
         undo_bytes: raw.undo_bytes(),
         durability: raw.durability(),

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// The most connections of a host that can be configured.
-const MAX_CONNECTIONS: usize = 1000;
+const MAX_CONNECTIONS: u64 = 1000;
 
 section! {
     /// `[store]`.
@@ -30,7 +30,7 @@ section! {
         /// The source of the key that seals the secrets in the database, as in `api-key`.
         key [Source]: Option<String> => asks(Private, "seals secrets with the key from {value}");
         /// The most connections of a host to the database.
-        connections: Option<usize> =>
+        connections: Option<usize>, within(1, MAX_CONNECTIONS) =>
             asks(Other, "opens up to {value} connections to the database");
     }
 }
@@ -121,16 +121,6 @@ pub(super) fn resolve(raw: RawStore, scope: Scope<'_>) -> Result<StoreConfig, Co
         key: sealed,
         connections,
     } = raw;
-    if let Some(count) = connections
-        && !(1..=MAX_CONNECTIONS).contains(&count)
-    {
-        return Err(config_error!(
-            "store.connections",
-            "`connections` in [store] is {count}",
-            "set it to 1 to {MAX_CONNECTIONS}, or leave it out"
-        )
-        .with_value(count));
-    }
     let file = |path: PathBuf| scope.resolve_path("store.ca", &path.to_string_lossy());
     Ok(StoreConfig {
         database: url.map(|url| address(url, scope)).transpose()?,

@@ -12,7 +12,7 @@ use super::{
 use std::{collections::HashSet, num::NonZeroU32, path::Path};
 
 /// The longest body of a delivery, in bytes, by default: 1 MiB.
-const DEFAULT_BODY_BYTES: u64 = 1024 * 1024;
+const DEFAULT_BODY_BYTES: usize = 1024 * 1024;
 
 /// The longest that can be configured: 16 MiB.
 const MAX_BODY_BYTES: u64 = 16 * 1024 * 1024;
@@ -39,7 +39,7 @@ section! {
         #[serde(default)]
         session: TriggerSession => pinned;
         /// The longest body [default: 1 MiB].
-        max_body_bytes: Option<u64>, in bytes => pinned;
+        max_body_bytes: Option<usize>, in bytes, within(0, MAX_BODY_BYTES) => pinned;
         /// The deliveries of a minute that are taken [default: 60].
         max_per_minute: Option<NonZeroU32> => pinned;
         /// The receiver that is notified when a run ends or waits.
@@ -100,7 +100,6 @@ pub(super) fn resolve(
         let of = format!("the webhook `{name}`");
         resolve_steps! {
             secret = WebhookSecret::parse(&raw.secret, "secret", format!("of {of}"), scheme, scope);
-            max_body_bytes = max_body_bytes(&of, raw.max_body_bytes);
             agent = triggers::agent(raw.agent, agents, &of);
             prompt = triggers::prompt(raw.prompt, &of);
             notify = triggers::notify(raw.notify, &of, scope);
@@ -116,21 +115,8 @@ pub(super) fn resolve(
                 session: raw.session,
                 notify,
             },
-            max_body_bytes,
+            max_body_bytes: raw.max_body_bytes.unwrap_or(DEFAULT_BODY_BYTES),
             max_per_minute: raw.max_per_minute.unwrap_or(default),
         })
     })
-}
-
-fn max_body_bytes(of: &str, bytes: Option<u64>) -> Result<usize, ConfigError> {
-    let bytes = bytes.unwrap_or(DEFAULT_BODY_BYTES);
-    match usize::try_from(bytes) {
-        Ok(fits) if bytes <= MAX_BODY_BYTES => Ok(fits),
-        _ => Err(config_error!(
-            "max-body-bytes",
-            "`max-body-bytes` of {of} is {bytes}, and the maximum is {MAX_BODY_BYTES}",
-            "lower it"
-        )
-        .with_value(bytes)),
-    }
 }

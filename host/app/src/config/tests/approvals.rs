@@ -226,6 +226,6 @@ fn external_tool_with_bad_value_is_refused() {
     }
     assert_eq!(
         tree.problem("approval-expires-seconds = 0", &Overrides::default()),
-        "`approval-expires-seconds` is 0, so every approval would come too late; set it to at least 1, or leave it out"
+        "`approval-expires-seconds` is 0; set it to at least 1, or leave it out"
     );
 }

@@ -72,11 +72,11 @@ fn session_bounds_that_cannot_hold_are_refused() {
         ),
         (
             "lock-timeout-ms = 0",
-            "`lock-timeout-ms` in [session] is 0; set it to 1 to 2147483647, or leave it out",
+            "`lock-timeout-ms` is 0; set it to 1 to 2147483647, or leave it out",
         ),
         (
             "lock-timeout-ms = 2147483648",
-            "`lock-timeout-ms` in [session] is 2147483648; set it to 1 to 2147483647, or leave it out",
+            "`lock-timeout-ms` is 2147483648; set it to 1 to 2147483647, or leave it out",
         ),
     ];
     let tree = Tree::new();

@@ -116,7 +116,7 @@ fn triggers_that_cannot_be_used_are_refused() {
         ),
         (
             cron("catch-up-seconds = \"2d\"\n"),
-            "`catch-up-seconds` of the schedule `s` is 172800, and the maximum is 86400; lower it".to_owned(),
+            "`catch-up-seconds` is 172800; set it to 0 to 86400, or leave it out".to_owned(),
         ),
         (
             cron("agent = \"b\"\n[[agent]]\nname = \"a\"\ndescription = \"d\"\n"),
@@ -133,7 +133,7 @@ fn triggers_that_cannot_be_used_are_refused() {
         ),
         (
             format!("{WEBHOOK}max-body-bytes = \"17MiB\"\n"),
-            "`max-body-bytes` of the webhook `w` is 17825792, and the maximum is 16777216; lower it".to_owned(),
+            "`max-body-bytes` is 17825792; set it to 0 to 16777216, or leave it out".to_owned(),
         ),
         (
             format!("{WEBHOOK}{WEBHOOK}"),
