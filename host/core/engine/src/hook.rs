@@ -144,16 +144,6 @@ pub trait Hook: Send + Sync {
 }
 
 impl<T> Verdict<T> {
-    /// Returns the stronger of two; `self` if they are equal.
-    #[must_use]
-    pub fn or_stronger(self, other: Self) -> Self {
-        if other.strength() > self.strength() {
-            other
-        } else {
-            self
-        }
-    }
-
     pub(crate) fn strength(&self) -> u8 {
         match self {
             Self::Pass => 0,

@@ -116,7 +116,6 @@ enum Phase {
 /// Changes that the driver has not taken yet.
 #[derive(Debug, Default)]
 struct News {
-    settled: Vec<NodeIndex>,
     skipped: Vec<NodeIndex>,
     cancelled: Vec<NodeRun>,
 }
@@ -258,25 +257,14 @@ impl Run {
     /// Returns the nodes that were skipped since the last call, in the order of the journal.
     pub fn take_skipped(&mut self) -> Vec<Arc<str>> {
         let skipped = std::mem::take(&mut self.news.skipped);
-        self.ids(&skipped)
-    }
-
-    /// Returns the nodes whose output became final since the last call, those that never started
-    /// included, such as a `foreach` over nothing.
-    pub fn take_settled(&mut self) -> Vec<Arc<str>> {
-        let settled = std::mem::take(&mut self.news.settled);
-        self.ids(&settled)
+        let nodes = skipped.iter().filter_map(|&node| self.workflow.at(node));
+        nodes.map(|node| Arc::clone(&node.id)).collect()
     }
 
     /// Returns what is to be cancelled at once and was not returned before. Each of them still
     /// settles.
     pub fn take_cancelled(&mut self) -> Vec<NodeRun> {
         std::mem::take(&mut self.news.cancelled)
-    }
-
-    fn ids(&self, nodes: &[NodeIndex]) -> Vec<Arc<str>> {
-        let nodes = nodes.iter().filter_map(|&node| self.workflow.at(node));
-        nodes.map(|node| Arc::clone(&node.id)).collect()
     }
 
     /// Returns whether nothing is left: all nodes settled or were skipped, or the run ended early

@@ -129,7 +129,6 @@ impl Run {
             };
         }
         self.open = self.open.saturating_sub(1);
-        self.news.settled.push(index);
         self.requeue(index);
         match error {
             Some(failure) if on_error == Some(OnError::Abort) && self.end.is_none() => {

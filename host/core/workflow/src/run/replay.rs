@@ -111,7 +111,6 @@ impl Run {
     /// `cancelled`; both are returned with their outputs, for the journal. Then
     /// [`Self::take_skipped`] returns the nodes whose skip the journal lacks.
     pub fn resume(&mut self, continues: impl Fn(&NodeRun) -> bool) -> Vec<(NodeRun, NodeOutput)> {
-        self.news.settled.clear();
         self.news.cancelled.clear();
         let mut failed = Vec::new();
         for (index, run, flight) in self.under_way() {

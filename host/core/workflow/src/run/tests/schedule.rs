@@ -112,5 +112,4 @@ fn states_of_nodes_follow_the_run() {
     assert_eq!(all(&run), [Done, Failed, Skipped]);
     assert_eq!(run.take_skipped(), ["c".into()]);
     assert_eq!(run.take_skipped(), Vec::<Arc<str>>::new());
-    assert_eq!(run.take_settled(), ["a".into(), "b".into()]);
 }
