@@ -150,8 +150,9 @@ pub(crate) struct Wire {
     pub(crate) framing: Framing,
     /// Encodes a request to this model.
     pub(crate) encode: fn(model: &str, &ModelRequest, Capabilities) -> Encoded,
-    /// Sets the fields of settings in a request to this model. It destructures the settings, so
-    /// that a new one does not compile before every wire says what becomes of it.
+    /// The settings that are one field of a request, or none.
+    pub(crate) fields: settings::Fields,
+    /// Sets the fields of the other settings in a request to this model.
     pub(crate) settings: fn(model: &str, &ModelSettings, &mut Mapping<'_>),
     /// Returns the fields that make this model write an answer of a form; none if it cannot, or not
     /// beside tools.

@@ -6,7 +6,8 @@ mod tests;
 
 use super::{Capabilities, Wire, answer::AnswerForm};
 use crate::settings::{
-    Effort, HOST_FIELDS, ModelSettings, ServiceTier, SettingsReport, Thinking, ToolChoice,
+    CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ServiceTier, SettingsReport, Thinking,
+    ToolChoice,
 };
 use agent_host_types::{
     message::{Message, Role},
@@ -14,6 +15,18 @@ use agent_host_types::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+/// What becomes of a setting.
+#[derive(Debug)]
+pub(crate) enum Field {
+    /// It is this field, a path such as `generationConfig.topP`.
+    Sent(&'static str),
+    /// It is left out, for this reason.
+    Lost(&'static str),
+}
+
+/// What becomes of settings, by their names in the configuration.
+pub(crate) type Fields = &'static [(&'static str, Field)];
 
 /// A request body that gets the fields of settings, and the settings that it has no fields for.
 pub(crate) struct Mapping<'a> {
@@ -92,6 +105,20 @@ fn map(wire: &Wire, model: &str, settings: &ModelSettings, body: &mut Value) -> 
         body,
         report: SettingsReport::default(),
     };
+    let why = "the server sends reasoning separately from the text";
+    let tags = settings.reasoning_tags;
+    mapping.lost(
+        "reasoning-tags",
+        &tags.filter(|_| !wire.has_tagged_reasoning),
+        why,
+    );
+    let values = json!(settings);
+    for (setting, field) in wire.fields {
+        match field {
+            Field::Sent(path) => mapping.put(path, values.get(setting)),
+            Field::Lost(why) => mapping.lost(setting, &values.get(setting), why),
+        }
+    }
     (wire.settings)(model, settings, &mut mapping);
     let report = mapping.report;
     let mut extra = settings.extra_body.clone();
@@ -148,11 +175,27 @@ pub(crate) fn merge(target: &mut Value, fields: &Map<String, Value>) {
     }
 }
 
-/// The name of a service tier at OpenAI (`types/responses/response_create_params.py` in its SDK for
-/// Python, 3.54.0).
-pub(super) fn openai_tier(tier: ServiceTier) -> &'static str {
-    match tier {
+/// Sets the fields that both of OpenAI's wires have (`types/responses/response_create_params.py` in
+/// its SDK for Python, 3.54.0). `function` is the choice of a tool.
+pub(super) fn openai(
+    settings: &ModelSettings,
+    function: impl Fn(&str) -> Value,
+    request: &mut Mapping<'_>,
+) {
+    let choice = settings.tool_choice.as_ref().map(|choice| match choice {
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::None => json!("none"),
+        ToolChoice::Tool(name) => function(name),
+    });
+    request.put("tool_choice", choice);
+    let tier = settings.service_tier.map(|tier| match tier {
         ServiceTier::Standard => "default",
         ServiceTier::Auto | ServiceTier::Flex | ServiceTier::Priority => tier.name(),
+    });
+    request.put("service_tier", tier);
+    match settings.cache_lifetime {
+        Some(CacheLifetime::Day1) => request.put("prompt_cache_retention", Some("24h")),
+        other => request.lost("cache-lifetime", &other, "OpenAI accepts `24h`"),
     }
 }

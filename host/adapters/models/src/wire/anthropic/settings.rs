@@ -3,64 +3,60 @@
 
 use crate::{
     settings::{CacheLifetime, Effort, ModelSettings, ServiceTier, Thinking, ToolChoice},
-    wire::{answer::AnswerForm, request::token, settings::Mapping},
+    wire::{
+        answer::AnswerForm,
+        request::token,
+        settings::{
+            Field::{Lost, Sent},
+            Fields, Mapping,
+        },
+    },
 };
 use serde_json::{Value, json};
 
 /// The least budget of thinking, in tokens (`ThinkingConfigEnabledParam`).
 const LEAST_BUDGET: u32 = 1024;
 
+/// "API version 2026-10-21": the version that this wire asks for refuses them at any value, and the
+/// SDK has them no longer.
+const NO_SAMPLING: &str = "Anthropic's API has none since version 2026-10-21";
+
+/// The settings that are one field, or none.
+pub(super) const FIELDS: Fields = &[
+    ("temperature", Lost(NO_SAMPLING)),
+    ("top-p", Lost(NO_SAMPLING)),
+    ("seed", Lost("Anthropic's models have none")),
+    ("stop", Sent("stop_sequences")),
+    ("verbosity", Lost("Anthropic's models have none")),
+    ("prompt-cache-key", Lost("Anthropic's cache has none")),
+];
+
+/// Sets the others.
 pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) {
-    let ModelSettings {
-        effort,
-        thinking,
-        reasoning_summary,
-        temperature,
-        top_p,
-        seed,
-        stop,
-        tool_choice,
-        verbosity,
-        service_tier,
-        cache_lifetime,
-        prompt_cache_key,
-        reasoning_tags,
-        extra_body: _,
-    } = settings;
-    let why = "the server sends reasoning separately from the text";
-    request.lost("reasoning-tags", reasoning_tags, why);
+    let effort = settings.effort;
     request.put("output_config.effort", effort.and_then(level));
-    let thinking = thinking.or((*effort == Some(Effort::None)).then_some(Thinking::Off));
-    self::thinking(thinking, *reasoning_summary, request);
-    // "API version 2026-10-21": the version that this wire asks for refuses them at any value, and
-    // the SDK has them no longer.
-    let why = "Anthropic's API has none since version 2026-10-21";
-    request.lost("temperature", temperature, why);
-    request.lost("top-p", top_p, why);
-    request.lost("seed", seed, "Anthropic's models have none");
-    request.put("stop_sequences", stop.as_ref());
-    if let Some(choice) = tool_choice {
-        self::tool_choice(choice, thinking, request);
+    let off = (effort == Some(Effort::None)).then_some(Thinking::Off);
+    let thinking = settings.thinking.or(off);
+    set_thinking(thinking, settings.reasoning_summary, request);
+    if let Some(choice) = &settings.tool_choice {
+        tool_choice(choice, thinking, request);
     }
-    request.lost("verbosity", verbosity, "Anthropic's models have none");
-    match service_tier {
+    match settings.service_tier {
         Some(ServiceTier::Auto) => request.put("service_tier", Some("auto")),
         Some(ServiceTier::Standard) => request.put("service_tier", Some("standard_only")),
-        Some(ServiceTier::Flex | ServiceTier::Priority) | None => {
+        tier @ (Some(ServiceTier::Flex | ServiceTier::Priority) | None) => {
             let why = "Anthropic accepts `auto` and `standard`";
-            request.lost("service-tier", service_tier, why);
+            request.lost("service-tier", &tier, why);
         }
     }
-    match cache_lifetime {
-        Some(CacheLifetime::Day1) => {
+    match settings.cache_lifetime {
+        lifetime @ Some(CacheLifetime::Day1) => {
             let why = "Anthropic accepts `5m` and `1h`";
-            request.lost("cache-lifetime", cache_lifetime, why);
+            request.lost("cache-lifetime", &lifetime, why);
         }
         Some(lifetime) => cache_marks(request.body, lifetime.name()),
         None => {}
     }
-    let why = "Anthropic's cache has none";
-    request.lost("prompt-cache-key", prompt_cache_key, why);
 }
 
 /// The nearest level of `OutputConfigParam`; no effort is thinking that is disabled.
@@ -76,7 +72,7 @@ fn level(effort: Effort) -> Option<&'static str> {
 
 /// Sets `thinking`. Without it the model's own default holds. A summary needs a kind of thinking,
 /// and adaptive is the one of all newer models.
-fn thinking(thinking: Option<Thinking>, summary: Option<bool>, request: &mut Mapping<'_>) {
+fn set_thinking(thinking: Option<Thinking>, summary: Option<bool>, request: &mut Mapping<'_>) {
     let thinking = thinking.or((summary == Some(true)).then_some(Thinking::Adaptive));
     let kind = match thinking {
         None => return,

@@ -37,6 +37,7 @@ pub(crate) static WIRE: Wire = Wire {
     has_tagged_reasoning: false,
     framing: Framing::Events,
     encode: request::encode,
+    fields: settings::FIELDS,
     settings: settings::map,
     answer: settings::answer,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

@@ -4,52 +4,44 @@
 use super::is_third_generation;
 use crate::{
     settings::{Effort, ModelSettings, ServiceTier, Thinking, ToolChoice},
-    wire::{answer::AnswerForm, settings::Mapping},
+    wire::{
+        answer::AnswerForm,
+        settings::{
+            Field::{Lost, Sent},
+            Fields, Mapping,
+        },
+    },
 };
 use serde_json::{Value, json};
 
+/// The settings that are one field, or none.
+pub(super) const FIELDS: Fields = &[
+    ("temperature", Sent("generationConfig.temperature")),
+    ("top-p", Sent("generationConfig.topP")),
+    ("seed", Sent("generationConfig.seed")),
+    ("stop", Sent("generationConfig.stopSequences")),
+    ("verbosity", Lost("Gemini has none")),
+    ("cache-lifetime", Lost("Gemini caches prompts automatically")),
+    ("prompt-cache-key", Lost("Gemini caches prompts automatically")),
+];
+
+/// Sets the others.
 pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'_>) {
-    let ModelSettings {
-        effort: _,
-        thinking: _,
-        reasoning_summary: _,
-        temperature,
-        top_p,
-        seed,
-        stop,
-        tool_choice,
-        verbosity,
-        service_tier,
-        cache_lifetime,
-        prompt_cache_key,
-        reasoning_tags,
-        extra_body: _,
-    } = settings;
-    let why = "the server sends reasoning separately from the text";
-    request.lost("reasoning-tags", reasoning_tags, why);
     thinking(model, settings, request);
-    request.put("generationConfig.temperature", *temperature);
-    request.put("generationConfig.topP", *top_p);
-    request.put("generationConfig.seed", *seed);
-    request.put("generationConfig.stopSequences", stop.as_ref());
     request.put(
         "toolConfig.functionCallingConfig",
-        tool_choice.as_ref().map(|choice| match choice {
+        settings.tool_choice.as_ref().map(|choice| match choice {
             ToolChoice::Auto => json!({"mode": "AUTO"}),
             ToolChoice::Required => json!({"mode": "ANY"}),
             ToolChoice::None => json!({"mode": "NONE"}),
             ToolChoice::Tool(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
         }),
     );
-    request.lost("verbosity", verbosity, "Gemini has none");
-    match service_tier {
+    match settings.service_tier {
         // It is the default.
         Some(ServiceTier::Auto) | None => {}
         Some(tier) => request.put("serviceTier", Some(tier.name())),
     }
-    let why = "Gemini caches prompts automatically";
-    request.lost("cache-lifetime", cache_lifetime, why);
-    request.lost("prompt-cache-key", prompt_cache_key, why);
 }
 
 /// Sets `thinkingConfig`: levels from the third generation on, and budgets in generation 2.5. The

@@ -38,6 +38,7 @@ pub(crate) static WIRE: Wire = Wire {
     has_tagged_reasoning: true,
     framing: Framing::Lines,
     encode: request::encode,
+    fields: settings::FIELDS,
     settings: settings::map,
     answer: settings::answer,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

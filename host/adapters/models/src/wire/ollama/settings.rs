@@ -5,40 +5,35 @@ use crate::{
     settings::{Effort, ModelSettings, Thinking, ToolChoice},
     wire::{
         answer::AnswerForm,
-        settings::{Mapping, budget, single_effort},
+        settings::{
+            Field::{Lost, Sent},
+            Fields, Mapping, budget, single_effort,
+        },
     },
 };
 use serde_json::{Value, json};
 
+/// The settings that are one field, or none.
+pub(super) const FIELDS: Fields = &[
+    ("temperature", Sent("options.temperature")),
+    ("top-p", Sent("options.top_p")),
+    ("seed", Sent("options.seed")),
+    ("stop", Sent("options.stop")),
+    ("verbosity", Lost("Ollama has none")),
+    ("service-tier", Lost("Ollama has none")),
+    ("cache-lifetime", Lost("Ollama has none")),
+    ("prompt-cache-key", Lost("Ollama has none")),
+];
+
+/// Sets the others. The server sends its reasoning unasked.
 pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) {
-    let ModelSettings {
-        effort: _,
-        thinking,
-        // The server sends its reasoning unasked.
-        reasoning_summary: _,
-        temperature,
-        top_p,
-        seed,
-        stop,
-        tool_choice,
-        verbosity,
-        service_tier,
-        cache_lifetime,
-        prompt_cache_key,
-        // Of the reply.
-        reasoning_tags: _,
-        extra_body: _,
-    } = settings;
     let think = single_effort(settings).map(think);
+    let thinking = settings.thinking;
     let think = think.or(thinking.map(|thinking| json!(thinking != Thinking::Off)));
     request.put("think", think);
     let why = "Ollama accepts `effort` but not a number of tokens";
     request.lost("thinking", &budget(settings), why);
-    request.put("options.temperature", *temperature);
-    request.put("options.top_p", *top_p);
-    request.put("options.seed", *seed);
-    request.put("options.stop", stop.as_ref());
-    match tool_choice {
+    match settings.tool_choice {
         Some(ToolChoice::Required | ToolChoice::Tool(_)) => {
             let why = "Ollama cannot force a model to call a tool";
             request.refused("tool-choice", why);
@@ -52,11 +47,6 @@ pub(super) fn map(_: &str, settings: &ModelSettings, request: &mut Mapping<'_>) 
         }
         Some(ToolChoice::Auto) | None => {}
     }
-    let why = "Ollama has none";
-    request.lost("verbosity", verbosity, why);
-    request.lost("service-tier", service_tier, why);
-    request.lost("cache-lifetime", cache_lifetime, why);
-    request.lost("prompt-cache-key", prompt_cache_key, why);
 }
 
 /// The nearest level that the server has ("Thinking" in Ollama's documentation).

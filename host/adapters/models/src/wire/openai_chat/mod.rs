@@ -37,6 +37,7 @@ pub(crate) static WIRE: Wire = Wire {
     has_tagged_reasoning: true,
     framing: Framing::Events,
     encode: request::encode,
+    fields: settings::FIELDS,
     settings: settings::map,
     // Compatible servers refuse `response_format`, ignore it, or apply it to calls as well.
     answer: |_, _, _| None,

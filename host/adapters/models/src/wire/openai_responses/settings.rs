@@ -3,35 +3,29 @@
 
 use super::request::reasons;
 use crate::{
-    settings::{CacheLifetime, Effort, ModelSettings, ToolChoice},
+    settings::{Effort, ModelSettings},
     wire::{
         answer::AnswerForm,
-        settings::{Mapping, budget, openai_tier, single_effort},
+        settings::{
+            Field::{Lost, Sent},
+            Fields, Mapping, budget, openai, single_effort,
+        },
     },
 };
 use serde_json::{Value, json};
 
+/// The settings that are one field, or none.
+pub(super) const FIELDS: Fields = &[
+    ("seed", Lost("OpenAI's Responses have none")),
+    ("stop", Lost("OpenAI's Responses have none")),
+    ("verbosity", Sent("text.verbosity")),
+    ("prompt-cache-key", Sent("prompt_cache_key")),
+];
+
+/// Sets the others.
 pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'_>) {
-    let ModelSettings {
-        effort: _,
-        thinking: _,
-        reasoning_summary,
-        temperature,
-        top_p,
-        seed,
-        stop,
-        tool_choice,
-        verbosity,
-        service_tier,
-        cache_lifetime,
-        prompt_cache_key,
-        reasoning_tags,
-        extra_body: _,
-    } = settings;
-    let why = "the server sends reasoning separately from the text";
-    request.lost("reasoning-tags", reasoning_tags, why);
     let effort = single_effort(settings);
-    let summary = reasoning_summary.filter(|is_asked_for| *is_asked_for);
+    let summary = settings.reasoning_summary.filter(|summary| *summary);
     if reasons(model) {
         request.put("reasoning.effort", effort);
         request.put("reasoning.summary", summary.map(|_| "auto"));
@@ -45,30 +39,14 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
     // "Using GPT-5.5" in OpenAI's documentation: only without reasoning.
     if reasons(model) && effort != Some(Effort::None) {
         let why = "OpenAI's models accept none while reasoning";
-        request.lost("temperature", temperature, why);
-        request.lost("top-p", top_p, why);
+        request.lost("temperature", &settings.temperature, why);
+        request.lost("top-p", &settings.top_p, why);
     } else {
-        request.put("temperature", *temperature);
-        request.put("top_p", *top_p);
+        request.put("temperature", settings.temperature);
+        request.put("top_p", settings.top_p);
     }
-    request.lost("seed", seed, "OpenAI's Responses have none");
-    request.lost("stop", stop, "OpenAI's Responses have none");
-    request.put(
-        "tool_choice",
-        tool_choice.as_ref().map(|choice| match choice {
-            ToolChoice::Auto => json!("auto"),
-            ToolChoice::Required => json!("required"),
-            ToolChoice::None => json!("none"),
-            ToolChoice::Tool(name) => json!({"type": "function", "name": name}),
-        }),
-    );
-    request.put("text.verbosity", *verbosity);
-    request.put("service_tier", service_tier.map(openai_tier));
-    match cache_lifetime {
-        Some(CacheLifetime::Day1) => request.put("prompt_cache_retention", Some("24h")),
-        _ => request.lost("cache-lifetime", cache_lifetime, "OpenAI accepts `24h`"),
-    }
-    request.put("prompt_cache_key", prompt_cache_key.as_ref());
+    let function = |name: &str| json!({"type": "function", "name": name});
+    openai(settings, function, request);
 }
 
 /// The fields of structured output, which all models have but those before GPT-4o.

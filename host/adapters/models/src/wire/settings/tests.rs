@@ -1,11 +1,11 @@
 //! The settings that each wire has no field for, and those of one request.
 
-use super::{apply, check};
+use super::{apply, check, map};
 use crate::{
     provider::Provider,
     settings::{
-        CacheLifetime, Effort, ModelSettings, ReasoningTags, ServiceTier, Thinking, ToolChoice,
-        Verbosity,
+        CacheLifetime, Effort, ModelSettings, ReasoningTags, ServiceTier, SettingsReport, Thinking,
+        ToolChoice, Verbosity,
     },
 };
 use agent_host_types::{
@@ -58,8 +58,8 @@ fn settings_without_a_field_are_reported() {
                     "top-p",
                     "seed",
                     "verbosity",
-                    "service-tier",
                     "prompt-cache-key",
+                    "service-tier",
                 ],
                 &["tool-choice"],
             ),
@@ -69,11 +69,11 @@ fn settings_without_a_field_are_reported() {
             "gpt-5.5",
             lost(&[
                 "reasoning-tags",
+                "seed",
+                "stop",
                 "thinking",
                 "temperature",
                 "top-p",
-                "seed",
-                "stop",
                 "cache-lifetime",
             ]),
         ),
@@ -82,11 +82,11 @@ fn settings_without_a_field_are_reported() {
             "gpt-4.1",
             lost(&[
                 "reasoning-tags",
+                "seed",
+                "stop",
                 "effort",
                 "reasoning-summary",
                 "thinking",
-                "seed",
-                "stop",
                 "cache-lifetime",
             ]),
         ),
@@ -100,10 +100,10 @@ fn settings_without_a_field_are_reported() {
             "gemini-3-pro",
             lost(&[
                 "reasoning-tags",
-                "effort",
                 "verbosity",
                 "cache-lifetime",
                 "prompt-cache-key",
+                "effort",
             ]),
         ),
         (
@@ -111,11 +111,11 @@ fn settings_without_a_field_are_reported() {
             "gemini-2.0-flash",
             lost(&[
                 "reasoning-tags",
-                "thinking",
-                "effort",
                 "verbosity",
                 "cache-lifetime",
                 "prompt-cache-key",
+                "thinking",
+                "effort",
             ]),
         ),
         (
@@ -123,11 +123,11 @@ fn settings_without_a_field_are_reported() {
             "m",
             refused(
                 &[
-                    "thinking",
                     "verbosity",
                     "service-tier",
                     "cache-lifetime",
                     "prompt-cache-key",
+                    "thinking",
                 ],
                 &["tool-choice"],
             ),
@@ -136,6 +136,45 @@ fn settings_without_a_field_are_reported() {
         assert_eq!(report(provider, model, &everything()), expected, "{model}");
         let nothing = ModelSettings::default();
         assert_eq!(report(provider, model, &nothing), lost(&[]), "{model}");
+    }
+}
+
+/// A setting without a row and without code would be dropped silently.
+#[test]
+fn every_setting_of_a_wire_is_sent_or_reported() {
+    let request = ModelRequest {
+        system: Some("Be brief.".to_owned()),
+        messages: Vec::new(),
+        tools: Vec::new(),
+        answer_schema: None,
+    };
+    let all = json!(everything());
+    for (provider, model, silent) in [
+        (Provider::Anthropic, "claude-opus-4-6", &[][..]),
+        (Provider::OpenAi, "gpt-5.5", &[]),
+        (
+            Provider::OpenAiCompat,
+            "m",
+            &["reasoning-summary", "reasoning-tags"],
+        ),
+        // Its requests ask for summaries without a setting.
+        (Provider::Gemini, "gemini-3-pro", &["reasoning-summary"]),
+        (
+            Provider::Ollama,
+            "m",
+            &["reasoning-summary", "reasoning-tags"],
+        ),
+    ] {
+        let wire = provider.wire();
+        let encoded = (wire.encode)(model, &request, provider.capabilities()).body;
+        let dropped = all.as_object().unwrap().iter().filter(|(name, value)| {
+            let settings = serde_json::from_value(json!({*name: value})).unwrap();
+            let mut body = encoded.clone();
+            let report = map(wire, model, &settings, &mut body);
+            body == encoded && report == SettingsReport::default()
+        });
+        let dropped: Vec<_> = dropped.map(|(name, _)| name).collect();
+        assert_eq!(dropped, silent, "{model}");
     }
 }
 
