@@ -34,6 +34,17 @@ pub const USER_AGENT: &str = concat!("agent-host/", env!("CARGO_PKG_VERSION"));
 /// The maximum of redirects that [`same_origin_redirects`] follows.
 const MAX_REDIRECTS: usize = 3;
 
+/// Why a client cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+    /// The proxy's address or another setting cannot be used.
+    #[error(transparent)]
+    Build(#[from] reqwest::Error),
+}
+
 /// Returns the TLS configuration: ring, whatever the process default is, and the authorities of the
 /// program and of the machine, which are read at the first connection.
 ///

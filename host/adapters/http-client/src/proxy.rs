@@ -3,7 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use reqwest::{ClientBuilder, NoProxy, Proxy, Url};
+use crate::{ClientError, USER_AGENT, builder, tls_config};
+use reqwest::{Client, ClientBuilder, NoProxy, Proxy, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::net::IpAddr;
 
@@ -25,16 +26,24 @@ pub enum ProxySetting {
 }
 
 impl ProxySetting {
-    /// Sets the proxy of a client for the server at `url`. One on this machine has none, because a
-    /// proxy could not reach it.
+    /// Returns a client for the server at `url` that goes through this proxy, with the TLS of
+    /// [`tls_config`] and the settings of [`builder`] that `configure` completes.
     ///
     /// # Errors
-    /// The proxy's address cannot be used.
-    pub fn apply(
+    /// The proxy's address cannot be used, or TLS cannot be set up.
+    pub fn client(
         &self,
-        builder: ClientBuilder,
         url: &Url,
-    ) -> Result<ClientBuilder, reqwest::Error> {
+        configure: impl FnOnce(ClientBuilder) -> ClientBuilder,
+    ) -> Result<Client, ClientError> {
+        let builder = configure(builder(tls_config()?).user_agent(USER_AGENT));
+        let client = self.apply(builder, url).and_then(ClientBuilder::build);
+        Ok(client.map_err(reqwest::Error::without_url)?)
+    }
+
+    /// Sets the proxy of a client for the server at `url`. One on this machine has none, because a
+    /// proxy could not reach it.
+    fn apply(&self, builder: ClientBuilder, url: &Url) -> Result<ClientBuilder, reqwest::Error> {
         match self {
             _ if is_loopback(url) => Ok(builder.no_proxy()),
             Self::Environment => Ok(builder),

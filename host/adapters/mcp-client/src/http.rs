@@ -5,10 +5,8 @@ use crate::{
     config::{Endpoint, ServerConfig},
     headers,
 };
-use agent_host_http_client::{
-    ProxySetting, USER_AGENT, builder, same_origin_redirects, tls_config,
-};
-use reqwest::{Client, ClientBuilder, Url};
+use agent_host_http_client::{ClientError, ProxySetting, same_origin_redirects};
+use reqwest::{Client, Url};
 use rmcp::transport::{
     StreamableHttpClientTransport,
     auth::{AuthClient, AuthError, AuthorizationManager},
@@ -67,7 +65,7 @@ fn settings(
         .url
         .parse()
         .map_err(|error| format!("its address: {error}"))?;
-    let client = client(&url, &endpoint.proxy)?;
+    let client = client(&url, &endpoint.proxy).map_err(|error| error.to_string())?;
     let mut backoff = ExponentialBackoff::default();
     backoff.max_times = Some(STREAM_ATTEMPTS);
     backoff.max_delay = Some(LONGEST_PAUSE);
@@ -139,11 +137,9 @@ pub(crate) async fn speaks_http_sse(endpoint: &Endpoint) -> bool {
 }
 
 /// Returns the client for the server at `url`.
-pub(crate) fn client(url: &Url, proxy: &ProxySetting) -> Result<Client, String> {
-    let builder = builder(tls_config().map_err(|error| error.to_string())?)
-        .user_agent(USER_AGENT)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(same_origin_redirects(url));
-    let client = proxy.apply(builder, url).and_then(ClientBuilder::build);
-    client.map_err(|error| error.without_url().to_string())
+pub(crate) fn client(url: &Url, proxy: &ProxySetting) -> Result<Client, ClientError> {
+    let redirects = same_origin_redirects(url);
+    proxy.client(url, |client| {
+        client.connect_timeout(CONNECT_TIMEOUT).redirect(redirects)
+    })
 }

@@ -23,16 +23,14 @@ use crate::{
     wire::{KeyHeader, ServerError, Wire},
 };
 use agent_host_engine::model::traceparent;
-use agent_host_http_client::{
-    ProxySetting, USER_AGENT, builder, same_origin_redirects, tls_config,
-};
+use agent_host_http_client::{ProxySetting, same_origin_redirects};
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use body::BodySource;
 use bytes::Bytes;
 use failure::AttemptError;
 use record::{ModelRecorder, ResponseRecorder};
 use reqwest::{
-    Client, ClientBuilder, RequestBuilder, Response, StatusCode, Url,
+    Client, RequestBuilder, Response, StatusCode, Url,
     header::{
         ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
         RETRY_AFTER,
@@ -388,15 +386,12 @@ fn key_header(
 
 /// Sets up the client. `retry.rs` alone repeats requests.
 fn client(url: &Url, timeouts: Timeouts, proxy: &ProxySetting) -> Result<Client, ModelError> {
-    let failed = |why: String| {
+    let redirects = same_origin_redirects(url);
+    let client = proxy.client(url, |client| {
+        client.connect_timeout(timeouts.connect).redirect(redirects)
+    });
+    client.map_err(|why| {
         let text = format!("Could not set up the HTTP client for {url}: {why}.");
         ModelError::new(ModelErrorKind::Unreachable, text)
-    };
-    let tls = tls_config().map_err(|error| failed(error.to_string()))?;
-    let builder = builder(tls)
-        .user_agent(USER_AGENT)
-        .connect_timeout(timeouts.connect)
-        .redirect(same_origin_redirects(url));
-    let client = proxy.apply(builder, url).and_then(ClientBuilder::build);
-    client.map_err(|error| failed(error.without_url().to_string()))
+    })
 }

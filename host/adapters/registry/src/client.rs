@@ -6,10 +6,10 @@ use crate::{
     credentials::{CredentialSource, Credentials, CredentialsError},
     manifest::shown,
 };
-use agent_host_http_client::{ProxySetting, Reachable, USER_AGENT, builder, tls_config};
+use agent_host_http_client::{ProxySetting, Reachable};
 use bytes::Bytes;
 use reqwest::{
-    ClientBuilder, Method, Response, StatusCode, Url,
+    Method, Response, StatusCode, Url,
     header::{
         ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
         WWW_AUTHENTICATE,
@@ -111,16 +111,11 @@ impl Client {
         config: &ClientConfig,
     ) -> Result<Self, RegistryError> {
         let reachable = Arc::new(Reachable::of(&origin, &config.proxy).await);
-        let tls = tls_config().map_err(|error| RegistryError::Tls(error.to_string()))?;
-        let builder = builder(tls)
-            .user_agent(USER_AGENT)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .timeout(TIMEOUT)
-            .dns_resolver(Arc::clone(&reachable));
-        let http = config.proxy.apply(builder, &origin);
-        let http = http.and_then(ClientBuilder::build);
-        let http = http.map_err(|error| RegistryError::Tls(error.without_url().to_string()))?;
+        let http = config.proxy.client(&origin, |client| {
+            let client = client.connect_timeout(CONNECT_TIMEOUT);
+            let client = client.read_timeout(READ_TIMEOUT).timeout(TIMEOUT);
+            client.dns_resolver(Arc::clone(&reachable))
+        })?;
         Ok(Self {
             http,
             reachable,

@@ -4,6 +4,7 @@ use crate::{
     IndexError, KeyError, MAX_REFERRERS, credentials::CredentialsError, manifest::ManifestError,
     reference::ReferenceError, signature::SignatureError,
 };
+use agent_host_http_client::ClientError;
 use agent_host_types::id::Digest;
 use std::io;
 
@@ -171,7 +172,7 @@ pub enum RegistryError {
     },
     /// TLS cannot be set up.
     #[error("cannot set up TLS: {0}")]
-    Tls(String),
+    Tls(#[from] ClientError),
 }
 
 impl RegistryError {

@@ -1,7 +1,7 @@
 //! The exporters of OTLP over HTTP, with the HTTP client that the host uses everywhere.
 
 use crate::{TelemetryError, TelemetrySettings};
-use agent_host_http_client::{USER_AGENT, builder, tls_config};
+use agent_host_http_client::ClientError;
 use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{
@@ -9,10 +9,11 @@ use opentelemetry_otlp::{
 };
 use opentelemetry_sdk::{
     Resource,
+    error::OTelSdkResult,
     metrics::{Temporality, data::ResourceMetrics, exporter::PushMetricExporter as _},
     trace::{SpanData, SpanExporter as _},
 };
-use reqwest::Url;
+use reqwest::{ClientBuilder, Url};
 use std::{fmt, time::Duration};
 
 /// The time of a request.
@@ -29,7 +30,7 @@ impl SpanSender {
         settings: &TelemetrySettings,
         endpoint: &Url,
     ) -> Result<Self, TelemetryError> {
-        let client = client(settings, endpoint).map_err(TelemetryError::Client)?;
+        let client = client(settings, endpoint)?;
         // Reads `OTEL_EXPORTER_OTLP_HEADERS` itself.
         let mut exporter = SpanExporter::builder()
             .with_http()
@@ -53,9 +54,8 @@ impl SpanSender {
     ///
     /// # Errors
     /// The server cannot be reached, or does not take them.
-    pub(crate) async fn send(&self, spans: Vec<SpanData>) -> Result<(), String> {
-        let sent = self.0.export(spans).await;
-        sent.map_err(|error| error.to_string())
+    pub(crate) async fn send(&self, spans: Vec<SpanData>) -> OTelSdkResult {
+        self.0.export(spans).await
     }
 }
 
@@ -67,7 +67,7 @@ impl MetricSender {
         settings: &TelemetrySettings,
         endpoint: &Url,
     ) -> Result<Self, TelemetryError> {
-        let client = client(settings, endpoint).map_err(TelemetryError::Client)?;
+        let client = client(settings, endpoint)?;
         let exporter = MetricExporter::builder()
             // Prometheus reads the same instruments, which count from the start of the process.
             .with_temporality(Temporality::Cumulative)
@@ -85,18 +85,14 @@ impl MetricSender {
     ///
     /// # Errors
     /// The server cannot be reached, or does not take them.
-    pub(crate) async fn send(&self, metrics: &ResourceMetrics) -> Result<(), String> {
-        let sent = self.0.export(metrics).await;
-        sent.map_err(|error| error.to_string())
+    pub(crate) async fn send(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+        self.0.export(metrics).await
     }
 }
 
-fn client(settings: &TelemetrySettings, endpoint: &Url) -> Result<Client, String> {
-    let tls = tls_config().map_err(|error| error.to_string())?;
-    let builder = builder(tls).timeout(REQUEST_TIME).user_agent(USER_AGENT);
-    let builder = settings.proxy.apply(builder, endpoint);
-    let client = builder.and_then(reqwest::ClientBuilder::build);
-    client.map(Client).map_err(|error| error.to_string())
+fn client(settings: &TelemetrySettings, endpoint: &Url) -> Result<Client, ClientError> {
+    let configured = |builder: ClientBuilder| builder.timeout(REQUEST_TIME);
+    settings.proxy.client(endpoint, configured).map(Client)
 }
 
 /// The client of the exporters. It follows no redirect: they go to the address that the operator

@@ -24,7 +24,7 @@ pub use metrics::{Gauge, Metrics};
 pub use reqwest::Url;
 
 use agent_host_engine::observer::{Live, Observer, Traced};
-use agent_host_http_client::ProxySetting;
+use agent_host_http_client::{ClientError, ProxySetting};
 use agent_host_journal::JournalStore;
 use agent_host_types::{
     event::{Event, EventRecord},
@@ -78,7 +78,7 @@ pub struct TelemetrySettings {
 pub enum TelemetryError {
     /// The client of the requests cannot be made.
     #[error("cannot create the client for traces: {0}")]
-    Client(String),
+    Client(#[from] ClientError),
     /// A variable of the environment, such as `OTEL_EXPORTER_OTLP_HEADERS`, cannot be used.
     #[error("cannot send traces: {0}")]
     Exporter(#[from] opentelemetry_otlp::ExporterBuildError),

@@ -1,6 +1,7 @@
 //! The task that sends metrics.
 
 use crate::{FLUSH_TIME, Metrics, TelemetrySettings, Url, export::MetricSender};
+use opentelemetry_sdk::error::OTelSdkResult;
 use std::time::Duration;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -10,7 +11,7 @@ use tokio::{
 /// Sends metrics again and again, and once more at the end.
 #[derive(Debug)]
 pub(crate) struct Pusher {
-    flushes: mpsc::Sender<oneshot::Sender<Result<(), String>>>,
+    flushes: mpsc::Sender<oneshot::Sender<OTelSdkResult>>,
     server: String,
 }
 
@@ -35,15 +36,14 @@ impl Pusher {
     pub(crate) async fn flush(&self) -> Option<String> {
         let sent = async {
             let (report, sent) = oneshot::channel();
-            let asked = self.flushes.send(report).await;
-            asked.map_err(|_| "the task that sends them ended".to_owned())?;
-            let sent = sent.await;
-            sent.map_err(|_| "the task that sends them ended".to_owned())?
+            self.flushes.send(report).await.ok()?;
+            sent.await.ok()
         };
         let server = &self.server;
         let error = match timeout(FLUSH_TIME, sent).await {
-            Ok(Ok(())) => return None,
-            Ok(Err(error)) => format!("{server}: {error}"),
+            Ok(Some(Ok(()))) => return None,
+            Ok(Some(Err(error))) => format!("{server}: {error}"),
+            Ok(None) => format!("{server}: the task that sends them ended"),
             Err(_) => format!(
                 "{server} did not accept them within {} s",
                 FLUSH_TIME.as_secs()
@@ -60,7 +60,7 @@ async fn push(
     metrics: Metrics,
     interval: Duration,
     logged: Option<String>,
-    mut flushes: mpsc::Receiver<oneshot::Sender<Result<(), String>>>,
+    mut flushes: mpsc::Receiver<oneshot::Sender<OTelSdkResult>>,
 ) {
     let mut tick = interval_at(Instant::now() + interval, interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);

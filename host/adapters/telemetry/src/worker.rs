@@ -156,7 +156,7 @@ impl Worker {
                 continue;
             }
             if let Err(error) = self.exporter.send(batch).await {
-                self.lose(count as u64, error);
+                self.lose(count as u64, error.to_string());
             }
         }
     }

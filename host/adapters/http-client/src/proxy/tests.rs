@@ -1,5 +1,4 @@
 use super::*;
-use crate::{builder, tls_config};
 
 #[test]
 fn address_of_a_proxy_is_checked() {
@@ -9,8 +8,7 @@ fn address_of_a_proxy_is_checked() {
             url: url.into(),
             except: vec!["a.example".to_owned(), "10.0.0.0/8".to_owned()],
         };
-        let client = proxy.apply(builder(tls_config().unwrap()), &server);
-        client.and_then(ClientBuilder::build).map(drop)
+        proxy.client(&server, |builder| builder).map(drop)
     };
     assert!(apply("http://user:password@proxy.example:3128").is_ok());
     for url in ["", "http://", "http://user:the-password@"] {

@@ -2,8 +2,8 @@
 //! or local ones only, follows no redirection, and connects to public addresses and those of the
 //! network in which the MCP server itself is.
 
-use agent_host_http_client::{ProxySetting, Reachable, USER_AGENT, builder, tls_config};
-use reqwest::{Client, ClientBuilder, Url};
+use agent_host_http_client::{ProxySetting, Reachable};
+use reqwest::{Client, Url};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use std::{sync::Arc, time::Duration};
 
@@ -29,13 +29,11 @@ impl OAuthHttp {
             .map_err(|error| format!("its address: {error}"))?;
         let reachable = Arc::new(Reachable::of(&url, proxy).await);
         // Follows no redirection: rmcp does, for metadata and within an origin.
-        let builder = builder(tls_config().map_err(|error| error.to_string())?)
-            .user_agent(USER_AGENT)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(TIMEOUT)
-            .dns_resolver(Arc::clone(&reachable));
-        let client = proxy.apply(builder, &url).and_then(ClientBuilder::build);
-        let client = client.map_err(|error| error.without_url().to_string())?;
+        let client = proxy.client(&url, |client| {
+            let client = client.connect_timeout(CONNECT_TIMEOUT).timeout(TIMEOUT);
+            client.dns_resolver(Arc::clone(&reachable))
+        });
+        let client = client.map_err(|error| error.to_string())?;
         Ok(Self { client, reachable })
     }
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::Service;
 use agent_host_app::config::{NotifyConfig, NotifyTarget};
 use agent_host_engine::session::now_ms;
-use agent_host_http_client::{Reachable, USER_AGENT, Url, builder, tls_config};
+use agent_host_http_client::{Reachable, Url};
 use agent_host_journal::Firing;
 use agent_host_types::{
     continuation::Continuation,
@@ -17,7 +17,7 @@ use agent_host_types::{
     turn::TurnEnd,
 };
 use http::header::CONTENT_TYPE;
-use reqwest::{Client, ClientBuilder};
+use reqwest::Client;
 use ring::hmac::Key;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -66,12 +66,9 @@ impl Receiver {
         reachable
             .check(&url)
             .map_err(|why| unusable(format!("it {why}")))?;
-        let tls = tls_config().map_err(|error| unusable(error.to_string()))?;
-        let client = builder(tls)
-            .timeout(TIMEOUT)
-            .user_agent(USER_AGENT)
-            .dns_resolver(Arc::new(reachable));
-        let client = proxy.apply(client, &url).and_then(ClientBuilder::build);
+        let client = proxy.client(&url, |client| {
+            client.timeout(TIMEOUT).dns_resolver(Arc::new(reachable))
+        });
         let client = client.map_err(|error| unusable(error.to_string()))?;
         Ok(Self {
             key: key(bytes.expose_secret()),
