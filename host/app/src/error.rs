@@ -5,7 +5,7 @@ use crate::{
     config::{ComponentSource, ConfigError},
     indexes::IndexFileError,
     lock_file::LockError,
-    packages::{FetchError, PackageError},
+    packages::PackageError,
     recording::RecordingFileError,
     signed_file::SignedFileError,
     skill::SkillError,
@@ -270,16 +270,6 @@ impl HostError {
             | Self::Skill { .. }
             | Self::Lock(_) => true,
             Self::Package(error) => error.is_usage(),
-        }
-    }
-}
-
-impl From<FetchError> for HostError {
-    fn from(error: FetchError) -> Self {
-        match error {
-            FetchError::Package(error) => error.into(),
-            FetchError::Config(error) => error.into(),
-            FetchError::Lock(error) => error.into(),
         }
     }
 }

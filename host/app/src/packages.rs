@@ -2,9 +2,10 @@
 //! key or by the user, and pinned in `agent.lock`, so that a tag that moves changes nothing.
 
 use crate::{
-    config::{Accepts, Config, ConfigError},
+    config::{Accepts, Config},
     distribution::PulledComponent,
-    lock_file::{LockError, LockFile},
+    error::HostError,
+    lock_file::LockFile,
 };
 use agent_host_registry::{Blobs, Client, PublicKey, Reference, RegistryError, Remote, Resolved};
 use agent_host_types::{id::Digest, lock::LockedOrigin};
@@ -132,17 +133,6 @@ impl PackageError {
     }
 }
 
-/// Why a component is not pulled.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FetchError {
-    #[error(transparent)]
-    Package(#[from] PackageError),
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Lock(#[from] LockError),
-}
-
 impl<'a> Packages<'a> {
     pub(crate) fn new(config: &'a Config, purpose: Purpose) -> Self {
         Self {
@@ -169,7 +159,7 @@ impl<'a> Packages<'a> {
     ///
     /// # Errors
     /// It cannot be pulled, is not accepted, or `agent.lock` cannot be read.
-    pub(crate) async fn fetch(&self, name: &str, remote: &Remote) -> Result<Pulled, FetchError> {
+    pub(crate) async fn fetch(&self, name: &str, remote: &Remote) -> Result<Pulled, HostError> {
         if let Some(known) = self.known.filter(|known| known.asked_for == *remote) {
             let directory = self.config.cache_dir.join(DIRECTORY);
             return Ok(Pulled {
@@ -201,7 +191,7 @@ impl<'a> Packages<'a> {
         &self,
         name: &str,
         reference: &Reference,
-    ) -> Result<Pulled, FetchError> {
+    ) -> Result<Pulled, HostError> {
         let lock = LockFile::open(self.config)?;
         let locked = lock.as_ref().and_then(|lock| lock.lock.tool.get(name));
         let pin = locked.and_then(|locked| locked.registry.as_ref());
@@ -272,7 +262,7 @@ struct Connection<'a> {
 }
 
 impl Connection<'_> {
-    async fn open(&mut self, name: &str, reference: &Reference) -> Result<&Client, FetchError> {
+    async fn open(&mut self, name: &str, reference: &Reference) -> Result<&Client, HostError> {
         let client = match self.client.take() {
             Some(client) => client,
             None => {
