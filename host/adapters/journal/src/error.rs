@@ -4,7 +4,7 @@ mod advice;
 mod damage;
 mod postgres;
 
-pub use damage::{Damage, EncodeError};
+pub use damage::Damage;
 pub use postgres::PostgresError;
 
 use advice::{io_advice, is_corrupt, sqlite_advice};
@@ -158,7 +158,7 @@ pub enum StoreError {
         /// The number of the event.
         seq: u64,
         /// Why.
-        source: EncodeError,
+        source: serde_json::Error,
     },
     /// As many approvals are remembered as the store keeps: this number.
     #[error(

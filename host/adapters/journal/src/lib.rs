@@ -48,7 +48,7 @@ mod transcript;
 mod transfer;
 
 pub use authority_file::{AuthorityFile, FileKey};
-pub use error::{Damage, EncodeError, PostgresError, StoreError};
+pub use error::{Damage, PostgresError, StoreError};
 pub use firing::{Firing, FiringState, MAX_FIRINGS};
 pub use found::{FoundEvents, MESSAGE_KEY};
 pub use maintenance::{

@@ -1,7 +1,7 @@
 //! The stored form of an event: encoding, and decoding with checks.
 
 use crate::{
-    error::{Damage, EncodeError, Location, StoreError},
+    error::{Damage, Location, StoreError},
     ownership::Ownership,
 };
 use agent_host_engine::journal::JournalError;
@@ -14,6 +14,7 @@ use agent_host_types::{
     session_status::{PhaseChange, SessionPhase},
     stats::StatsChange,
 };
+use serde::ser::Error as _;
 use std::sync::Arc;
 
 /// The longest title in [`crate::SessionInfo`], in characters.
@@ -61,7 +62,8 @@ impl Row {
             source,
         };
         let signed = |number: u64| {
-            i64::try_from(number).map_err(|_| unstorable(EncodeError::TooLarge(number)))
+            let too_large = || format!("{number} is too large for the journal");
+            i64::try_from(number).map_err(|_| unstorable(serde_json::Error::custom(too_large())))
         };
         let json = serde_json::to_string(&record.event);
         Ok(Self {
@@ -69,7 +71,7 @@ impl Row {
             at_ms: signed(record.at_ms)?,
             v: i64::from(record.v),
             kind: record.event.kind(),
-            json: json.map_err(|error| unstorable(error.into()))?,
+            json: json.map_err(unstorable)?,
             listing: Listing::of(&record.event),
             change: PhaseChange::from_event(&record.event),
             stats: StatsChange::from_event(&record.event),

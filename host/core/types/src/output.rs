@@ -92,19 +92,15 @@ struct FileForm {
     filename: Option<String>,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("missing field `media_type`: only a URL may do without one")]
-struct MissingMediaType;
-
 impl TryFrom<FileForm> for FilePart {
-    type Error = MissingMediaType;
+    type Error = &'static str;
 
     fn try_from(form: FileForm) -> Result<Self, Self::Error> {
         let media_type = match (form.media_type, &form.data) {
             (Some(media_type), _) => media_type,
             (None, FileData::Url(url)) => media::of_url(url),
             (None, FileData::Bytes(_) | FileData::Text(_) | FileData::Blob(_)) => {
-                return Err(MissingMediaType);
+                return Err("missing field `media_type`: only a URL may do without one");
             }
         };
         Ok(Self {

@@ -41,14 +41,3 @@ pub enum Damage {
         field: &'static str,
     },
 }
-
-/// Why an event has no stored form.
-#[derive(Debug, thiserror::Error)]
-pub enum EncodeError {
-    /// A number does not fit into 63 bits.
-    #[error("{0} is too large for the journal")]
-    TooLarge(u64),
-    /// The event has no JSON form.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-}
