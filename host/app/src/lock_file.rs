@@ -151,7 +151,6 @@ impl LockFile {
         Ok(Self { path, lock })
     }
 
-    /// Parses the text of a lock.
     pub(crate) fn parse(text: &str) -> Result<Lock, InvalidLock> {
         // The version first: the other keys are those of that version.
         let form = |error| InvalidLock::of_form(&error, text);
@@ -215,7 +214,6 @@ impl LockFile {
         trusted_file::replace(&self.path, &text, 0o644).map_err(fault)
     }
 
-    /// Returns the text of a lock.
     fn text(lock: &Lock) -> Result<String, toml::ser::Error> {
         let body = toml::to_string_pretty(lock)?;
         Ok(format!(

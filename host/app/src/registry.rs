@@ -127,7 +127,6 @@ impl Registry {
         &self.skills
     }
 
-    /// Adds the external tools.
     fn add_external(&mut self, tools: &[ExternalTool]) -> Result<(), HostError> {
         for tool in tools {
             let name = &tool.definition.name;

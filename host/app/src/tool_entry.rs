@@ -7,7 +7,6 @@ mod tests;
 use std::{fmt::Write as _, ops::Range};
 use toml_edit::{Array, Document, Item, TableLike, Value};
 
-/// The key of the tools.
 const KEY: &str = "tool";
 
 /// The header of one of them.

@@ -54,7 +54,6 @@ pub(crate) struct Listing {
 }
 
 impl Row {
-    /// Encodes a record.
     pub(crate) fn encode(record: &EventRecord) -> Result<Self, StoreError> {
         let unstorable = |source| StoreError::Unstorable {
             session: record.session,

@@ -81,7 +81,6 @@ impl Table {
 /// A row that is not believed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnsignedRow {
-    /// The table.
     pub(crate) table: Table,
     /// The row, for its reader. Its text is untrusted.
     pub(crate) row: String,

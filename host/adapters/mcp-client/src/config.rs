@@ -50,7 +50,6 @@ impl ServerConfig {
             .flatten()
     }
 
-    /// Redacts a text of the server.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.redacted().fold(text.to_owned(), |text, secrets| {
             secrets.text(&text).into_owned()

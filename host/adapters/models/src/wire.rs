@@ -148,7 +148,6 @@ pub(crate) struct Wire {
     pub(crate) has_tagged_reasoning: bool,
     /// How the events of a streamed response are delimited.
     pub(crate) framing: Framing,
-    /// Encodes a request to this model.
     pub(crate) encode: fn(model: &str, &ModelRequest, Capabilities) -> Encoded,
     /// The settings that are one field of a request, or none.
     pub(crate) fields: settings::Fields,
@@ -165,7 +164,6 @@ pub(crate) struct Wire {
 /// An encoded request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Encoded {
-    /// The body.
     pub(crate) body: Value,
     /// How many images are in it.
     pub(crate) images: usize,

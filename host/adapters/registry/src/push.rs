@@ -27,7 +27,6 @@ pub struct Package {
 pub(crate) struct Documents {
     /// The configuration, which the manifest names.
     pub(crate) config: Bytes,
-    /// The manifest.
     pub(crate) manifest: Bytes,
 }
 

@@ -16,7 +16,6 @@ use opentelemetry_sdk::{
 use reqwest::{ClientBuilder, Url};
 use std::{fmt, time::Duration};
 
-/// The time of a request.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 
 /// The maximum size of the answer of a collector, in bytes.

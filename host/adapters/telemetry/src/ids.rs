@@ -53,7 +53,6 @@ pub(crate) fn trace_id(root: SessionId) -> TraceId {
     TraceId::from_bytes(first_bytes(&format!("trace {root}")))
 }
 
-/// Returns the id of the span of a call.
 pub(crate) fn call_span(session: SessionId, call: &CallId) -> SpanId {
     SpanId::from_bytes(first_bytes(&format!("call {session} {call}")))
 }

@@ -155,7 +155,6 @@ impl Metrics {
     }
 }
 
-/// The instruments.
 struct Instruments {
     turns: Counter<u64>,
     turn_seconds: Histogram<f64>,

@@ -133,7 +133,6 @@ impl UndoLog {
         Ok(digest)
     }
 
-    /// Returns a content.
     pub(crate) fn content(&self, digest: Digest) -> io::Result<Vec<u8>> {
         let content = fs::read(self.content_file(digest))?;
         if Digest::of(&content) == digest {

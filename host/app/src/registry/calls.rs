@@ -86,7 +86,6 @@ impl Registry {
     }
 }
 
-/// A tool of a component.
 struct ComponentTool {
     name: String,
     entry: Arc<ComponentEntry>,

@@ -291,7 +291,6 @@ impl SessionPhase {
         self.status(SessionClaim::None).is_waiting()
     }
 
-    /// Returns the phase after a turn.
     fn after_turn(report: &TurnReport) -> Self {
         match &report.end {
             TurnEnd::NeedsMoreTurns => Self::Open,

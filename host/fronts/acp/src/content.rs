@@ -14,7 +14,6 @@ const MAX_PARTS: usize = 64;
 /// The largest file that is sent to the client. A larger one is a link to the session's blob.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Returns the message of a prompt.
 pub(crate) fn message(prompt: Vec<ContentBlock>) -> Result<Message, RpcError> {
     if prompt.len() > MAX_PARTS {
         return Err(invalid(format!(

@@ -119,7 +119,6 @@ pub(crate) struct NoMessage {
     pub(crate) error: RpcError,
 }
 
-/// Parses a line.
 pub(crate) fn parse(line: &[u8]) -> Result<Incoming, NoMessage> {
     let no_message = |id, code, message: String| NoMessage {
         id,

@@ -39,7 +39,6 @@ pub(crate) fn wants_warnings(level: u8) -> bool {
     level <= number(WARNING)
 }
 
-/// Sends the output of a tool.
 pub(crate) async fn send_output(peer: &Peer<RoleServer>, tool: &str, stdio: &str) {
     for message in messages(tool, stdio) {
         if peer.notify_logging_message(message).await.is_err() {

@@ -93,7 +93,6 @@ impl Caller {
         name.to_owned()
     }
 
-    /// Returns the role.
     pub(crate) fn role(&self) -> AccessRole {
         self.role
     }

@@ -30,7 +30,6 @@ pub(crate) struct MessageBody {
 }
 
 impl MessageBody {
-    /// Returns the message.
     pub(crate) fn into_message(self) -> Result<Message, Problem> {
         if self.message.trim().is_empty() && self.parts.is_empty() {
             return Err(Problem::invalid(

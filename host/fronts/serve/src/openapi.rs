@@ -262,7 +262,6 @@ pub(crate) fn document() -> Value {
     })
 }
 
-/// Returns the parameters in a path.
 fn path_parameters(path: &str) -> Vec<Value> {
     let names = path
         .split('/')

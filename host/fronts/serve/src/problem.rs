@@ -13,7 +13,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
-/// The media type of a problem.
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
 
 /// The reason for a problem. The kebab-case names are stable.

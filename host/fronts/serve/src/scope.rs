@@ -20,7 +20,6 @@ use std::collections::HashMap;
 pub(crate) struct VisibleSession(SessionId);
 
 impl VisibleSession {
-    /// Returns its id.
     pub(crate) fn id(self) -> SessionId {
         self.0
     }

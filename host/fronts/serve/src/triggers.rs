@@ -112,7 +112,6 @@ impl Trigger {
 }
 
 impl Triggers {
-    /// Returns none.
     pub(crate) fn none() -> Self {
         let mut decoy = [0; 32];
         // Nothing is signed with it, whatever it is.

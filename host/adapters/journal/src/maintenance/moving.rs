@@ -217,7 +217,6 @@ impl Family<'_> {
     }
 }
 
-/// Whether a store has a session.
 async fn has(store: &dyn JournalStore, session: SessionId) -> Result<bool, JournalError> {
     match store.read(session, 0).await {
         Ok(_) => Ok(true),

@@ -170,7 +170,6 @@ impl State {
         }
     }
 
-    /// Names a session.
     pub(super) fn name(&mut self, session: SessionId, name: &str) -> Result<(), StoreError> {
         let SessionInfo {
             directory,

@@ -97,7 +97,6 @@ impl Database {
         Ok(written)
     }
 
-    /// Names a session.
     pub(super) async fn name_session(
         &self,
         session: SessionId,

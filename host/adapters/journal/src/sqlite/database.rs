@@ -118,7 +118,6 @@ impl Database {
         })
     }
 
-    /// The database file.
     pub(crate) fn file(&self) -> &Path {
         &self.shared.dir.database
     }

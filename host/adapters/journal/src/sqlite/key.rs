@@ -110,7 +110,6 @@ impl KeyOfRows {
         }
     }
 
-    /// Returns the key.
     pub(crate) fn key(&self) -> &RowKey {
         &self.key
     }

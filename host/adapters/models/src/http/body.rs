@@ -23,7 +23,6 @@ pub(crate) struct Body<'a> {
     has_ended: bool,
 }
 
-/// The source of a body.
 pub(super) enum BodySource {
     Network {
         response: Response,

@@ -98,7 +98,6 @@ impl ModelEntry {
         }
     }
 
-    /// Returns its retry policy.
     pub(crate) fn retry(&self) -> RetryPolicy {
         RetryPolicy {
             retries: self.retries,

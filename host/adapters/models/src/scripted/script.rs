@@ -27,7 +27,6 @@ pub(super) struct Script {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Binding {
-    /// The name.
     pub(super) name: String,
     /// The expression.
     pub(super) value: String,

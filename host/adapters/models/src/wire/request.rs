@@ -38,11 +38,9 @@ pub(super) enum RequestPart<'a> {
 /// A file in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileRef<'a> {
-    /// Its media type.
     pub(super) media_type: &'a str,
     /// Its name, if it has one.
     pub(super) filename: Option<&'a str>,
-    /// Its content.
     pub(super) content: FileContent<'a>,
 }
 

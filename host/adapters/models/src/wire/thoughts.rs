@@ -63,7 +63,6 @@ enum Place {
 struct Line {
     /// Its position in the text.
     starts_at: usize,
-    /// Its start.
     start: String,
     /// A line of the text opens a block of code that is not closed.
     in_code: bool,

@@ -7,7 +7,6 @@ pub(super) const USER: &str = "user";
 
 /// Consecutive parts of one role.
 pub(super) struct RoleTurn {
-    /// Its role.
     pub(super) role: &'static str,
     /// Its parts, in the form of the wire.
     pub(super) parts: Vec<Value>,

@@ -56,7 +56,6 @@ impl Recorder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request to a model.
     fn count_request(&self, model: &Provenance, ms: u64, usage: Usage, error: Option<&str>) {
         let metrics = &self.metrics.0;
         let mut attributes = self.model_attributes(model);

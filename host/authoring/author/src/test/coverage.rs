@@ -56,7 +56,6 @@ impl CoverageBuilder {
         }
     }
 
-    /// Returns the coverage of `tools`.
     pub(super) fn coverage(self, tools: &[ToolDefinition]) -> Coverage {
         let grants = self.grants.into_iter();
         let grants = grants.map(|((file, grant), used)| GrantUse { file, grant, used });

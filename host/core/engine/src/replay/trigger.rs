@@ -93,7 +93,6 @@ fn waits_for_model(records: &[EventRecord], position: usize) -> bool {
     before.is_some_and(|record| matches!(record.event, Event::ModelRequested { .. }))
 }
 
-/// Returns the end of the turn that a position is in.
 fn end_of_turn(records: &[EventRecord], position: usize) -> Option<&EventRecord> {
     let mut rest = records.get(position..)?.iter();
     rest.find(|record| matches!(record.event, Event::TurnEnded { .. }))

@@ -205,7 +205,6 @@ fn titled(choices: &[FieldChoice]) -> Vec<Value> {
     choices.iter().map(choice).collect()
 }
 
-/// Returns the keywords of a kind of field.
 fn keywords(kind: &FieldKind) -> &'static [&'static str] {
     match kind {
         FieldKind::Text { .. } => &["format", "minLength", "maxLength"],

@@ -45,7 +45,6 @@ impl SessionUsage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a session.
     pub(super) fn add(&self, id: &SessionId, permit: SessionPermit) {
         let usage = Usage {
             guards: 0,

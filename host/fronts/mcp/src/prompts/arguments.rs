@@ -11,7 +11,6 @@ use serde_json::Value;
 /// The placeholder in the instructions.
 const PLACEHOLDER: &str = "$ARGUMENTS";
 
-/// The name of the argument.
 const NAME: &str = "arguments";
 
 /// The maximum length of the argument, and of the instructions with it, in bytes. A placeholder may

@@ -7,7 +7,6 @@ use std::fmt;
 /// The template of files; `path` has no slash at its beginning.
 pub(crate) const FILE_TEMPLATE: &str = "file:///{+path}";
 
-/// The template of artifacts.
 pub(crate) const ARTIFACT_TEMPLATE: &str = "artifact:///{+name}";
 
 const FILE: &str = "file://";

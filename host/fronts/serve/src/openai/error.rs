@@ -116,12 +116,10 @@ impl ApiError {
         self
     }
 
-    /// Returns the code.
     pub(super) fn code(&self) -> &str {
         &self.code
     }
 
-    /// Returns the message.
     pub(super) fn message(&self) -> &str {
         &self.message
     }

@@ -98,7 +98,6 @@ impl Follow {
         }
     }
 
-    /// Returns the run.
     pub(super) fn run(&self) -> RunId {
         self.run
     }

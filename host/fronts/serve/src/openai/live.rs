@@ -94,7 +94,6 @@ impl Live {
         }
     }
 
-    /// Returns the run.
     pub(super) fn run(&self) -> RunId {
         self.outcome.run
     }

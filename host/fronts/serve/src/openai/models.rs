@@ -41,7 +41,6 @@ pub(super) fn agent(config: &Config, model: &str) -> Result<Option<String>, ApiE
     Ok((model != DEFAULT).then(|| model.to_owned()))
 }
 
-/// Returns the model of an agent.
 pub(super) fn model_of(agent: Option<&str>) -> &str {
     agent.unwrap_or(DEFAULT)
 }

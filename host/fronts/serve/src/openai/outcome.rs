@@ -271,7 +271,6 @@ impl Outcome {
         self.end.is_some()
     }
 
-    /// Returns the state.
     pub(super) fn state(&self) -> State {
         match &self.end {
             None | Some(TurnEnd::NeedsMoreTurns) => State::Open,

@@ -344,7 +344,6 @@ pub(super) fn function_call(
     })
 }
 
-/// Returns the id of an item.
 pub(super) fn item_id(kind: &str, run: RunId, index: usize) -> String {
     format!("{kind}_{run}_{index}")
 }

@@ -48,7 +48,6 @@ pub(super) struct Request {
     pub(super) previous: Option<RunId>,
     /// The functions of the client.
     pub(super) functions: Vec<Function>,
-    /// The schema of the answer.
     pub(super) schema: Option<Arc<AnswerSchema>>,
     /// The fields that the response repeats, such as `metadata`.
     pub(super) note: Map<String, Value>,

@@ -71,7 +71,6 @@ struct Rate {
 /// A delivery that was taken.
 #[derive(Debug, Serialize)]
 struct Received {
-    /// The session.
     session: SessionId,
 }
 

@@ -29,7 +29,6 @@ const MAX_TOKENS: u32 = 32_000;
 /// The content of an error result that has none: the wire refuses it without.
 const EMPTY_ERROR: &str = "The tool failed and said nothing.";
 
-/// Encodes a request.
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
     let mut encoder = Encoder {
         model,

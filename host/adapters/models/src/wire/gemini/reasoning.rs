@@ -44,7 +44,6 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// Returns its signature.
     fn signature(&self) -> Option<&str> {
         match self {
             Self::Thought { signature, .. } => Some(signature),

@@ -33,7 +33,6 @@ const UNSIGNED: &str = "skip_thought_signature_validator";
 /// The largest integer that its JSON numbers, which are doubles, represent exactly: 2^53.
 const MAX_WHOLE: u64 = 1 << 53;
 
-/// Encodes a request.
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
     let third_generation = is_third_generation(model);
     let mut encoder = Encoder {

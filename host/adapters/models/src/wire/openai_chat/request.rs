@@ -19,7 +19,6 @@ use agent_host_types::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-/// Encodes a request.
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
     let convert = |part| convert(part, capabilities);
     // Tool messages carry only text.

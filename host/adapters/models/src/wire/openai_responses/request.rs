@@ -19,7 +19,6 @@ use agent_host_types::{
 };
 use serde_json::{Value, json};
 
-/// Encodes a request.
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
     // The wire takes no sound.
     let convert =

@@ -43,7 +43,6 @@ impl ToolLookups {
         }
     }
 
-    /// Returns the lookups of another tool.
     pub(super) fn for_another_tool(&self) -> Self {
         Self::new(Arc::clone(&self.source))
     }

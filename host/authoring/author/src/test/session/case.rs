@@ -23,7 +23,6 @@ type Keys = Vec<(&'static str, toml::Value)>;
 /// A case without its name.
 #[derive(Debug, PartialEq)]
 pub(super) struct Draft {
-    /// The keys of the call.
     call: Keys,
     /// The keys of `[case.expect]`.
     expect: Keys,

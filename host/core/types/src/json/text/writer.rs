@@ -27,7 +27,6 @@ pub(super) struct Writer<'m> {
 struct Member {
     /// The opening quote of the key.
     start: usize,
-    /// The colon.
     colon: usize,
     end: usize,
 }

@@ -204,7 +204,6 @@ impl Plan {
     }
 }
 
-/// Returns the model of the configuration.
 fn of_configuration(config: &Config) -> Model {
     let first = config.models.first.as_ref();
     Model {

@@ -94,7 +94,6 @@ impl Calls {
     }
 }
 
-/// Whether a rule of this name denies.
 fn denies(rules: &[CallRule], name: &str) -> bool {
     let mut rules = rules.iter();
     rules.any(|rule| rule.name == name && rule.decision == RuleDecision::Deny)

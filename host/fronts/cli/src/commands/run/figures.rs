@@ -14,7 +14,6 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Adds a turn.
     pub(super) fn add(&mut self, report: &TurnReport) {
         let summary = &report.summary;
         self.usage += summary.turn_usage;

@@ -63,7 +63,6 @@ pub(super) fn apply(args: &RunArgs, settings: &mut Settings) -> Result<(), Failu
     Ok(())
 }
 
-/// Returns the view of a run.
 pub(super) fn view(args: &RunArgs, agent: &Agent, terminal: &Terminal) -> LiveView {
     let mut view = LiveView::new(*terminal, args.output_format, args.quiet);
     if !args.plain {

@@ -41,7 +41,6 @@ pub(crate) enum Words {
 /// Completes what stands before the cursor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Completer {
-    /// The commands.
     pub(crate) commands: Vec<CommandWords>,
     /// The directory of relative paths.
     pub(crate) directory: PathBuf,

@@ -95,7 +95,6 @@ pub(super) fn wrap_code(line: &[Span], columns: usize) -> Vec<Row> {
     rows.into_iter().map(|row| row.spans).collect()
 }
 
-/// Returns the columns of a character.
 fn columns_of(character: char) -> usize {
     character.width().unwrap_or(0)
 }

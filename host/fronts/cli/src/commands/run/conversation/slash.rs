@@ -167,7 +167,6 @@ fn near(name: &str) -> Option<&'static str> {
     (name.len() > 1 && likeness(nearest) >= MIN_LIKENESS).then_some(nearest.name)
 }
 
-/// Returns the help.
 pub(super) fn help() -> String {
     let lines = ROWS.iter().map(|row| {
         let form = format!("{} {}", row.name, row.argument.form());
