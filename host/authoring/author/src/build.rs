@@ -124,7 +124,7 @@ impl Candidate {
     pub async fn check(self, config: &Config) -> Result<Built, AuthorError> {
         let path = self.path.to_str().ok_or_else(|| {
             AuthorError::Usage(format!(
-                "the path of the project, {}, is not UTF-8; move it",
+                "the project's path, {}, is not UTF-8; move it",
                 self.project.dir.display()
             ))
         })?;
@@ -134,7 +134,7 @@ impl Candidate {
         })?;
         if let [first, ..] = entry.component.notes() {
             return Err(AuthorError::Usage(format!(
-                "the component's tools cannot all be used: {first}. Correct its source"
+                "some of the component's tools are invalid: {first}. Correct its source"
             )));
         }
         let component = self.project.component();
@@ -174,11 +174,11 @@ fn finish(
         producers(recorded.as_ref(), project, compilers).add_to_wasm(&stripped)
     });
     let mut finished = finished.map_err(|error| {
-        AuthorError::Failed(format!("what was compiled is no component: {error:#}"))
+        AuthorError::Failed(format!("the build result is not a component: {error:#}"))
     })?;
     let skill = Skill::pack(&project.dir).map_err(|error| {
         let dir = project.dir.display();
-        AuthorError::Usage(format!("the skill in {dir} cannot be used: {error}"))
+        AuthorError::Usage(format!("cannot use the skill in {dir}: {error}"))
     })?;
     if let Some(archive) = skill {
         let section = CustomSection {

@@ -25,7 +25,8 @@ pub(crate) fn componentize(mut module: Vec<u8>) -> Result<Vec<u8>, AuthorError> 
         .and_then(|()| encode(&module));
     component.map_err(|error| {
         AuthorError::Usage(format!(
-            "the compiled module is not a tool: {error}. The SDK defines what a tool exports and imports; is it compiled in, and is nothing else exported or declared by hand?"
+            "the compiled module is not a tool: {error}. The SDK defines what a tool exports and imports: check that \
+             it is compiled in, and that nothing else is exported or declared by hand"
         ))
     })
 }
@@ -41,7 +42,8 @@ pub fn component_of_module(module: Vec<u8>) -> Result<Vec<u8>, AuthorError> {
     }
     encode(&module).map_err(|error| {
         AuthorError::Usage(format!(
-            "the module does not fit the world of its bindings: {error}. Compile it anew with bindings of that world"
+            "the module does not match the world of its bindings: {error}. Compile it again with bindings for that \
+             world"
         ))
     })
 }

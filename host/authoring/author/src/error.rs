@@ -26,7 +26,7 @@ impl AuthorError {
     /// Creates an error of what the program embeds. `what` is the failed step.
     pub(crate) fn internal(what: &str, why: impl fmt::Display) -> Self {
         Self::Failed(format!(
-            "cannot {what}: {why}. This is a fault of agent-host; please report it"
+            "cannot {what}: {why}. This is a bug in agent-host; please report it"
         ))
     }
 

@@ -41,7 +41,7 @@ impl PackageInfo {
     /// The bytes are not a component, as the end of a sentence.
     pub fn of(component: &[u8]) -> Result<Self, String> {
         if !Parser::is_component(component) {
-            return Err("it is no component".to_owned());
+            return Err("it is not a component".to_owned());
         }
         let decoded = wit_component::decode(component).map_err(|error| format!("{error:#}"))?;
         let DecodedWasm::Component(resolve, world) = &decoded else {

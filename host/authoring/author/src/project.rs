@@ -78,7 +78,7 @@ impl FromStr for Language {
         let found = Self::ALL.into_iter().find(|known| known.as_str() == name);
         found.ok_or_else(|| {
             AuthorError::Usage(format!(
-                "there is no language `{}`; there are {}",
+                "unknown language `{}`; the languages are {}",
                 name.escape_debug(),
                 Self::ALL.map(Self::as_str).join(", ")
             ))
@@ -146,7 +146,8 @@ fn language_of(dir: &Path) -> Result<Language, AuthorError> {
     match (found.next(), found.next()) {
         (Some(language), None) => Ok(language),
         (Some(first), Some(second)) => Err(AuthorError::Usage(format!(
-            "{} is a {first} project by its {} and a {second} project by its {}; put one of the tools into a directory of its own",
+            "{} is both a {first} project (it has {}) and a {second} project (it has {}); move one of the tools to \
+             its own directory",
             dir.display(),
             first.marker(),
             second.marker()
@@ -155,7 +156,7 @@ fn language_of(dir: &Path) -> Result<Language, AuthorError> {
             let markers =
                 Language::ALL.map(|language| format!("{} ({language})", language.marker()));
             Err(AuthorError::Usage(format!(
-                "{} holds no tool project: there is none of {}. `agent-host new NAME --lang LANGUAGE` makes one",
+                "{} is not a tool project: it has none of {}. Create one with `agent-host new NAME --lang LANGUAGE`",
                 dir.display(),
                 markers.join(", ")
             )))
@@ -236,7 +237,7 @@ pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, 
 fn read(path: &Path) -> Result<String, AuthorError> {
     fs::read_to_string(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => AuthorError::Usage(format!(
-            "{} is missing, and it says what the project is called",
+            "{} is missing, and it contains the project's name",
             path.display()
         )),
         _ => AuthorError::disk("read", path, &error),

@@ -27,7 +27,7 @@ pub fn create(name: &str, language: Language, parent: &Path) -> Result<Project, 
     fs::create_dir_all(parent).map_err(|error| AuthorError::disk("make", parent, &error))?;
     fs::create_dir(&dir).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => AuthorError::Usage(format!(
-            "{} is there already, and nothing is written over. Choose another name, or another directory with `--dir`",
+            "{} already exists, and is not overwritten. Choose another name, or another directory with `--dir`",
             dir.display()
         )),
         _ => AuthorError::disk("make", &dir, &error),
@@ -66,7 +66,8 @@ fn check_name(name: &str) -> Result<(), AuthorError> {
         return Ok(());
     }
     Err(AuthorError::Usage(format!(
-        "a project cannot be called `{}`: a name is a small letter, followed by at most {} small letters, digits, `_` and `-`",
+        "invalid project name `{}`: a name is a lower-case letter, followed by at most {} lower-case letters, \
+         digits, `_` and `-`",
         name.escape_debug(),
         MAX_TOOL_NAME - 1
     )))

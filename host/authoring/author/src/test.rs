@@ -77,8 +77,7 @@ pub struct TestPlan {
 /// Runs the cases sequentially, so that none takes another's time. A failed case is no error but
 /// part of the report.
 ///
-/// # Errors
-/// The component or a case file is invalid, or there is no case to run.
+/// # Errors The component or a case file is invalid, or there are no cases to run.
 pub fn test<'a>(
     plan: &'a TestPlan,
     environment: &'a Environment,
@@ -173,7 +172,7 @@ fn only_component<'a>(
     let component = registry.components().next().map(Arc::as_ref);
     component.ok_or_else(|| {
         AuthorError::Usage(format!(
-            "`{}` holds no component",
+            "`{}` is not a component",
             plan.component.escape_debug()
         ))
     })
@@ -224,10 +223,10 @@ fn selected(plan: &TestPlan, environment: &Environment) -> Result<Vec<Case>, Aut
     }
     Err(AuthorError::Usage(match &plan.filter {
         Some(filter) => format!(
-            "no case has `{}` in its name or its tool's; change `--filter`",
+            "no case has `{}` in its name or its tool's name; change `--filter`",
             filter.escape_debug()
         ),
-        None => "there are no cases; write one in tests/NAME.toml, or name a file with `--cases`"
+        None => "there are no cases; write one in tests/NAME.toml, or pass a file with `--cases`"
             .to_owned(),
     }))
 }

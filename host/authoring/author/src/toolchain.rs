@@ -115,10 +115,10 @@ impl Program {
         let why = wrong.unwrap_or_else(|| {
             let tried = self.invocations.iter().map(|words| shown(words));
             let tried: Vec<String> = tried.collect();
-            format!("it is not there as `{}`", tried.join("` or `"))
+            format!("`{}` was not found", tried.join("` or `"))
         });
         Err(AuthorError::Usage(format!(
-            "this build needs {} {}, and {why}. {}",
+            "this build needs {} {}, but {why}. {}",
             self.name, self.needed, self.install
         )))
     }
@@ -185,7 +185,7 @@ pub(crate) fn run_for(step: &str, command: &mut Command) -> Result<Vec<u8>, Auth
         Ok(output.stdout)
     } else {
         Err(AuthorError::Failed(format!(
-            "{program} failed {step} ({}); what it said is above",
+            "{program} failed {step} ({}); see its output above",
             output.status
         )))
     }

@@ -81,7 +81,9 @@ pub(crate) fn warnings(producers: &Producers, resolve: &Resolve, world: WorldId)
             kind => faulty_functions(resolve, &world.exports, kind),
         };
         let faulty = faulty.into_iter();
-        found.extend(faulty.map(|(what, why)| format!("`{what}`: {why}, by a fault of {with}")));
+        found.extend(
+            faulty.map(|(what, why)| format!("`{what}`: {why}, because of a bug in {with}")),
+        );
     }
     found.truncate(MAX_WARNINGS);
     found

@@ -119,7 +119,7 @@ pub fn write_contract(dir: &Path) -> Result<Vec<PathBuf>, AuthorError> {
     };
     if let Some((path, _)) = files.iter().find(|(path, text)| is_other(path, text)) {
         return Err(AuthorError::Usage(format!(
-            "{} is there already, and nothing is written over; remove it, or name another directory",
+            "{} already exists, and is not overwritten; remove it, or choose another directory",
             path.display()
         )));
     }
@@ -143,7 +143,7 @@ fn contract() -> Result<(Resolve, PackageId), AuthorError> {
 }
 
 fn fault(why: &dyn Display) -> AuthorError {
-    AuthorError::internal("read the contract that this program carries", why)
+    AuthorError::internal("read the built-in contract", why)
 }
 
 /// Adds the files of a package.

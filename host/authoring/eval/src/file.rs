@@ -171,7 +171,7 @@ impl EvaluationForm {
         if self.cases.is_empty() {
             errors.push(KeyError::new(
                 "case",
-                "there is no case",
+                "there are no cases",
                 "add one: [[case]] with `name`, `prompt` and [case.expect]",
             ));
         }
@@ -181,7 +181,7 @@ impl EvaluationForm {
         }
         let mut known = BTreeSet::new();
         if let Some(twice) = self.models.iter().find(|model| !known.insert(*model)) {
-            let reason = format!("the model `{twice}` is there twice");
+            let reason = format!("the model `{twice}` occurs twice");
             errors.push(KeyError::new("models", reason, "remove one"));
         }
         let runs = runs("runs", self.runs, 1, &mut errors);
@@ -220,7 +220,7 @@ impl CaseForm {
         {
             errors.push(KeyError::new(
                 format!("{key}.name"),
-                "it is not a name that files can have",
+                "it is not a valid file name",
                 format!("use up to {MAX_NAME_BYTES} ASCII letters, digits, `-` and `_`"),
             ));
         }
@@ -284,7 +284,7 @@ impl ExpectForm {
             let key = format!("{key}.max-usd");
             errors.push(KeyError::new(
                 key,
-                "it is no amount",
+                "it is not an amount",
                 "write US dollars, as 0.05",
             ));
         }
@@ -295,7 +295,7 @@ impl ExpectForm {
             errors.push(KeyError::new(
                 format!("{key}.max-seconds"),
                 format!("it is not between 1 and {MAX_SECONDS}"),
-                "set it to one of these",
+                "set it within this range",
             ));
         }
         let answer = pattern(&format!("{key}.answer"), self.answer.as_deref(), errors);
@@ -349,7 +349,7 @@ fn runs(key: &str, runs: Option<u32>, default: u32, errors: &mut Vec<KeyError>) 
     let runs = runs.unwrap_or(default);
     if !(1..=MAX_RUNS).contains(&runs) {
         let reason = format!("it is not between 1 and {MAX_RUNS}");
-        errors.push(KeyError::new(key, reason, "set it to one of these"));
+        errors.push(KeyError::new(key, reason, "set it within this range"));
     }
     runs
 }
@@ -359,7 +359,7 @@ fn pass(key: &str, pass: Option<f64>, default: f64, errors: &mut Vec<KeyError>) 
     if !(0.0..=1.0).contains(&pass) {
         errors.push(KeyError::new(
             key,
-            "it is no share",
+            "it is not a fraction",
             "set it to a number from 0 to 1",
         ));
     }
@@ -375,10 +375,7 @@ fn pattern(key: &str, text: Option<&str>, errors: &mut Vec<KeyError>) -> Option<
             error => {
                 let text = error.to_string();
                 let last = text.lines().last().unwrap_or_default();
-                format!(
-                    "the pattern cannot be used ({})",
-                    last.trim_start_matches("error: ")
-                )
+                format!("invalid pattern ({})", last.trim_start_matches("error: "))
             }
         };
         errors.push(KeyError::new(

@@ -59,7 +59,7 @@ pub fn judge(expect: &Expect, run: &Observed) -> Verdict {
             };
         }
         RunEnd::TimedOut(seconds) => {
-            let failure = format!("it did not end within {seconds} seconds and was stopped");
+            let failure = format!("it did not finish within {seconds} seconds and was stopped");
             return Verdict {
                 status: Status::Failed,
                 failures: vec![failure],
@@ -115,7 +115,7 @@ fn wrong_answer(expect: &Expect, answer: Option<&str>, failures: &mut Vec<String
         && let Err(error) = schema.parse(answer)
     {
         failures.push(format!(
-            "the answer does not fit the schema ({}): {}",
+            "the answer does not match the schema ({}): {}",
             cut(&error.to_string()),
             quoted(answer)
         ));
@@ -141,7 +141,7 @@ fn over_bounds(expect: &Expect, transcript: &Transcript, failures: &mut Vec<Stri
             dollars(most)
         )),
         (None, Some(_)) => failures.push(
-            "its cost is not known; [prices] in agent.toml says what the model costs".to_owned(),
+            "its cost is unknown; set the model's price in [prices] of agent.toml".to_owned(),
         ),
         (Some(_) | None, _) => {}
     }

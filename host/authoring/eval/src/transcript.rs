@@ -31,7 +31,7 @@ const MAX_DENIALS: usize = 100;
 #[derive(Debug, thiserror::Error)]
 pub enum TranscriptError {
     /// The line is not one of `stream-json`.
-    #[error("a line of the run is not one of `stream-json` ({0})")]
+    #[error("a line of the run is not valid `stream-json` ({0})")]
     Form(#[from] serde_json::Error),
     /// The line is neither an event nor transient.
     #[error("a line of the run is neither an event nor has a `live` key")]

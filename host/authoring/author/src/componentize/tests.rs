@@ -107,7 +107,8 @@ fn invalid_module_is_refused_with_the_reason() {
         assert_eq!(
             componentize(module),
             Err(AuthorError::Usage(format!(
-                "the compiled module is not a tool: {why}. The SDK defines what a tool exports and imports; is it compiled in, and is nothing else exported or declared by hand?"
+                "the compiled module is not a tool: {why}. The SDK defines what a tool exports and imports: check \
+                 that it is compiled in, and that nothing else is exported or declared by hand"
             )))
         );
     }

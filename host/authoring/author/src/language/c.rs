@@ -72,7 +72,7 @@ fn zig(dir: &Path) -> Program {
         version_args: &["version"],
         needed: VersionReq::AtLeast(ZIG),
         install: format!(
-            "In the project, type `{SET_UP}`; or set WASI_SDK_PATH to a wasi-sdk, whose clang is used then"
+            "In the project, run `{SET_UP}`; or set WASI_SDK_PATH to a wasi-sdk to use its clang"
         ),
     }
 }
@@ -84,7 +84,7 @@ fn clang(wasi_sdk: &Path) -> Program {
         version_args: &["--version"],
         needed: VersionReq::AtLeast(CLANG),
         install:
-            "WASI_SDK_PATH is the directory of a wasi-sdk: correct it, or unset it and zig is used"
+            "WASI_SDK_PATH must be the directory of a wasi-sdk: correct it, or unset it to use zig"
                 .to_owned(),
     }
 }

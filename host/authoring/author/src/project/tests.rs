@@ -107,15 +107,18 @@ fn invalid_project_names_what_is_missing() {
     let cases: [(&[(&str, &str)], &str); 9] = [
         (
             &[("README.md", "")],
-            "DIR holds no tool project: there is none of Cargo.toml (Rust), pyproject.toml (Python), tool.ts (TypeScript), tool.js (JavaScript), tool.c (C), go.mod (Go). `agent-host new NAME --lang LANGUAGE` makes one",
+            "DIR is not a tool project: it has none of Cargo.toml (Rust), pyproject.toml (Python), tool.ts \
+             (TypeScript), tool.js (JavaScript), tool.c (C), go.mod (Go). Create one with `agent-host new NAME \
+             --lang LANGUAGE`",
         ),
         (
             &[("tool.c", ""), ("go.mod", "module m")],
-            "DIR is a C project by its tool.c and a Go project by its go.mod; put one of the tools into a directory of its own",
+            "DIR is both a C project (it has tool.c) and a Go project (it has go.mod); move one of the tools to its \
+             own directory",
         ),
         (
             &[("tool.ts", "")],
-            "DIR/package.json is missing, and it says what the project is called",
+            "DIR/package.json is missing, and it contains the project's name",
         ),
         (
             &[("tool.js", ""), ("package.json", "{")],
@@ -167,7 +170,7 @@ fn language_name_round_trips() {
     assert_eq!(
         "cobol".parse::<Language>(),
         Err(AuthorError::Usage(
-            "there is no language `cobol`; there are rust, python, ts, js, c, go".to_owned()
+            "unknown language `cobol`; the languages are rust, python, ts, js, c, go".to_owned()
         ))
     );
 }

@@ -72,7 +72,7 @@ fn existing_dir_is_not_overwritten() {
     assert_eq!(
         create("weather", Language::C, dir.path()),
         Err(AuthorError::Usage(format!(
-            "{} is there already, and nothing is written over. Choose another name, or another directory with `--dir`",
+            "{} already exists, and is not overwritten. Choose another name, or another directory with `--dir`",
             place.display()
         )))
     );
@@ -87,7 +87,8 @@ fn invalid_project_name_is_refused() {
         assert_eq!(
             create(name, Language::C, dir.path()),
             Err(AuthorError::Usage(format!(
-                "a project cannot be called `{}`: a name is a small letter, followed by at most 63 small letters, digits, `_` and `-`",
+                "invalid project name `{}`: a name is a lower-case letter, followed by at most 63 lower-case \
+                 letters, digits, `_` and `-`",
                 name.escape_debug()
             )))
         );

@@ -108,7 +108,7 @@ impl Case {
         let input = match (raw.input, raw.input_json) {
             (Some(_), Some(_)) => {
                 return Err(case_error!(
-                    "a case has `input` or `input-json`, and not both",
+                    "a case has either `input` or `input-json`, not both",
                     "remove one"
                 ));
             }
@@ -152,7 +152,7 @@ fn artifacts(
 ) -> Result<BTreeMap<String, ArtifactForm>, ConfigError> {
     for (name, ArtifactForm { media_type, text }) in &artifacts {
         NewArtifact::new(name, media_type.clone(), text.clone().into_bytes())
-            .map_err(|why| case_error!("an artifact cannot be used: {why}", "correct it"))?;
+            .map_err(|why| case_error!("invalid artifact: {why}", "correct it"))?;
     }
     Ok(artifacts)
 }
@@ -160,7 +160,7 @@ fn artifacts(
 /// Parses the custom context.
 fn context(table: toml::Table) -> Result<CustomContext, ConfigError> {
     CustomContext::try_from(value::from_table(table)?)
-        .map_err(|why| case_error!("`context` cannot be used: {why}", "make it smaller"))
+        .map_err(|why| case_error!("invalid `context`: {why}", "make it smaller"))
 }
 
 /// Parses an answer: a string, the index of a choice, indexes of several, `{ fields = { ... } }`
@@ -197,7 +197,7 @@ fn answer(given: &toml::Value) -> Result<Answer, ConfigError> {
     };
     parsed.ok_or_else(|| {
         case_error!(
-            "`{given}` is no answer",
+            "`{given}` is not an answer",
             "write the words in quotes, the number of a choice (from 0), `{{ fields = {{ NAME = VALUE }} }}` for a form, or `{{ cancelled = true }}`"
         )
     })

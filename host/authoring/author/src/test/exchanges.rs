@@ -74,11 +74,11 @@ impl Exchanges {
         }
         let expected = match &case.recording {
             Some(file) => format!(
-                "only requests that {} has an answer to, each as often as it has; `--record` makes it anew",
+                "only requests with an answer in {}, each as often as it has one; record it again with `--record`",
                 file.display()
             ),
             None => {
-                "no request: the case has no `recording`; name a file for one, and run `--record`"
+                "no requests: the case has no `recording`; set it to a file, and run with `--record`"
                     .to_owned()
             }
         };
@@ -95,7 +95,7 @@ pub(super) fn check_distinct(cases: &[Case]) -> Result<(), AuthorError> {
         };
         if let Some(other) = files.insert(file, &case.name) {
             return Err(AuthorError::Usage(format!(
-                "the cases `{}` and `{}` would both be recorded in {}; give each a file of its own",
+                "the cases `{}` and `{}` would both be recorded in {}; use a different file for each",
                 other.escape_debug(),
                 case.name.escape_debug(),
                 file.display()
@@ -108,7 +108,7 @@ pub(super) fn check_distinct(cases: &[Case]) -> Result<(), AuthorError> {
 fn read_recording(file: &Path) -> Result<Recording, Mismatch> {
     let fault = |why: String| {
         let file = file.display();
-        let what = format!("{file}, which can be played; `--record` makes it");
+        let what = format!("{file}, which can be replayed; create it with `--record`");
         Mismatch::new("recording", what, why)
     };
     let text = text_of(file).map_err(|error| fault(error.to_string()))?;

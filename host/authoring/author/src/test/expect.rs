@@ -67,7 +67,7 @@ impl Expect {
         let result = result(&mut raw)?;
         if result.is_none() && raw.golden.is_none() {
             return Err(case_error!(
-                "the case expects no result",
+                "the case has no expected result",
                 "write one of `text`, `json`, `content`, `error-text`, `error-json`, `denied`, \
                  `code`, `variant` or `golden` in [case.expect]"
             ));
@@ -78,7 +78,7 @@ impl Expect {
             }
             let pointer = pointer.escape_debug();
             Err(case_error!(
-                "`{pointer}` in `at` is no JSON pointer: it has to begin with `/`",
+                "`{pointer}` in `at` is not a JSON pointer: it must start with `/`",
                 "write it like `/words/0`"
             ))
         });
@@ -146,7 +146,7 @@ fn result(raw: &mut RawExpect) -> Result<Option<Expected>, ConfigError> {
         (None, _) => Ok(None),
         (Some((_, expected)), None) => expected.map(Some),
         (Some((one, _)), Some((other, _))) => Err(case_error!(
-            "a call has one result, and the case expects `{one}` and `{other}`",
+            "a call has one result, but the case expects both `{one}` and `{other}`",
             "remove one of them"
         )),
     }
@@ -179,8 +179,8 @@ fn codes(value: toml::Value) -> Result<Expected, ConfigError> {
             let names: Vec<&str> = known.map(ToolErrorCode::as_str).collect();
             let names = names.join(", ");
             case_error!(
-                "{value} is not the code of an abnormal end",
-                "there are {names}"
+                "{value} is not a code of an abnormal end",
+                "the codes are {names}"
             )
         })
     });
@@ -224,7 +224,7 @@ fn halt(value: toml::Value) -> Result<Option<String>, ConfigError> {
         toml::Value::Boolean(false) => Ok(None),
         other => Err(case_error!(
             "`halt` is {other}",
-            "write the message, or `false` for a call that ends no run"
+            "write the message, or `false` for a call that does not end the run"
         )),
     }
 }
@@ -239,7 +239,7 @@ fn expected_file(
             let path = path.escape_debug();
             Err(case_error!(
                 "`{path}` in `files` is {other}",
-                "write the file's text, or `false` for a file that is not there"
+                "write the file's text, or `false` for a file that does not exist"
             ))
         }
     }
@@ -247,7 +247,7 @@ fn expected_file(
 
 fn pattern(key: &str, text: &str) -> Result<Regex, ConfigError> {
     Regex::new(text)
-        .map_err(|error| case_error!("`{key}` is no regular expression: {error}", "correct it"))
+        .map_err(|error| case_error!("`{key}` is not a regular expression: {error}", "correct it"))
 }
 
 impl Variant {

@@ -170,7 +170,7 @@ impl ArtifactForm {
     pub(super) fn of(new: &NewArtifact) -> Self {
         let text = match str::from_utf8(new.bytes()) {
             Ok(text) => text.to_owned(),
-            Err(_) => format!("{} bytes that are no text", new.bytes().len()),
+            Err(_) => format!("{} bytes that are not text", new.bytes().len()),
         };
         Self {
             media_type: new.media_type().to_owned(),
@@ -269,7 +269,7 @@ pub(super) fn case_file(key: &str, name: &str, dir: &Path) -> Result<PathBuf, Co
     }
     let name = name.display();
     Err(case_error!(
-        "`{key}` is `{name}`, and it has to be a file below the directory of its cases",
+        "`{key}` is `{name}`, but must be a file below the directory of its cases",
         "write a relative path without `..`"
     ))
 }

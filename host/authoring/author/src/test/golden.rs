@@ -13,7 +13,7 @@ pub(super) fn difference(file: &Path, output: &ToolResultOutput) -> Option<Misma
     let (expected, got) = match text_of(file) {
         Ok(expected) => (expected, text(output)),
         Err(why) => {
-            let what = "a file that can be read, and this one cannot";
+            let what = "a readable file";
             (
                 format!("{what}: {why}; `--update` writes it"),
                 describe(output),

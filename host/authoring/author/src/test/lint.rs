@@ -61,29 +61,31 @@ pub(super) fn findings(tool: &ToolDefinition, observed: Observed, all_ran: bool)
         .name
         .starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
     {
-        let text = "its name does not begin with a letter or `_`, and Gemini refuses it; rename it";
+        let text = "its name does not start with a letter or `_`, so Gemini refuses it; rename it";
         texts.push(text.to_owned());
     }
     check_description(&tool.description, &mut texts);
     for keyword in REFUSED_AT_ROOT {
         if tool.input_schema.get(keyword).is_some() {
             texts.push(format!(
-                "its input schema has `{keyword}` at the root, which providers refuse; say it in a property, or in the description"
+                "its input schema has `{keyword}` at the root, which providers refuse; move it to a property, or \
+                 into the description"
             ));
         }
     }
     check_schema(&tool.input_schema, "input", 0, &mut texts);
     if observed.gave_json && tool.output_schema.is_none() {
         texts.push(
-            "it returns JSON and has no output schema, so the caller does not know what to expect and nothing checks it; add one"
+            "it returns JSON but has no output schema, so callers do not know what to expect and nothing is checked; \
+             add one"
                 .to_owned(),
         );
     }
     let is_effectful = tool.effect == Effect::Effectful;
     if is_effectful && all_ran && observed.was_called && !observed.changed {
         texts.push(
-            "it is `effectful`, and no case changed anything: the user is asked before every call; add a case that shows the \
-             change, or make it `read-only`"
+            "it is `effectful`, so the user is asked before every call, but no case changed anything; add a case \
+             that shows a change, or make it `read-only`"
                 .to_owned(),
         );
     }
@@ -98,7 +100,7 @@ fn check_description(description: &str, texts: &mut Vec<String>) {
     let length = description.trim().chars().count();
     if length == 0 {
         texts.push(
-            "it has no description, and the model cannot know when to use it; write one".to_owned(),
+            "it has no description, so the model cannot know when to use it; write one".to_owned(),
         );
     } else if length < MIN_DESCRIPTION {
         texts.push(format!(
@@ -106,7 +108,8 @@ fn check_description(description: &str, texts: &mut Vec<String>) {
         ));
     } else if length > MAX_DESCRIPTION {
         texts.push(format!(
-            "its description has {length} characters, and OpenAI refuses more than {MAX_DESCRIPTION}; move details to the properties"
+            "its description has {length} characters, and OpenAI's maximum is {MAX_DESCRIPTION}; move details to the \
+             properties"
         ));
     }
 }
@@ -122,15 +125,15 @@ fn check_schema(schema: &Value, place: &str, depth: usize, texts: &mut Vec<Strin
         let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         if name.is_empty() || name.len() > MAX_PROPERTY_NAME || !name.chars().all(is_good) {
             texts.push(format!(
-                "the property `{inner}` has a name that Anthropic refuses: names have 1 to {MAX_PROPERTY_NAME} letters of A to Z, \
-                 digits, `_`, `.` and `-`; rename it"
+                "the property `{inner}` has a name that Anthropic refuses: names have 1 to {MAX_PROPERTY_NAME} \
+                 letters (A to Z), digits, `_`, `.` and `-`; rename it"
             ));
         }
         // The target of `$ref` has its own description.
         let is_described = |key| property.get(key).is_some_and(is_nonblank);
         if !is_described("description") && !is_described("$ref") {
             texts.push(format!(
-                "the property `{inner}` has no description; say what it means"
+                "the property `{inner}` has no description; explain what it means"
             ));
         }
         check_schema(property, &inner, depth + 1, texts);

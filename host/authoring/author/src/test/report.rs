@@ -174,7 +174,7 @@ impl Mismatch {
         let more = lines.len().saturating_sub(MAX_LINES);
         if more > 0 {
             lines.truncate(MAX_LINES);
-            lines.push(format!("  ... and {more} lines more"));
+            lines.push(format!("  ... and {more} more lines"));
         }
         lines
     }

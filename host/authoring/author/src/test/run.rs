@@ -100,7 +100,7 @@ async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> Run {
                 audit.extend(report.audit);
                 let (asked, unused) = (answers.len(), left.len());
                 let fault =
-                    || format!("it asked {asked} times, and the case has {unused} more answers");
+                    || format!("it asked {asked} times, but the case has {unused} more answers");
                 let mut run = run;
                 if report.output.is_success() {
                     run.change(report.changes);

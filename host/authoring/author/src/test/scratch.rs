@@ -67,7 +67,7 @@ impl Scratch {
         };
         let found = self.grants.dirs.iter().find_map(inside);
         let (directory, host_path) =
-            found.ok_or_else(|| io::Error::other("no directory is granted there"))?;
+            found.ok_or_else(|| io::Error::other("no directory is granted at that path"))?;
         let climbs = host_path
             .components()
             .any(|part| part == Component::ParentDir);

@@ -246,7 +246,7 @@ impl SessionCases {
                 draft.check_private(&self.private)?;
                 draft.check_new(drafts.iter().map(|(draft, _)| draft))?;
                 if drafts.len() == MAX_CASES {
-                    return Err(format!("there are {MAX_CASES} cases already"));
+                    return Err(format!("the maximum of {MAX_CASES} cases is reached"));
                 }
                 let text = draft.text(&format!("call {} of {session}", drafts.len() + 1));
                 if text.len() > MAX_CASE_BYTES {
@@ -295,7 +295,7 @@ impl WrittenCases {
         fs::create_dir_all(&dir).map_err(|error| AuthorError::disk("make", &dir, &error))?;
         if !stays_in(project, &dir) {
             return Err(AuthorError::Usage(format!(
-                "{} is a link out of the project, and nothing is written there; replace it by a directory",
+                "{} is a link out of the project, so nothing is written there; replace it with a directory",
                 dir.display()
             )));
         }
@@ -303,7 +303,7 @@ impl WrittenCases {
         let written = created.and_then(|mut file| file.write_all(self.text.as_bytes()));
         written.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => AuthorError::Usage(format!(
-                "{} is there already, and nothing is written over; remove it, or move it",
+                "{} already exists, and is not overwritten; remove it, or move it",
                 path.display()
             )),
             _ => AuthorError::disk("write", &path, &error),

@@ -31,12 +31,12 @@ pub fn component(project: &Project) -> Result<PathBuf, AuthorError> {
     match inputs::changed(project, built) {
         Ok(None) => Ok(component),
         Ok(Some(source)) => Err(AuthorError::Usage(format!(
-            "{} has changed since {} was built, so the old tool would be tested; {build}",
+            "{} has changed since {} was built, so an outdated tool would be tested; {build}",
             source.display(),
             component.display()
         ))),
         Err(error) => Err(AuthorError::Usage(format!(
-            "cannot look through {}: {error}",
+            "cannot search {}: {error}",
             project.dir.display()
         ))),
     }
@@ -65,7 +65,7 @@ pub fn cases(project: &Path) -> Result<Vec<PathBuf>, AuthorError> {
     match cases.iter().find(|case| !stays_in(project, case)) {
         None => Ok(cases),
         Some(out) => Err(AuthorError::Usage(format!(
-            "{} is a link out of the project, and is not used unless it is named with `--cases`",
+            "{} is a link out of the project, and is only used if passed with `--cases`",
             out.display()
         ))),
     }

@@ -20,9 +20,11 @@ pub(super) fn from_toml(value: toml::Value) -> Result<Value, ConfigError> {
     Ok(match value {
         toml::Value::String(text) => Value::String(text),
         toml::Value::Integer(number) => number.into(),
-        toml::Value::Float(number) => Number::from_f64(number)
-            .map(Value::Number)
-            .ok_or_else(|| case_error!("JSON has no number {number}", "correct it"))?,
+        toml::Value::Float(number) => {
+            Number::from_f64(number).map(Value::Number).ok_or_else(|| {
+                case_error!("JSON cannot represent the number {number}", "correct it")
+            })?
+        }
         toml::Value::Boolean(truth) => Value::Bool(truth),
         toml::Value::Datetime(date) => {
             return Err(case_error!(
@@ -85,5 +87,5 @@ fn to_toml_within(value: &Value, levels: usize) -> Option<toml::Value> {
 /// The text is not JSON or not of this form.
 pub(super) fn from_text<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, ConfigError> {
     serde_json::from_str(text)
-        .map_err(|error| case_error!("`{key}` is not what it should be: {error}", "correct it"))
+        .map_err(|error| case_error!("invalid `{key}`: {error}", "correct it"))
 }

@@ -79,7 +79,7 @@ fn program_find_picks_the_first_supported() {
     };
     let refused = |needed: &str, why: &str| {
         Err(AuthorError::Usage(format!(
-            "this build needs tool {needed}, and {why}. Type `get tool`"
+            "this build needs tool {needed}, but {why}. Type `get tool`"
         )))
     };
     let least = VersionReq::AtLeast(Version(1, 4));
@@ -104,10 +104,7 @@ fn program_find_picks_the_first_supported() {
         (
             &["missing", "broken"],
             series,
-            refused(
-                "1.4",
-                "it is not there as `sh DIR/missing` or `sh DIR/broken`",
-            ),
+            refused("1.4", "`sh DIR/missing` was not found or `sh DIR/broken`"),
         ),
     ];
     for (names, needed, expected) in cases {
@@ -139,7 +136,7 @@ fn failed_step_is_named() {
     assert_eq!(
         run("to compile", &mut start("bad")),
         Err(AuthorError::Failed(
-            "sh failed to compile (exit status: 3); what it said is above".to_owned()
+            "sh failed to compile (exit status: 3); see its output above".to_owned()
         ))
     );
     assert_eq!(

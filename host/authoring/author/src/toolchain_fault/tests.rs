@@ -15,7 +15,7 @@ fn check(wit: &str, version: &str, expected: &[&str]) {
     let world = resolve.select_world(&[package], None).unwrap();
     let expected: Vec<String> = expected
         .iter()
-        .map(|warning| format!("{warning}, by a fault of ComponentizeJS 0.23.0"))
+        .map(|warning| format!("{warning}, because of a bug in ComponentizeJS 0.23.0"))
         .collect();
     assert_eq!(
         warnings(&made_with(version), &resolve, world),

@@ -140,7 +140,7 @@ fn written_contract_is_never_over_another_file() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} is there already, and nothing is written over; remove it, or name another directory",
+            "{} already exists, and is not overwritten; remove it, or choose another directory",
             types.display()
         )
     );

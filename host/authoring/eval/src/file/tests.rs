@@ -93,12 +93,12 @@ fn unusable_values_are_named_with_their_keys() {
     let prompt = format!("[[case]]\nname = \"a\"\nprompt = \"{long}\"\nexpect.exit = 0");
     let twice = named("a").repeat(2);
     for (text, expected) in [
-        (String::new(), "case: there is no case"),
+        (String::new(), "case: there are no cases"),
         (case(""), "case[0]: it expects nothing"),
         (case("no-denial = false"), "case[0]: it expects nothing"),
         (
             case("answer = \"(\""),
-            "case[0].expect.answer: the pattern cannot be used (unclosed group)",
+            "case[0].expect.answer: invalid pattern (unclosed group)",
         ),
         (
             case("answer = \"a{1000}{1000}{1000}\""),
@@ -110,11 +110,11 @@ fn unusable_values_are_named_with_their_keys() {
         ),
         (
             case("max-usd = -1.0"),
-            "case[0].expect.max-usd: it is no amount",
+            "case[0].expect.max-usd: it is not an amount",
         ),
         (
             case("max-usd = nan"),
-            "case[0].expect.max-usd: it is no amount",
+            "case[0].expect.max-usd: it is not an amount",
         ),
         (
             case("max-seconds = 0"),
@@ -128,9 +128,9 @@ fn unusable_values_are_named_with_their_keys() {
             case("call = [{ tool = \"t\", result = \"[\" }]"),
             "case[0].expect.call[0].result: ",
         ),
-        (named("a b"), "case[0].name: it is not a name"),
-        (named("../a"), "case[0].name: it is not a name"),
-        (named(""), "case[0].name: it is not a name"),
+        (named("a b"), "case[0].name: it is not a valid file name"),
+        (named("../a"), "case[0].name: it is not a valid file name"),
+        (named(""), "case[0].name: it is not a valid file name"),
         (twice, "case[1].name: another case has this name"),
         (prompt, "case[0].prompt: it is empty, `-`, too long"),
         (
@@ -143,15 +143,15 @@ fn unusable_values_are_named_with_their_keys() {
         ),
         (
             format!("pass = 1.5\n{}", named("a")),
-            "pass: it is no share",
+            "pass: it is not a fraction",
         ),
         (
             format!("pass = nan\n{}", named("a")),
-            "pass: it is no share",
+            "pass: it is not a fraction",
         ),
         (
             format!("models = [\"m\", \"m\"]\n{}", named("a")),
-            "models: the model `m` is there twice",
+            "models: the model `m` occurs twice",
         ),
         (
             named("a").repeat(1_001),

@@ -83,7 +83,7 @@ fn unmet_expectations_are_sentences() {
         ),
         (
             "answer-schema = { type = \"array\" }",
-            "the answer does not fit the schema (the answer: {\"sum\":3} is not of type \"array\"): \"{\"sum\": 3}\"",
+            "the answer does not match the schema (the answer: {\"sum\":3} is not of type \"array\"): \"{\"sum\": 3}\"",
         ),
         (
             "no-denial = true",
@@ -145,7 +145,7 @@ fn unknown_cost_fails_a_bound_on_it() {
     run.transcript.figures.cost_micros = None;
     assert_eq!(
         judge(&expect("max-usd = 5.0"), &run).failures,
-        ["its cost is not known; [prices] in agent.toml says what the model costs"]
+        ["its cost is unknown; set the model's price in [prices] of agent.toml"]
     );
 }
 
@@ -156,7 +156,7 @@ fn stopped_and_broken_runs_have_one_failure() {
         (
             RunEnd::TimedOut(5),
             Status::Failed,
-            "it did not end within 5 seconds and was stopped",
+            "it did not finish within 5 seconds and was stopped",
         ),
         (
             RunEnd::Broken("a signal ended it".to_owned()),

@@ -203,13 +203,13 @@ fn ends_without_an_answer_say_why() {
 fn hostile_lines_are_errors() {
     let mut transcript = Transcript::default();
     for (line, expected) in [
-        ("", "is not one of `stream-json`"),
-        ("{", "is not one of `stream-json`"),
-        ("[]", "is not one of `stream-json`"),
+        ("", "is not valid `stream-json`"),
+        ("{", "is not valid `stream-json`"),
+        ("[]", "is not valid `stream-json`"),
         ("{}", "neither an event nor"),
         (
             "{\"event\": {\"kind\": \"unheard-of\"}}",
-            "is not one of `stream-json`",
+            "is not valid `stream-json`",
         ),
     ] {
         let error = transcript.line(line.as_bytes()).unwrap_err().to_string();

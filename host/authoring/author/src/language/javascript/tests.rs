@@ -20,7 +20,8 @@ fn package_is_found_in_dir_or_parent() {
     };
     let refused = |why: &str| {
         Err(AuthorError::Usage(format!(
-            "this build needs the package @scope/maker 0.23, and {why}. In the project, type `npm install --save-dev @scope/maker@0.23`"
+            "this build needs the package @scope/maker 0.23, but {why}. In the project, run `npm install --save-dev \
+             @scope/maker@0.23`"
         )))
     };
     assert_eq!(find(), refused("it is not in node_modules"));

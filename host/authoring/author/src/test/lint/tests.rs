@@ -32,9 +32,9 @@ fn texts(tool: &ToolDefinition, observed: Observed) -> Vec<String> {
 fn name_and_description_defects_are_reported() {
     let short =
         "its description has 19 characters; say in a sentence what it does and when to use it";
-    let long = "its description has 1025 characters, and OpenAI refuses more than 1024; move details to the properties";
-    let none = "it has no description, and the model cannot know when to use it; write one";
-    let gemini = "its name does not begin with a letter or `_`, and Gemini refuses it; rename it";
+    let long = "its description has 1025 characters, and OpenAI's maximum is 1024; move details to the properties";
+    let none = "it has no description, so the model cannot know when to use it; write one";
+    let gemini = "its name does not start with a letter or `_`, so Gemini refuses it; rename it";
     let table = [
         ("tool", "é".repeat(20), None),
         ("tool", "é".repeat(19), Some(short)),
@@ -59,16 +59,17 @@ fn name_and_description_defects_are_reported() {
 #[test]
 fn schemas() {
     let undescribed =
-        |place: &str| format!("the property `{place}` has no description; say what it means");
+        |place: &str| format!("the property `{place}` has no description; explain what it means");
     let refused = |keyword: &str| {
         format!(
-            "its input schema has `{keyword}` at the root, which providers refuse; say it in a property, or in the description"
+            "its input schema has `{keyword}` at the root, which providers refuse; move it to a property, or into \
+             the description"
         )
     };
     let named = |place: &str| {
         format!(
-            "the property `{place}` has a name that Anthropic refuses: names have 1 to 64 letters of A to Z, digits, `_`, `.` and \
-             `-`; rename it"
+            "the property `{place}` has a name that Anthropic refuses: names have 1 to 64 letters (A to Z), digits, \
+             `_`, `.` and `-`; rename it"
         )
     };
     let property = |name: &str, schema: Value| json!({"properties": {name: schema}});
@@ -130,9 +131,10 @@ fn schemas() {
 
 #[test]
 fn observed_behavior_adds_findings() {
-    let json_alone = "it returns JSON and has no output schema, so the caller does not know what to expect and nothing checks it; add one";
-    let harmless = "it is `effectful`, and no case changed anything: the user is asked before every call; add a case that shows the \
-                    change, or make it `read-only`";
+    let json_alone = "it returns JSON but has no output schema, so callers do not know what to expect and nothing is \
+        checked; add one";
+    let harmless = "it is `effectful`, so the user is asked before every call, but no case changed anything; add a \
+        case that shows a change, or make it `read-only`";
     let called = |output: &ToolResultOutput, changed| {
         let mut observed = Observed::default();
         observed.add(Some(output), changed);

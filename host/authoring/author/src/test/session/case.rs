@@ -87,7 +87,7 @@ impl Draft {
             return Err("it has a secret, which the journal redacted".to_owned());
         }
         if private.iter().any(|text| has(text)) {
-            return Err("it names a directory of this machine".to_owned());
+            return Err("it contains a directory of this machine".to_owned());
         }
         Ok(())
     }
@@ -104,10 +104,10 @@ impl Draft {
         match others.find(|other| other.call == self.call) {
             None => Ok(()),
             Some(other) if other.expect == self.expect => {
-                Err("the same call is a case already".to_owned())
+                Err("the same call is already a case".to_owned())
             }
             Some(_) => Err(
-                "the same call had another result before, so that it depends on more than its input"
+                "the same call had a different result before, so it depends on more than its input"
                     .to_owned(),
             ),
         }
@@ -129,7 +129,7 @@ impl Draft {
 }
 
 /// The reason of a value that only JSON has.
-const NO_TOML: &str = "it has a value that TOML has not, such as null";
+const NO_TOML: &str = "it contains a value that TOML lacks, such as null";
 
 /// Returns the result of a call that depends on its input alone, as far as the journal tells.
 fn result(recorded: &Recorded) -> Result<&ToolResultOutput, String> {
@@ -142,7 +142,7 @@ fn result(recorded: &Recorded) -> Result<&ToolResultOutput, String> {
         rule,
     } = settled
     else {
-        return Err("it has no result of a tool".to_owned());
+        return Err("it has no tool result".to_owned());
     };
     if let Some(rule) = rule {
         return Err(format!("it was denied by {rule}"));
@@ -159,7 +159,7 @@ fn result(recorded: &Recorded) -> Result<&ToolResultOutput, String> {
         ));
     }
     if recorded.questions.len() != recorded.answers.len() {
-        return Err("a question of it has no answer".to_owned());
+        return Err("one of its questions has no answer".to_owned());
     }
     if *is_preview {
         return Err(
@@ -229,7 +229,7 @@ fn ending(code: ToolErrorCode, message: &str) -> Result<Keys, String> {
             ("matches", format!("^{}$", regex::escape(message)).into()),
         ]),
         Code::StackOverflow => Ok(vec![("code", code.as_str().into())]),
-        Code::InterruptedUnknown => Err("whether it took effect is not known".to_owned()),
+        Code::InterruptedUnknown => Err("it may or may not have taken effect".to_owned()),
         Code::InvalidInput
         | Code::UnknownTool
         | Code::Timeout

@@ -328,10 +328,10 @@ fn repeated_call_is_one_case_and_call_of_other_tools_none() {
         (
             1,
             vec![
-                ("two", "the same call is a case already"),
+                ("two", "the same call is already a case"),
                 (
                     "three",
-                    "the same call had another result before, so that it depends on more than its input"
+                    "the same call had a different result before, so it depends on more than its input"
                 ),
             ]
         )
@@ -366,7 +366,7 @@ fn file_is_never_overwritten_or_written_elsewhere() {
     assert_eq!(
         write(&project),
         Err(format!(
-            "{} is there already, and nothing is written over; remove it, or move it",
+            "{} already exists, and is not overwritten; remove it, or move it",
             path.display()
         ))
     );
@@ -378,7 +378,7 @@ fn file_is_never_overwritten_or_written_elsewhere() {
     assert_eq!(
         write(&linked),
         Err(format!(
-            "{} is a link out of the project, and nothing is written there; replace it by a directory",
+            "{} is a link out of the project, so nothing is written there; replace it with a directory",
             linked.join("tests").display()
         ))
     );

@@ -60,7 +60,7 @@ fn component_older_than_its_sources_is_refused() {
     assert_eq!(
         component(&project).unwrap_err().to_string(),
         format!(
-            "{} has changed since {} was built, so the old tool would be tested; {build}",
+            "{} has changed since {} was built, so an outdated tool would be tested; {build}",
             root.join("src/deeper/a.rs").display(),
             root.join("dist/weather.wasm").display()
         )

@@ -59,7 +59,7 @@ async fn recording_is_replayed_without_a_server() {
     let (port, served) = server();
     let report = dir.run(&cases(port), of("builtin:fetch")).await.unwrap();
     let missing = format!(
-        "{}, which can be played; `--record` makes it",
+        "{}, which can be replayed; create it with `--record`",
         file.display()
     );
     assert_eq!(
@@ -116,7 +116,7 @@ async fn case_without_record_never_reaches_the_network() {
                 "asks",
                 vec![[
                     "recording",
-                    "no request: the case has no `recording`; name a file for one, and run `--record`",
+                    "no requests: the case has no `recording`; set it to a file, and run with `--record`",
                     request.as_str()
                 ]]
             )]
@@ -157,7 +157,7 @@ async fn recording_grants_and_answers_nothing_else() {
     ";
     let report = dir.run(cases, of("builtin:fetch")).await.unwrap();
     let expected = format!(
-        "only requests that {} has an answer to, each as often as it has; `--record` makes it anew",
+        "only requests with an answer in {}, each as often as it has one; record it again with `--record`",
         file.display()
     );
     assert_eq!(
@@ -185,7 +185,7 @@ async fn cases_sharing_a_recording_are_refused() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the cases `asks` and `asks again` would both be recorded in {}; give each a file of its own",
+            "the cases `asks` and `asks again` would both be recorded in {}; use a different file for each",
             dir.path("tests/recordings/weather.jsonl").display()
         )
     );

@@ -313,7 +313,7 @@ const ANSWERS: &[Row] = &[
         &[[
             "answers",
             "one for each question",
-            "it asked 1 times, and the case has 1 more answers",
+            "it asked 1 times, but the case has 1 more answers",
         ]],
     ),
 ];

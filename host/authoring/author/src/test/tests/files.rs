@@ -97,7 +97,11 @@ async fn case_writes_to_a_copy() {
             (
                 "is told",
                 vec![
-                    ["files /elsewhere", "c", "no directory is granted there"],
+                    [
+                        "files /elsewhere",
+                        "c",
+                        "no directory is granted at that path"
+                    ],
                     ["files /workspace/directory/a.txt", "a", "changed"],
                     ["files /workspace/directory/b.txt", "b", "no such file"],
                     ["files /workspace/link", "no such file", "a file"],

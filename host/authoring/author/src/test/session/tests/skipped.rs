@@ -59,7 +59,7 @@ fn calls_by_their_end() -> Vec<Row> {
             ],
         ),
         (
-            "whether it took effect is not known",
+            "it may or may not have taken effect",
             failed(ToolErrorCode::InterruptedUnknown),
         ),
         (
@@ -98,7 +98,10 @@ fn calls_that_had_more_than_input() -> Vec<Row> {
     with_state.extend(output(text("a")));
     vec![
         ("a hook decided about its result", with(hooked)),
-        ("a question of it has no answer", with(asked("c", "Who?"))),
+        (
+            "one of its questions has no answer",
+            with(asked("c", "Who?")),
+        ),
         (
             "the session has a context, which is not copied and which the tools may read",
             in_context,
@@ -112,11 +115,11 @@ fn calls_that_had_more_than_input() -> Vec<Row> {
             output(text("key: [secret:github]")),
         ),
         (
-            "it names a directory of this machine",
+            "it contains a directory of this machine",
             output(text("in /home/ann/weather/a.txt")),
         ),
         (
-            "it names a directory of this machine",
+            "it contains a directory of this machine",
             call("c", json!({ "/home/ann/a": [{}] }), text("a")).to_vec(),
         ),
         (
