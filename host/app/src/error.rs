@@ -34,12 +34,12 @@ pub enum HostError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The undo log of a session cannot be read or changed.
-    #[error("the undo log of the session cannot be used: {0}; nothing more was restored")]
+    #[error("cannot use the session's undo log: {0}; nothing more was restored")]
     Undo(#[source] io::Error),
     /// Undoing would write to a file that the grants do not reach.
     #[error(
-        "nothing was undone: the answer changed {}, which the grants of this configuration do not let a tool write; undo it \
-         with `agent-host undo` in the directory of its project, or add the grant",
+        "nothing was undone: the answer changed {}, which this configuration's grants do not let a tool write; run \
+         `agent-host undo` in the directory of its project, or add the grant",
         path.display().to_string().escape_debug()
     )]
     UndoOutside {
@@ -75,7 +75,7 @@ pub enum HostError {
     #[error(transparent)]
     Reread(LoadError),
     /// There is no built-in component of this name.
-    #[error("there is no `builtin:{name}`; there are {}", known.join(", "))]
+    #[error("unknown component `builtin:{name}`; the built-in ones are {}", known.join(", "))]
     UnknownBuiltin {
         /// The name.
         name: String,
@@ -84,7 +84,8 @@ pub enum HostError {
     },
     /// A `[[hook]]` whose component has no hooks.
     #[error(
-        "the component {component} of the hook `{name}` exports no `agent:tool/hook`, so it cannot judge anything. Name a hook component under [[hook]], and tools under [[tool]]"
+        "the component {component} of the hook `{name}` does not export `agent:tool/hook`, so it cannot be a hook. \
+         List hook components under [[hook]], and tools under [[tool]]"
     )]
     NotAHook {
         /// The name of the hook.
@@ -94,7 +95,8 @@ pub enum HostError {
     },
     /// A `[[tool]]` whose component has hooks alone.
     #[error(
-        "the component `{name}` has hooks and no tools. Move it from [[tool]] to [[hook]] in agent.toml, and add its `points`"
+        "the component `{name}` has hooks but no tools. Move it from [[tool]] to [[hook]] in agent.toml, and add its \
+         `points`"
     )]
     HookAsTool {
         /// The name of the component.
@@ -108,7 +110,8 @@ pub enum HostError {
     Server(#[from] ConnectError),
     /// `approvals` names a tool that its component or server does not have.
     #[error(
-        "{section} of `{owner}` names `{}`, and {owner_kind} has no tool of this name that is used; there are: {}. Correct the name in agent.toml",
+        "{section} of `{owner}` names `{}`, but {owner_kind} has no such tool in use; its tools are: {}. Correct the \
+         name in agent.toml",
         tool.escape_debug(), known.join(", ")
     )]
     UnknownApproval {
@@ -125,7 +128,7 @@ pub enum HostError {
     },
     /// A tool to offer is not one of its component, most likely a misspelled one.
     #[error(
-        "`exports` of [[tool]] `{owner}` names the tool `{}`, which the component does not have; it has: {}",
+        "`exports` of [[tool]] `{owner}` names the tool `{}`, which the component does not have; its tools are: {}",
         tool.escape_debug(), known.join(", ")
     )]
     UnknownExport {
@@ -138,7 +141,7 @@ pub enum HostError {
     },
     /// The session of an agent is driven by the one that started it.
     #[error(
-        "session {session} is that of an agent; go on with the one that started it: agent-host run --resume {parent}"
+        "session {session} belongs to an agent; resume the one that started it: agent-host run --resume {parent}"
     )]
     SessionOfAgent {
         /// The session.
@@ -147,7 +150,7 @@ pub enum HostError {
         parent: SessionId,
     },
     /// There is no agent of this name.
-    #[error("there is no agent `{}`; the agents are {known}", name.escape_debug())]
+    #[error("unknown agent `{}`; the agents are {known}", name.escape_debug())]
     NoAgent {
         /// The name.
         name: String,
@@ -155,7 +158,7 @@ pub enum HostError {
         known: String,
     },
     /// There is no workflow of this name.
-    #[error("there is no workflow `{}`; {}", name.escape_debug(), workflow_names(known))]
+    #[error("unknown workflow `{}`; {}", name.escape_debug(), workflow_names(known))]
     NoWorkflow {
         /// The name.
         name: String,
@@ -164,7 +167,7 @@ pub enum HostError {
     },
     /// The definition of a workflow has faults.
     #[error(
-        "the workflow `{name}` cannot be used; correct it in agent.toml:{}",
+        "cannot use the workflow `{name}`; correct it in agent.toml:{}",
         fault_lines(faults)
     )]
     FaultyWorkflow {
@@ -175,7 +178,8 @@ pub enum HostError {
     },
     /// Two components or servers have a tool of the same name.
     #[error(
-        "{first} and {second} both have a tool called `{tool}`, and the model could not tell them apart. Remove one of them from agent.toml"
+        "{first} and {second} both have a tool named `{tool}`, and the model could not tell them apart. Remove one \
+         of them from agent.toml"
     )]
     DuplicateTool {
         /// The tool.
@@ -187,7 +191,8 @@ pub enum HostError {
     },
     /// A tool has the name of a tool of the program.
     #[error(
-        "{owner} has a tool called `{tool}`, which is the name of a tool of agent-host itself, and it would stand in its place. {fix}"
+        "{owner} has a tool named `{tool}`, which is the name of a built-in tool of agent-host and would replace it. \
+         {fix}"
     )]
     ReservedTool {
         /// The tool.
@@ -199,7 +204,8 @@ pub enum HostError {
     },
     /// An external tool has the name of another tool.
     #[error(
-        "{first} has a tool called `{tool}`, and so is an [[external-tool]]; the model could not tell them apart. Remove one of them from agent.toml, or rename the external one"
+        "{first} and an [[external-tool]] both have the name `{tool}`, and the model could not tell them apart. \
+         Remove one of them from agent.toml, or rename the external one"
     )]
     DuplicateExternalTool {
         /// The tool.
@@ -208,7 +214,7 @@ pub enum HostError {
         first: String,
     },
     /// A skill of the configuration cannot be read again.
-    #[error("the skill `{name}` cannot be used: {source}")]
+    #[error("cannot use the skill `{name}`: {source}")]
     Skill {
         /// Its name.
         name: String,

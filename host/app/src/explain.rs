@@ -200,16 +200,19 @@ fn remedy(rule: &str, tool: &str, rules: &[CallRule]) -> String {
                 .to_owned()
         }
         Some(RuleDecision::Ask | RuleDecision::Allow) => {
-            "it needed approval, and no one could be asked; change this [[rule]] in agent.toml, or add a more specific one with decision = \"allow\""
+            "it needed approval, but no one could be asked; change this [[rule]] in agent.toml, or add a more \
+             specific one with decision = \"allow\""
                 .to_owned()
         }
         None if rule.starts_with("hook.") => {
-            "a hook denied it, or asked for an approval that no one could give; change its component or its [[hook]] in agent.toml"
+            "a hook denied it, or required an approval that no one could give; change its component or its [[hook]] \
+             in agent.toml"
                 .to_owned()
         }
-        None if rule.starts_with("rule.") => "agent.toml has no such [[rule]] any more".to_owned(),
+        None if rule.starts_with("rule.") => "agent.toml no longer has this [[rule]]".to_owned(),
         None => format!(
-            "it needed approval, and no one could be asked; without approval it runs with\n[[rule]]\ndecision = \"allow\"\ntool = {}",
+            "it needed approval, but no one could be asked; to run it without approval, add\n[[rule]]\ndecision = \
+             \"allow\"\ntool = {}",
             toml::Value::from(tool)
         ),
     }

@@ -52,7 +52,7 @@ pub enum IndexFileError {
         source: io::Error,
     },
     /// There is none.
-    #[error("there is no index of components at {0}; `agent-host push --index` makes one")]
+    #[error("there is no component index at {0}; create one with `agent-host push --index`")]
     Absent(IndexSource),
 }
 

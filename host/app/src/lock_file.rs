@@ -44,7 +44,8 @@ pub enum LockError {
     },
     /// The file is not a lock of a known version.
     #[error(
-        "{} {source}. Restore it, or look at the components with `agent-host inspect`, delete it and accept them anew with `agent-host lock --accept`",
+        "{} {source}. Restore it, or review the components with `agent-host inspect`, delete it, and accept them \
+         again with `agent-host lock --accept`",
         path.display()
     )]
     Invalid {
@@ -55,7 +56,8 @@ pub enum LockError {
     },
     /// A component or a server is not the accepted one.
     #[error(
-        "the {kind} `{name}` changed since it was accepted in {} ({}), so nothing runs:\n{difference}\nIf this is what you want, accept it with `agent-host lock --accept {name}`; else bring the old {kind} back",
+        "the {kind} `{name}` has changed since it was accepted in {} ({}), so nothing runs:\n{difference}\nRun \
+         `agent-host lock --accept {name}` to accept it, or restore the old {kind}",
         path.display(), ToolErrorCode::ChangedSinceApproval
     )]
     Changed {
@@ -70,7 +72,8 @@ pub enum LockError {
     },
     /// The file cannot be written.
     #[error(
-        "cannot write {}: {source}. Accept the components where the directory can be written, with `agent-host lock --accept`, and bring agent.lock along",
+        "cannot write {}: {source}. Accept the components where the directory is writable, with `agent-host lock \
+         --accept`, and copy agent.lock here",
         path.display()
     )]
     Write {
@@ -81,7 +84,8 @@ pub enum LockError {
     },
     /// The file would be too long to be read again.
     #[error(
-        "{} would have {bytes} bytes, more than the {MAX_LOCK_BYTES} that are read. Remove a component with very many tools from agent.toml",
+        "{} would have {bytes} bytes, and the maximum is {MAX_LOCK_BYTES}. Remove a component with very many tools \
+         from agent.toml",
         path.display()
     )]
     TooLong {
@@ -184,7 +188,7 @@ impl LockFile {
         if more > 0 {
             lines.truncate(SHOWN_LINES);
             lines.push(format!(
-                "  ... and {more} lines more, which `agent-host lock` shows"
+                "  ... and {more} more lines, which `agent-host lock` shows"
             ));
         }
         LockError::Changed {

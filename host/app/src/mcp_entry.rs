@@ -96,7 +96,7 @@ fn is_false(value: &bool) -> bool {
 /// Why there are none, as a sentence.
 pub fn read_servers(json: &str) -> Result<ReadServers, String> {
     let file: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json)
-        .map_err(|error| format!("it is not JSON: {error}; remove comments, if it has some"))?;
+        .map_err(|error| format!("it is not JSON: {error}; remove any comments"))?;
     let list = LISTS.iter().find_map(|key| file.get(*key)?.as_object());
     let list = list.ok_or_else(|| format!("it has neither {}", LISTS.join(" nor ")))?;
     let mut read = ReadServers {
@@ -106,11 +106,11 @@ pub fn read_servers(json: &str) -> Result<ReadServers, String> {
     };
     for (name, entry) in list {
         let entry = Entry::deserialize(entry)
-            .map_err(|error| format!("its server `{name}` cannot be read: {error}"))?;
+            .map_err(|error| format!("cannot read its server `{name}`: {error}"))?;
         read.add(name, entry);
     }
     match read.servers.is_empty() {
-        true => Err("it has no server that could be added".to_owned()),
+        true => Err("it has no server that can be added".to_owned()),
         false => Ok(read),
     }
 }
@@ -127,12 +127,12 @@ pub fn with_servers(text: &str, read: &ReadServers) -> Result<String, EditError>
 impl ReadServers {
     fn add(&mut self, given: &str, entry: Entry) {
         let why = match &entry {
-            entry if entry.disabled => "is disabled there, and left out",
+            entry if entry.disabled => "is disabled there, so it was skipped",
             entry if entry.command.is_some() == entry.url.is_some() => {
-                "has neither one `command` nor one `url`, and is left out"
+                "does not have exactly one of `command` and `url`, so it was skipped"
             }
             entry if has_secret(&entry.args) => {
-                "has a secret among its arguments, and is left out; hand it over as a variable"
+                "has a secret in its arguments, so it was skipped; pass the secret as a variable"
             }
             _ => return self.add_usable(given, entry),
         };
@@ -145,7 +145,8 @@ impl ReadServers {
         let what = program.map(String::as_str).collect::<Vec<_>>().join(" ");
         let replaced = entry.args.iter().filter(|argument| argument.contains("${"));
         self.notes.extend(replaced.map(|argument| {
-            format!("`{given}` has the argument `{argument}`, in which nothing is replaced here; edit it")
+            format!("the argument `{argument}` of `{given}` contains a placeholder, which is not expanded here; edit \
+                it")
         }));
         let (token, headers) = self.headers(&name, entry.headers);
         let env = entry.env.into_iter();

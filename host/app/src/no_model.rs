@@ -23,7 +23,7 @@ impl Model for NoModel {
         _request: &'a ModelRequest,
         _deltas: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
-        let why = "this host was opened for its tools alone and has no model; open it with one to run a turn";
+        let why = "this host was opened only for its tools and has no model; open it with a model to run a turn";
         Box::pin(std::future::ready(Err(ModelError::new(
             ModelErrorKind::InvalidRequest,
             why,

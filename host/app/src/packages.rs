@@ -58,7 +58,7 @@ pub enum PackageError {
         source: Box<RegistryError>,
     },
     /// The cache cannot be used.
-    #[error("the cache of components {} cannot be used: {source}", path.display())]
+    #[error("cannot use the component cache {}: {source}", path.display())]
     Cache {
         /// The directory.
         path: PathBuf,
@@ -67,7 +67,8 @@ pub enum PackageError {
     },
     /// A signature is needed, and only components of registries have one.
     #[error(
-        "the component `{name}` is of {remote}, where nothing is signed, and {wanted}; take it from a registry, or correct the `components` of [[publisher]]"
+        "the component `{name}` comes from {remote}, where nothing is signed, but {wanted}; use a registry, or \
+         correct the `components` of [[publisher]]"
     )]
     NotSignable {
         /// The name of the component.
@@ -79,7 +80,7 @@ pub enum PackageError {
     },
     /// A publisher refuses the component.
     #[error(
-        "the component `{name}` is of {remote}, and [[publisher]] `{publisher}` has `accept = \"none\"` for it"
+        "the component `{name}` comes from {remote}, for which [[publisher]] `{publisher}` has `accept = \"none\"`"
     )]
     Refused {
         /// The name of the component.
@@ -91,7 +92,8 @@ pub enum PackageError {
     },
     /// Several publishers have the component and no key in common.
     #[error(
-        "the component `{name}` is of {remote}, for which several [[publisher]] have keys and none in common; correct their `components`"
+        "the component `{name}` comes from {remote}, for which several [[publisher]] have keys but none in common; \
+         correct their `components`"
     )]
     NoCommonKey {
         /// The name of the component.
@@ -101,7 +103,9 @@ pub enum PackageError {
     },
     /// The component has no signature of an accepted key, and the user did not accept it.
     #[error(
-        "nothing shows who made the component `{name}` ({reference}), and you did not accept it, so nothing runs. Look at it with `agent-host inspect {name}`; to run exactly this one, accept it with `agent-host lock --accept {name}`; or accept all that a key signs, with [[publisher]]"
+        "nothing proves who made the component `{name}` ({reference}), and you have not accepted it, so nothing \
+         runs. Review it with `agent-host inspect {name}`, then accept exactly this one with `agent-host lock \
+         --accept {name}`, or everything that a key signs with [[publisher]]"
     )]
     NotAccepted {
         /// The name of the component.
@@ -110,7 +114,7 @@ pub enum PackageError {
         reference: Box<Reference>,
     },
     /// The file in the cache is not the pulled one.
-    #[error("the component `{name}` changed in the cache while it was loaded; run it again")]
+    #[error("the component `{name}` changed in the cache while being loaded; try again")]
     Changed {
         /// The name of the component.
         name: String,

@@ -29,7 +29,7 @@ pub fn reach(registry: &Registry) -> Vec<String> {
     let servers = registry.servers().iter().map(|entry| {
         let reach = &entry.server.config().reach;
         format!(
-            "{}: whatever {} reaches; it is outside of the sandbox",
+            "{}: everything that {} can access; it is outside of the sandbox",
             entry.config.name,
             reach.identity()
         )
@@ -77,7 +77,7 @@ fn dir_line(dir: &DirGrant) -> String {
     for (word, rules) in [
         ("only", &dir.allow),
         ("not", &dir.deny),
-        ("also what runs later in", &dir.allow_run_later),
+        ("also files that run later in", &dir.allow_run_later),
     ] {
         if !rules.is_empty() {
             line = format!("{line}, {word} {}", rules.patterns().join(" "));

@@ -18,11 +18,11 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 pub enum RecordingFileError {
     /// No model of the run is behind a server.
     #[error(
-        "there is nothing to record: the model of this run is not behind a server; name one that is by `--model`"
+        "there is nothing to record: the model of this run does not use a server; choose one that does with `--model`"
     )]
     NoServer,
     /// The file of a new recording exists.
-    #[error("cannot record to {}: it exists; name a file that does not", _0.display())]
+    #[error("cannot record to {}: it already exists; choose a new file", _0.display())]
     Exists(PathBuf),
     /// The file cannot be created or read.
     #[error("cannot {action} {}: {source}", path.display())]

@@ -65,7 +65,8 @@ impl ToolSource {
                 "Rename the tool in the component and build it again, or remove the component from agent.toml"
             }
             Self::Server(_) => {
-                "Change the server's `name` under [[mcp]] in agent.toml, with which the names of its tools begin, or list the tools to use in its `tools`"
+                "Change the server's `name`, the prefix of its tools' names, under [[mcp]] in agent.toml, or list \
+                 the tools to use in its `tools`"
             }
             Self::External(_) => "Change its `name` in agent.toml",
         }

@@ -96,10 +96,10 @@ impl<'a> KnownTools<'a> {
         Err(ConfigError::new(
             "",
             format!(
-                "{rule} is for the tool `{tool}`, and there is no such tool, so that it would match no call"
+                "{rule} is for the tool `{tool}`, which does not exist, and would match no calls"
             ),
             format!(
-                "{}; if it is there only sometimes, write its name with a `*`",
+                "{}; if it exists only sometimes, write its name with a `*`",
                 text::sanitize(&advice, NAMES_BYTES)
             ),
         ))

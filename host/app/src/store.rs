@@ -75,8 +75,8 @@ impl Database {
                     let path = file.display();
                     ConfigError::new(
                         "store.ca",
-                        format!("`ca` of [store] cannot be used: {path}: {error}"),
-                        "name a file with the certificates of authorities in PEM",
+                        format!("invalid `ca` of [store]: {path}: {error}"),
+                        "name a PEM file with the authorities' certificates",
                     )
                 };
                 let pem = tokio::fs::read(file).await;
@@ -130,8 +130,8 @@ pub fn parse_key(key: &SecretString) -> Result<SealKey, ConfigError> {
     SealKey::parse(key.expose_secret()).map_err(|error| {
         ConfigError::new(
             "store.key",
-            format!("the key that seals the secrets in the database cannot be used: {error}"),
-            "give all hosts the same one",
+            format!("cannot use the key that seals the secrets in the database: {error}"),
+            "use the same key on all hosts",
         )
     })
 }

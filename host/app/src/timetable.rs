@@ -44,7 +44,7 @@ impl Timetable {
         let fields: Vec<&str> = text.split_ascii_whitespace().collect();
         if fields.len() != FIELDS {
             return Err(format!(
-                "it has {} fields, and minute, hour, day of the month, month and day of the week are {FIELDS}",
+                "it has {} fields instead of {FIELDS}: minute, hour, day of the month, month and day of the week",
                 fields.len()
             ));
         }
@@ -66,7 +66,7 @@ impl Timetable {
         // A day that no month has.
         match timetable.next(0) {
             Some(_) => Ok(timetable),
-            None => Err("no day fits".to_owned()),
+            None => Err("no day matches".to_owned()),
         }
     }
 
@@ -85,7 +85,7 @@ impl Timetable {
         };
         match timetable.instant(time).is_some() {
             true => Ok(timetable),
-            false => Err("it is too far away".to_owned()),
+            false => Err("it is too far in the future".to_owned()),
         }
     }
 
@@ -178,7 +178,7 @@ fn following(calendar: &Crontab, shown: DateTime) -> Option<DateTime> {
 fn find_zone(name: &str) -> Result<TimeZone, String> {
     TimeZone::get(name).map_err(|_| {
         format!(
-            "there is no time zone `{}`; write one like `Europe/Berlin`",
+            "unknown time zone `{}`; write it like `Europe/Berlin`",
             name.escape_debug()
         )
     })

@@ -27,19 +27,19 @@ pub(crate) fn check(models: &ModelsConfig, tools: &ToolSet) -> Result<(), Config
             continue;
         };
         let (why, fix) = if known.is_empty() {
-            ("and it has no tools", "remove it".to_owned())
+            ("but it has no tools", "remove it".to_owned())
         } else if !known.contains(&name.as_str()) {
             let fix = advice(name, &known, "its tools are");
             ("which is not one of its tools", fix)
         } else if !tools.is_offered(name, &BTreeSet::new()) {
             let fix =
                 format!("set `search-tools-from = 0` to offer all tools without `{SEARCH_TOOL}`");
-            ("which it is not offered before it has searched for it", fix)
+            ("which it is only offered after searching for it", fix)
         } else {
             continue;
         };
         let reason = format!(
-            "`tool-choice` has the model `{}` call `{}`, {why}",
+            "`tool-choice` makes the model `{}` call `{}`, {why}",
             model.to_string().escape_debug(),
             name.escape_debug()
         );

@@ -32,7 +32,7 @@ pub enum EditError {
     #[error("it is not TOML: {0}")]
     Form(String),
     /// There is such a tool or server.
-    #[error("it has `{0}` already; choose another name (of a tool, with `--as NAME`)")]
+    #[error("it already has `{0}`; choose another name (of a tool, with `--as NAME`)")]
     Exists(String),
     /// There is no such tool.
     #[error("it has no tool `{0}`; the tools are: {1}")]

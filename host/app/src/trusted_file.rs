@@ -85,19 +85,18 @@ fn refusal(found: &Metadata, user: u32) -> Option<FileError> {
     if owner != 0 && owner != user {
         return Some(FileError::refused(
             format!(
-                "it belongs to another user of this machine (user id {owner}; yours is {user}), who \
-                 could decide what you run"
+                "it belongs to another user of this machine (user id {owner}; yours is {user}), who could change \
+                 what you run"
             ),
-            "read it, then use a copy of your own",
+            "read it, then use your own copy",
         ));
     }
     (mode & WORLD_WRITABLE != 0).then(|| {
         FileError::refused(
             format!(
-                "every user of this machine may write to it (mode {mode:04o}), so any of them could \
-                 decide what runs"
+                "every user of this machine can write to it (mode {mode:04o}), so any of them could change what runs"
             ),
-            "look whether it still says what you wrote, then run `chmod o-w` on it",
+            "check that it still has your content, then run `chmod o-w` on it",
         )
     })
 }
@@ -112,9 +111,9 @@ pub fn read_secret(path: &Path, max_bytes: u64) -> io::Result<String> {
         (mode & OTHERS != 0).then(|| {
             FileError::refused(
                 format!(
-                    "others than its owner may open it (mode {mode:04o}), so it may be known already"
+                    "users other than its owner can read it (mode {mode:04o}), so the secret may already be known"
                 ),
-                "put a new secret into it after `chmod 600`",
+                "run `chmod 600` on it, then put a new secret into it",
             )
         })
     });
@@ -133,7 +132,7 @@ fn open(path: &Path) -> Result<File, FileError> {
     } else {
         Err(FileError::refused(
             "it is not a regular file",
-            "put one in its place",
+            "replace it with one",
         ))
     }
 }

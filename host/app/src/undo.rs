@@ -57,7 +57,7 @@ impl UndoLogs {
 pub(crate) async fn end_entry(undo: Arc<UndoWriter>) {
     let ended = tokio::task::spawn_blocking(move || undo.end()).await;
     if let Err(error) = ended.unwrap_or_else(|error| Err(io::Error::other(error))) {
-        tracing::error!("the undo log does not say how a call left the files: {error}");
+        tracing::error!("the undo log does not record how a call left the files: {error}");
     }
 }
 

@@ -52,12 +52,12 @@ fn servers_of_clients_become_tables_without_secrets() {
             "[[mcp]]\nname = \"f\"\ncommand = \"f\"\nargs = [\"${HOME}/x\"]\n\n\
              [[mcp]]\nname = \"g\"\nurl = \"https://example.com/g\"\n",
             &[
-                "`a` is disabled there, and left out",
-                "`b` has neither one `command` nor one `url`, and is left out",
-                "`c` has a secret among its arguments, and is left out; hand it over as a variable",
-                "`d` has a secret among its arguments, and is left out; hand it over as a variable",
-                "`e` has a secret among its arguments, and is left out; hand it over as a variable",
-                "`f` has the argument `${HOME}/x`, in which nothing is replaced here; edit it",
+                "`a` is disabled there, so it was skipped",
+                "`b` does not have exactly one of `command` and `url`, so it was skipped",
+                "`c` has a secret in its arguments, so it was skipped; pass the secret as a variable",
+                "`d` has a secret in its arguments, so it was skipped; pass the secret as a variable",
+                "`e` has a secret in its arguments, so it was skipped; pass the secret as a variable",
+                "the argument `${HOME}/x` of `f` contains a placeholder, which is not expanded here; edit it",
             ],
         ),
     ];
@@ -76,10 +76,10 @@ fn file_without_servers_says_why() {
         ("{", "it is not JSON: "),
         ("[]", "it is not JSON: "),
         ("{\"mcp\": 1}", "it has neither mcpServers nor servers"),
-        ("{\"servers\": {}}", "it has no server that could be added"),
+        ("{\"servers\": {}}", "it has no server that can be added"),
         (
             "{\"mcpServers\": {\"a\": {\"command\": 1}}}",
-            "its server `a` cannot be read: ",
+            "cannot read its server `a`: ",
         ),
     ] {
         let error = read_servers(json).unwrap_err();

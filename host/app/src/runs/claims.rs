@@ -53,7 +53,7 @@ async fn claim_always(host: &Arc<Host>, runs: &Arc<Runs>, shared: &Shared, waits
             Ok(()) => has_failed = false,
             Err(error) if !has_failed => {
                 has_failed = true;
-                tracing::warn!("no runs of other hosts are continued: {error}");
+                tracing::warn!("runs of other hosts are not continued: {error}");
             }
             Err(_) => {}
         }

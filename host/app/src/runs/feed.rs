@@ -35,7 +35,9 @@ impl FeedItem {
         match StreamLine::from_json(Arc::clone(&json)) {
             Ok(line) => Self::Line(Arc::new(line)),
             Err(error) => {
-                tracing::warn!("a line of another host is passed on unread: the line {error}");
+                tracing::warn!(
+                    "a line from another host is passed on without checking: the line {error}"
+                );
                 Self::Unknown(json)
             }
         }

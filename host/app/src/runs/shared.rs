@@ -68,7 +68,7 @@ impl Shared {
             _ => self.runs.end_run(claim).await,
         };
         if let Err(error) = settled {
-            tracing::warn!("another host looks at the run again: {error}");
+            tracing::warn!("another host will check the run again: {error}");
         }
         false
     }
@@ -81,7 +81,7 @@ impl Shared {
         }
         if let Err(error) = self.runs.hand_over(claim, has_begun).await {
             let session = claim.session;
-            tracing::warn!("another host continues session {session} later: {error}");
+            tracing::warn!("another host will continue session {session} later: {error}");
         }
     }
 }

@@ -46,7 +46,7 @@ fn take(reader: &mut Reader, mut entry: Entry<'_, &[u8]>) -> Result<(), SkillErr
         return Ok(());
     }
     if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
-        let reason = format!("the path {written:?} in it is not a plain one below its directory");
+        let reason = format!("its path {written:?} is not a plain path below its directory");
         return Err(SkillError::new(reason, "pack it again, as `tar -C DIR .`"));
     }
     if kind != EntryType::Regular && !is_directory {
@@ -57,7 +57,7 @@ fn take(reader: &mut Reader, mut entry: Entry<'_, &[u8]>) -> Result<(), SkillErr
     }
     reader.add(path, |most| {
         if size > most {
-            let reason = format!("{path:?} in it is longer than the {most} bytes that are left");
+            let reason = format!("its file {path:?} is longer than the remaining {most} bytes");
             return Err(SkillError::new(reason, "shorten it"));
         }
         let mut bytes = Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn pack(files: &Files) -> Result<Vec<u8>, SkillError> {
     let archive = packed.and_then(|()| builder.into_inner());
     archive.map_err(|error| {
         SkillError::new(
-            format!("its files cannot be packed: {error}"),
+            format!("cannot pack its files: {error}"),
             "shorten the names of its files",
         )
     })

@@ -62,17 +62,17 @@ pub(super) fn checked_path(path: Option<&str>) -> Result<&str, SkillError> {
     let is_unreadable = |c: char| c.is_control() || is_deceptive(c);
     let Some(path) = path.filter(|path| !path.chars().any(is_unreadable)) else {
         return Err(SkillError::new(
-            "the name of a file in it is not readable text",
+            "the name of one of its files is not valid text",
             "rename it",
         ));
     };
     if path.len() > MAX_PATH {
-        let reason = format!("the path of a file in it has more than {MAX_PATH} bytes");
+        let reason = format!("the path of one of its files has more than {MAX_PATH} bytes");
         return Err(SkillError::new(reason, "shorten it"));
     }
     if path.matches('/').count() > MAX_DEPTH {
         let path = path.trim_end_matches('/');
-        let reason = format!("{path:?} in it is deeper than {MAX_DEPTH} directories");
+        let reason = format!("its file {path:?} is more than {MAX_DEPTH} directories deep");
         return Err(SkillError::new(reason, "move it up"));
     }
     Ok(path)
@@ -81,8 +81,8 @@ pub(super) fn checked_path(path: Option<&str>) -> Result<&str, SkillError> {
 /// Returns the error of an entry that is neither a regular file nor a directory.
 pub(super) fn irregular(path: &str) -> SkillError {
     SkillError::new(
-        format!("{path:?} in it is a link or no regular file"),
-        "put a copy in its place",
+        format!("its file {path:?} is a link or not a regular file"),
+        "replace it with a copy",
     )
 }
 
@@ -106,7 +106,7 @@ impl Reader {
     pub(super) fn count(&mut self) -> Result<(), SkillError> {
         self.entries_left = self.entries_left.checked_sub(1).ok_or_else(|| {
             let reason = format!("it has more than {MAX_ENTRIES} files and directories");
-            SkillError::new(reason, "keep what the model needs")
+            SkillError::new(reason, "keep only what the model needs")
         })?;
         Ok(())
     }
@@ -119,10 +119,10 @@ impl Reader {
     ) -> Result<(), SkillError> {
         if self.files.len() == MAX_FILES {
             let reason = format!("it has more than {MAX_FILES} files");
-            return Err(SkillError::new(reason, "keep what the model needs"));
+            return Err(SkillError::new(reason, "keep only what the model needs"));
         }
         let Entry::Vacant(file) = self.files.entry(path.to_owned()) else {
-            let reason = format!("{path:?} is in it twice");
+            let reason = format!("its file {path:?} occurs twice");
             return Err(SkillError::new(reason, "remove one of them"));
         };
         let bytes = read(self.bytes_left)?;
@@ -159,7 +159,7 @@ impl Reader {
         }
         self.add(path, |most| {
             trusted_file::read_bytes(on_disk, most).map_err(|error| {
-                SkillError::new(format!("{path:?} in it: {}", error.reason), error.fix)
+                SkillError::new(format!("its file {path:?}: {}", error.reason), error.fix)
             })
         })
     }
@@ -167,7 +167,7 @@ impl Reader {
 
 fn unreadable(path: &str, error: &dyn Display) -> SkillError {
     SkillError::new(
-        format!("cannot read {path:?} in it: {error}"),
+        format!("cannot read its file {path:?}: {error}"),
         "check its permissions",
     )
 }

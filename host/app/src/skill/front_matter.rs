@@ -67,7 +67,7 @@ pub(super) fn parse(text: &str) -> Result<(FrontMatter, &str), SkillError> {
 
 fn split(text: &str) -> Result<(&str, &str), SkillError> {
     let example =
-        "begin it with `---`, `name: ...`, `description: ...` and `---`, each on a line of its own";
+        "start it with `---`, `name: ...`, `description: ...` and `---`, each on its own line";
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let missing = || SkillError::new(format!("{SKILL_FILE} has no front matter"), example);
     let (first, rest) = text.split_once('\n').ok_or_else(missing)?;
@@ -105,7 +105,7 @@ fn check_name(name: &str) -> Result<(), SkillError> {
     let shown = sanitize(name, 80);
     Err(SkillError::new(
         format!(
-            "its name {shown:?} is not 1 to {MAX_NAME} small letters and digits, in words with a `-` between"
+            "its name {shown:?} is not 1 to {MAX_NAME} lower-case letters and digits, in words separated by `-`"
         ),
         "correct `name` in its front matter",
     ))
@@ -169,7 +169,7 @@ fn wrong_type(field: &str, value: &Value, right: &str) -> SkillError {
         Value::Object(_) => "a map",
     };
     SkillError::new(
-        format!("`{field}` in the front matter of {SKILL_FILE} is {kind}, and has to be {right}"),
+        format!("`{field}` in the front matter of {SKILL_FILE} is {kind}, but must be {right}"),
         format!("correct `{field}`"),
     )
 }

@@ -54,7 +54,7 @@ impl SkillReader {
                 .map(|skill| skill.name.as_str())
                 .collect();
             return ToolResultOutput::ErrorText(format!(
-                "There is no such skill. There are: {}.",
+                "Unknown skill. The skills are: {}.",
                 names.join(", ")
             ));
         };
@@ -65,7 +65,7 @@ impl SkillReader {
         match skill.files.get(path) {
             Some(bytes) => file_result(path, bytes, offset),
             None => ToolResultOutput::ErrorText(format!(
-                "The skill has no such file. It has: {}.",
+                "The skill has no such file. Its files are: {}.",
                 listed(skill).join(", ")
             )),
         }
@@ -122,8 +122,8 @@ fn reader(skills: &[Arc<Skill>]) -> ToolDefinition {
         name: READ_SKILL.to_owned(),
         title: Some("Read a skill".to_owned()),
         description: format!(
-            "Returns the instructions of a skill, or a file of it. A skill says how to do a kind of task: read it before you \
-             begin a task for which it is. The skills:{list}"
+            "Returns the instructions of a skill, or one of its files. A skill describes how to do a kind of task: \
+             read it before you start such a task. The skills:{list}"
         ),
         input_schema: json!({
             "type": "object",
@@ -131,12 +131,13 @@ fn reader(skills: &[Arc<Skill>]) -> ToolDefinition {
                 "skill": { "type": "string", "description": "The name of the skill." },
                 "path": {
                     "type": "string",
-                    "description": "A file of the skill, as its instructions name it. Without it, the instructions are returned.",
+                    "description": "A file of the skill, as named in its instructions. Without it, the instructions \
+                        are returned.",
                 },
                 "offset": {
                     "type": "integer",
                     "minimum": 0,
-                    "description": "Where to read on in a long text, in bytes.",
+                    "description": "Where to continue reading a long text, in bytes.",
                 },
             },
             "required": ["skill"],

@@ -135,7 +135,7 @@ fn unusable_front_matter_is_refused() {
         ),
         (
             with("name: pdf\ndescription: d\nlicense: [MIT]"),
-            "`license` in the front matter of SKILL.md is a list, and has to be text",
+            "`license` in the front matter of SKILL.md is a list, but must be text",
         ),
         (
             with("name: pdf\ndescription: d\nlicense: \"a\\u202Eb\""),
@@ -143,7 +143,7 @@ fn unusable_front_matter_is_refused() {
         ),
         (
             with("name: pdf\ndescription: d\ncompatibility: 3"),
-            "`compatibility` in the front matter of SKILL.md is a number, and has to be text",
+            "`compatibility` in the front matter of SKILL.md is a number, but must be text",
         ),
         (
             with(&format!(
@@ -154,15 +154,15 @@ fn unusable_front_matter_is_refused() {
         ),
         (
             with("name: pdf\ndescription: d\nmetadata: ann"),
-            "`metadata` in the front matter of SKILL.md is text, and has to be a map",
+            "`metadata` in the front matter of SKILL.md is text, but must be a map",
         ),
         (
             with("name: pdf\ndescription: d\nallowed-tools: [a, 1]"),
-            "`allowed-tools` in the front matter of SKILL.md is a list, and has to be text with",
+            "`allowed-tools` in the front matter of SKILL.md is a list, but must be text with",
         ),
         (
             with("name: pdf\ndescription: d\nallowed-tools: {a: b}"),
-            "`allowed-tools` in the front matter of SKILL.md is a map, and has to be text with",
+            "`allowed-tools` in the front matter of SKILL.md is a map, but must be text with",
         ),
         (
             with(&format!("name: pdf\ndescription: {long}")),
@@ -194,14 +194,20 @@ fn files_that_are_not_plain_are_refused() {
     let link = |directory: &Path| symlink("/etc/passwd", directory.join("passwd")).unwrap();
     assert_eq!(
         refused(&link),
-        "\"passwd\" in it is a link or no regular file"
+        "its file \"passwd\" is a link or not a regular file"
     );
     let link = |directory: &Path| symlink("/etc", directory.join("etc")).unwrap();
-    assert_eq!(refused(&link), "\"etc\" in it is a link or no regular file");
+    assert_eq!(
+        refused(&link),
+        "its file \"etc\" is a link or not a regular file"
+    );
     let pipe = |directory: &Path| {
         let _listener = std::os::unix::net::UnixListener::bind(directory.join("s")).unwrap();
     };
-    assert_eq!(refused(&pipe), "\"s\" in it is a link or no regular file");
+    assert_eq!(
+        refused(&pipe),
+        "its file \"s\" is a link or not a regular file"
+    );
     let many = |directory: &Path| (0..256).for_each(|n| write(directory, &format!("{n}"), ""));
     assert_eq!(refused(&many), "it has more than 256 files");
     let hidden = |directory: &Path| (0..4_096).for_each(|n| write(directory, &format!(".{n}"), ""));
@@ -214,7 +220,7 @@ fn files_that_are_not_plain_are_refused() {
     let deep = |directory: &Path| write(directory, "1/2/3/4/5/6/7/8/9/a", "");
     assert_eq!(
         refused(&deep),
-        "\"1/2/3/4/5/6/7/8/9\" in it is deeper than 8 directories"
+        "its file \"1/2/3/4/5/6/7/8/9\" is more than 8 directories deep"
     );
     let long = |directory: &Path| {
         write(
@@ -225,12 +231,12 @@ fn files_that_are_not_plain_are_refused() {
     };
     assert_eq!(
         refused(&long),
-        "the path of a file in it has more than 255 bytes"
+        "the path of one of its files has more than 255 bytes"
     );
     let spoof = |directory: &Path| write(directory, "a\u{202e}b", "");
     assert_eq!(
         refused(&spoof),
-        "the name of a file in it is not readable text"
+        "the name of one of its files is not valid text"
     );
     let open = |directory: &Path| {
         use std::os::unix::fs::PermissionsExt as _;
@@ -239,7 +245,7 @@ fn files_that_are_not_plain_are_refused() {
         fs::set_permissions(directory.join("open"), all).unwrap();
     };
     assert!(
-        refused(&open).starts_with("\"open\" in it: every user of this machine may write to it")
+        refused(&open).starts_with("\"open\" in it: every user of this machine can write to it")
     );
 }
 
@@ -301,7 +307,8 @@ fn reader_returns_instructions_and_files() {
         (
             json!({"skill": "pdf"}),
             text(&format!(
-                "[What this needs: Needs git.]\n\n# Steps\nRead forms.md.\n\n[Files of this skill, which `read_skill` returns by `path`: {files}]"
+                "[What this needs: Needs git.]\n\n# Steps\nRead forms.md.\n\n[Files of this skill, which \
+                 `read_skill` returns by `path`: {files}]"
             )),
         ),
         (json!({"skill": "pdf", "path": SKILL_FILE}), text(SKILL)),
@@ -333,11 +340,13 @@ fn reader_returns_instructions_and_files() {
         ),
         (
             json!({"skill": "pdf", "path": "../../etc/passwd"}),
-            error(format!("The skill has no such file. It has: {files}.")),
+            error(format!(
+                "The skill has no such file. Its files are: {files}."
+            )),
         ),
         (
             json!({"skill": "other"}),
-            error("There is no such skill. There are: pdf.".to_owned()),
+            error("Unknown skill. The skills are: pdf.".to_owned()),
         ),
     ];
     for (input, expected) in cases {

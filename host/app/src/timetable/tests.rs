@@ -180,12 +180,12 @@ fn latest_is_the_last_of_those_that_were_missed() {
 
 #[test]
 fn times_that_are_none_are_refused() {
-    let fields = "fields, and minute, hour, day of the month, month and day of the week are 5";
+    let fields = "fields instead of 5: minute, hour, day of the month, month and day of the week";
     for (text, expected) in [
         ("", format!("it has 0 {fields}")),
         ("@daily", format!("it has 1 {fields}")),
         ("0 9 * * * Europe/Berlin", format!("it has 6 {fields}")),
-        ("0 0 30 2 *", "no day fits".to_owned()),
+        ("0 0 30 2 *", "no day matches".to_owned()),
     ] {
         assert_eq!(Timetable::cron(text, "UTC").unwrap_err(), expected);
     }
@@ -199,7 +199,7 @@ fn times_that_are_none_are_refused() {
         let why = Timetable::cron(text, "UTC").unwrap_err();
         assert!(!why.is_empty() && !why.contains('\n'), "{why}");
     }
-    let zone = "there is no time zone `Europe/Nowhere`; write one like `Europe/Berlin`";
+    let zone = "unknown time zone `Europe/Nowhere`; write it like `Europe/Berlin`";
     let refused = Timetable::cron("0 9 * * *", "Europe/Nowhere");
     assert_eq!(refused.unwrap_err(), zone);
     for text in ["tomorrow", "2026-02-30T09:00", "2026-12-01T09:00Z", ""] {

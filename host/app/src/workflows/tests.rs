@@ -76,15 +76,14 @@ async fn workflow_is_returned_checked_or_with_all_faults() {
     let error = |name: &str| agents.workflow(name).unwrap_err().to_string();
     assert_eq!(
         error("bad"),
-        "the workflow `bad` cannot be used; correct it in agent.toml:\n  \
-         node `a`: the input of tool `look` is refused: `/n`: \"1\" is not of type \"integer\"; change `input`\n  \
-         node `a`: `next` names `c`, which is no node; add the node, or remove it from `next`\n  \
-         node `b`: `retry` would repeat a node that is effectful, and only read-only and idempotent ones are \
-         repeated; remove `retry`"
+        "cannot use the workflow `bad`; correct it in agent.toml:\n  node `a`: the input of tool `look` is refused: \
+         `/n`: \"1\" is not of type \"integer\"; change `input`\n  node `a`: `next` names `c`, which is no node; add \
+         the node, or remove it from `next`\n  node `b`: `retry` would repeat a node that is effectful, and only \
+         read-only and idempotent ones are repeated; remove `retry`"
     );
     assert_eq!(
         error("other"),
-        "there is no workflow `other`; the workflows are good, bad"
+        "unknown workflow `other`; the workflows are good, bad"
     );
     let faults = agents.workflows().into_iter().map(|workflow| {
         let faults = workflow.checked.err().map(|faults| faults.len());

@@ -104,7 +104,7 @@ id = "none"
     assert_eq!(
         lines,
         [
-            "the workflow `flow` cannot be used; correct it in agent.toml:",
+            "cannot use the workflow `flow`; correct it in agent.toml:",
             "node `a`: `next` names `nowhere`, which is no node; add the node, or remove it from `next`",
             "node `both` has `agent` and `tool`; set exactly one of `agent`, `tool` and `handler`",
             "node `none` has no agent, tool or handler; set exactly one of `agent`, `tool` and `handler`",

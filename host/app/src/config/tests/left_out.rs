@@ -121,7 +121,7 @@ fn file_that_is_no_file_of_the_directory_is_left_out() {
     }
     fs::write(&file, "max-turns = 3\n").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
-    let expected = "it is invalid: every user of this machine may write to it";
+    let expected = "it is invalid: every user of this machine can write to it";
     let reason = reason(&tree);
     assert!(reason.starts_with(expected), "{reason}");
 }

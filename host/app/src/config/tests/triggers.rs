@@ -100,7 +100,7 @@ fn triggers_that_cannot_be_used_are_refused() {
             format!("{SCHEDULE}cron = \"@daily\"\n"),
             used(
                 "cron = \"@daily\"",
-                "it has 1 fields, and minute, hour, day of the month, month and day of the week are 5",
+                "it has 1 fields instead of 5: minute, hour, day of the month, month and day of the week",
             ),
         ),
         (
@@ -111,7 +111,7 @@ fn triggers_that_cannot_be_used_are_refused() {
             cron("zone = \"Mars\"\n"),
             used(
                 "cron = \"0 9 * * *\"",
-                "there is no time zone `Mars`; write one like `Europe/Berlin`",
+                "unknown time zone `Mars`; write it like `Europe/Berlin`",
             ),
         ),
         (

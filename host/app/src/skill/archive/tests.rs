@@ -47,7 +47,7 @@ fn packed_files_are_unpacked_unchanged() {
     let long = Files::from([("f".repeat(101), Vec::new())]);
     let error = pack(&long).unwrap_err();
     assert!(
-        error.reason.starts_with("its files cannot be packed: "),
+        error.reason.starts_with("cannot pack its files: "),
         "{error}"
     );
 }
@@ -88,15 +88,15 @@ fn archives_of_other_programs_are_unpacked() {
 #[test]
 fn hostile_archives_are_refused() {
     let plain = |path: &str| {
-        let why = format!("the path {path:?} in it is not a plain one below its directory");
+        let why = format!("its path {path:?} is not a plain path below its directory");
         (regular(path.as_bytes(), b"x"), why)
     };
     let irregular = |kind| {
-        let why = "\"x\" in it is a link or no regular file".to_owned();
+        let why = "its file \"x\" is a link or not a regular file".to_owned();
         (entry(b"x", kind, b""), why)
     };
     let unreadable = |path: &[u8]| {
-        let why = "the name of a file in it is not readable text".to_owned();
+        let why = "the name of one of its files is not valid text".to_owned();
         (regular(path, b"x"), why)
     };
     let many = |count: usize, kind| -> Vec<u8> {
@@ -121,7 +121,7 @@ fn hostile_archives_are_refused() {
         unreadable("a\u{202e}b".as_bytes()),
         (
             [regular(b"x", b""), regular(b"./x", b"")].concat(),
-            "\"x\" is in it twice".to_owned(),
+            "\"x\" occurs twice".to_owned(),
         ),
         (
             many(257, EntryType::Regular),
@@ -133,19 +133,19 @@ fn hostile_archives_are_refused() {
         ),
         (
             regular(b"1/2/3/4/5/6/7/8/9/a", b""),
-            "\"1/2/3/4/5/6/7/8/9/a\" in it is deeper than 8 directories".to_owned(),
+            "its file \"1/2/3/4/5/6/7/8/9/a\" is more than 8 directories deep".to_owned(),
         ),
         (
             [name, regular(b"n", b"")].concat(),
-            "the path of a file in it has more than 255 bytes".to_owned(),
+            "the path of one of its files has more than 255 bytes".to_owned(),
         ),
         (
             regular(b"x", &vec![0; 8 << 20 | 1]),
-            "\"x\" in it is longer than the 8388572 bytes that are left".to_owned(),
+            "its file \"x\" is longer than the remaining 8388572 bytes".to_owned(),
         ),
         (
             [pax_size, regular(b"x", b"x")].concat(),
-            "\"x\" in it is longer than the 8388572 bytes that are left".to_owned(),
+            "its file \"x\" is longer than the remaining 8388572 bytes".to_owned(),
         ),
         (broken, "it is not a tar archive: ".to_owned()),
         (
