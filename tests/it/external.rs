@@ -250,7 +250,7 @@ fn duplicate_tool_name_is_refused() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.stderr.contains(
-            "the component `files` has a tool called `read_file`, and so is an [[external-tool]]"
+            "the component `files` and an [[external-tool]] both have the name `read_file`"
         ),
         "{}",
         ran.stderr

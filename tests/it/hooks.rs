@@ -338,11 +338,11 @@ fn misplaced_hook_is_refused() {
     let table = [
         (
             tool("guard.wasm"),
-            "the component `t` has hooks and no tools",
+            "the component `t` has hooks but no tools",
         ),
         (
             hook("\"before-tool\"", "").replace("guard.wasm", "tool.wasm"),
-            "exports no `agent:tool/hook`",
+            "does not export `agent:tool/hook`",
         ),
         (hook("", ""), "the hook `guard` has no points"),
         (hook("\"before-tools\"", ""), "invalid value `before-tools`"),

@@ -180,7 +180,9 @@ fn changed_component_is_refused_until_accepted() {
             .collect();
 
         let refusal = format!(
-            "error: the component `mine` changed since it was accepted in {}/agent.lock (changed-since-approval), so nothing runs:\n{}\nIf this is what you want, accept it with `agent-host lock --accept mine`; else bring the old component back\n",
+            "error: the component `mine` has changed since it was accepted in {}/agent.lock \
+             (changed-since-approval), so nothing runs:\n{}\nRun `agent-host lock --accept mine` to accept it, or \
+             restore the old component\n",
             env.work().display(),
             expected.join("\n")
         );
@@ -359,7 +361,7 @@ fn unusable_lock_stops_every_command() {
                 refused.stderr
             );
             assert!(refused.stderr.len() < 1_000, "{}", refused.stderr);
-            for says in [says, "delete it and accept them anew"] {
+            for says in [says, "delete it, and accept them again"] {
                 assert!(refused.stderr.contains(says), "{}", refused.stderr);
             }
         }

@@ -90,7 +90,7 @@ fn servers_of_another_client_are_added() {
     let ran: Ran = ran.env("S_TOKEN", "t0ps3cret").output().unwrap().into();
     assert_eq!(ran.json(), json!({"type": "text", "value": "did it"}));
     let again = env.run(&["add", "--mcp", ".mcp.json", "--yes"]);
-    assert!(again.stderr.contains("it has `s` already"), "{again:?}");
+    assert!(again.stderr.contains("it already has `s`"), "{again:?}");
     env.write("x.json", "{}");
     let none = env.run(&["add", "--mcp", "x.json"]);
     assert_eq!(

@@ -106,7 +106,7 @@ fn unservable_configuration_is_refused() {
         (
             vec!["--http", any, "--token-file", &open],
             2,
-            "others than its owner may open it (mode 0644)",
+            "users other than its owner can read it (mode 0644)",
         ),
         (
             vec!["--http", any, "--token-file", "absent"],

@@ -25,8 +25,8 @@ for line in sys.stdin:
 fn refused(ran: &Ran, owner: &str, tool: &str, fix: &str) {
     assert_eq!(ran.code, Some(2), "{tool}: {ran:?}");
     let why = format!(
-        "{owner} has a tool called `{tool}`, which is the name of a tool of agent-host itself, and it would stand in \
-         its place. {fix}"
+        "{owner} has a tool named `{tool}`, which is the name of a built-in tool of agent-host and would replace it. \
+         {fix}"
     );
     assert!(ran.stderr.contains(&why), "{tool}: {}", ran.stderr);
 }

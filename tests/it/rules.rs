@@ -164,7 +164,7 @@ fn explain_names_the_rule_and_the_remedy() {
         &shown.stdout,
         &[
             "denied by rule.secrets; no other rule overrides a denial; change or remove this [[rule]]",
-            "denied by rule.2; it needed approval, and no one could be asked; change this [[rule]]",
+            "denied by rule.2; it needed approval, but no one could be asked; change this [[rule]]",
             "denied by effect.effectful; it needed approval",
             "[[rule]]\n      decision = \"allow\"\n      tool = \"write_file\"",
         ],
@@ -184,7 +184,7 @@ fn explain_names_the_rule_and_the_remedy() {
     env.configure(FILES);
     shows(
         &env.run(&["explain", "latest"]).stdout,
-        &["denied by rule.secrets; agent.toml has no such [[rule]] any more"],
+        &["denied by rule.secrets; agent.toml no longer has this [[rule]]"],
     );
 }
 

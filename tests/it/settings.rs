@@ -64,11 +64,11 @@ fn tool_choice_that_is_not_offered_is_refused() {
             "read_fil",
             "which is not one of its tools; did you mean `read_file`?",
         ),
-        ("tool = []\n", "read_file", "and it has no tools; remove it"),
+        ("tool = []\n", "read_file", "but it has no tools; remove it"),
         (
             search,
             "read_file",
-            "which it is not offered before it has searched for it; set `search-tools-from = 0`",
+            "which it is only offered after searching for it; set `search-tools-from = 0`",
         ),
     ];
     for (more, tool, says) in cases {
@@ -78,7 +78,7 @@ fn tool_choice_that_is_not_offered_is_refused() {
         let server = ChatServer::start(vec![Answer::text("Hello.")]);
         let ran = ask(&env, &server, &["--config", "agent.toml", "hi"]);
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-        let says = format!("`tool-choice` has the model `openai-compat:m` call `{tool}`, {says}");
+        let says = format!("`tool-choice` makes the model `openai-compat:m` call `{tool}`, {says}");
         assert!(ran.stderr.contains(&says), "{}", ran.stderr);
         assert_eq!(server.requests().len(), 0);
     }

@@ -57,7 +57,8 @@ fn model_is_told_of_a_skill_and_reads_it() {
     };
     assert_eq!(
         told(1),
-        "[What this needs: Needs a guest.]\n\nSay hello as in words.md.\n\n[Files of this skill, which `read_skill` returns by `path`: words.md (9 bytes)]"
+        "[What this needs: Needs a guest.]\n\nSay hello as in words.md.\n\n[Files of this skill, which `read_skill` \
+         returns by `path`: words.md (9 bytes)]"
     );
     assert_eq!(told(2), "Good day.");
     assert!(!told(3).contains("Say hello"), "{}", told(3));
@@ -267,6 +268,6 @@ fn tool_with_the_name_of_the_reader_is_refused() {
     let server = ChatServer::start(vec![Answer::text("Hi.")]);
     let ran = ask(&env, &server, &["--config", "agent.toml", "hi"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    let why = "the component `other` has a tool called `read_skill`, which is the name of a tool of agent-host itself";
+    let why = "the component `other` has a tool named `read_skill`, which is the name of a built-in tool of agent-host";
     assert!(ran.stderr.contains(why), "{}", ran.stderr);
 }

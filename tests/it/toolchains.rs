@@ -69,7 +69,8 @@ fn exports_of_a_toolchain_are_left_out_and_others_chosen() {
         (refused.code, refused.stderr.as_str()),
         (
             Some(2),
-            "error: `exports` of [[tool]] `p` names the tool `Init`, which the component does not have; it has: f, g\n"
+            "error: `exports` of [[tool]] `p` names the tool `Init`, which the component does not have; its tools \
+             are: f, g\n"
         )
     );
     let shown = env.run(&["inspect", "plain.wasm"]).stdout;
@@ -100,7 +101,8 @@ fn inspect_warns_of_functions_that_a_toolchain_breaks() {
         (
             "0.23.0",
             json!([
-                "`f`: a u32 of 2147483648 or more is returned as another number, by a fault of ComponentizeJS 0.23.0"
+                "`f`: a u32 of 2147483648 or more is returned as another number, because of a bug in ComponentizeJS \
+                 0.23.0"
             ]),
         ),
         ("0.0.0", json!([])),
@@ -150,8 +152,10 @@ fn build_warns_of_functions_that_a_toolchain_breaks() {
     assert_eq!(
         built("0.23.0"),
         [
-            "warning: `f`: a u32 of 2147483648 or more is returned as another number, by a fault of ComponentizeJS 0.23.0",
-            "warning: `g`: a negative s64 arrives as a large positive number, by a fault of ComponentizeJS 0.23.0",
+            "warning: `f`: a u32 of 2147483648 or more is returned as another number, because of a bug in \
+             ComponentizeJS 0.23.0",
+            "warning: `g`: a negative s64 arrives as a large positive number, because of a bug in ComponentizeJS \
+             0.23.0",
         ]
     );
     assert_eq!(built("0.0.0"), [""; 0]);
@@ -164,7 +168,8 @@ fn test_warns_of_functions_that_a_toolchain_breaks() {
     let case = "[[case]]\nname = \"seven\"\ntool = \"f\"\n[case.expect]\njson = 7\n";
     env.write("cases.toml", case);
     let arguments = ["test", "--component", "plain.wasm", "--cases", "cases.toml"];
-    let warning = "`f`: a u32 of 2147483648 or more is returned as another number, by a fault of ComponentizeJS 0.23.0";
+    let warning = "`f`: a u32 of 2147483648 or more is returned as another number, because of a bug in \
+        ComponentizeJS 0.23.0";
     for (version, warnings) in [("0.23.0", json!([warning])), ("0.0.0", json!([]))] {
         env.write("plain.wasm", made_by_componentize_js(version));
         let ran = env.run(&[&arguments[..], &["--json"]].concat());

@@ -174,7 +174,7 @@ fn workflow_check_prints_json() {
 #[test]
 fn workflow_graph_of_a_faulty_one_names_all_faults() {
     let env = env(&format!("{REPORT}{BROKEN}"));
-    let error = "error: the workflow `broken` cannot be used; correct it in agent.toml:\n";
+    let error = "error: cannot use the workflow `broken`; correct it in agent.toml:\n";
     let error = format!("{error}{FAULTS}");
     assert_eq!(told(&env, &["graph", "broken"]), refusal(2, "", &error));
 }
@@ -182,9 +182,9 @@ fn workflow_graph_of_a_faulty_one_names_all_faults() {
 #[test]
 fn workflow_of_no_configuration_is_refused_by_name() {
     let with_two = env(&format!("{REPORT}{BROKEN}"));
-    let known = "error: there is no workflow `reprot`; the workflows are report, broken\n";
+    let known = "error: unknown workflow `reprot`; the workflows are report, broken\n";
     let without = env("");
-    let none = "error: there is no workflow `reprot`; define one as `[[workflow]]` in agent.toml\n";
+    let none = "error: unknown workflow `reprot`; define one as `[[workflow]]` in agent.toml\n";
     let absent = "The configuration has no [[workflow]].\n";
     for command in ["check", "graph"] {
         let args = [command, "reprot"];

@@ -138,9 +138,8 @@ fn aborted_workflow_is_an_error_that_names_the_node() {
     let ran = env.run(&["run", "--workflow", "none", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
-        ran.stderr.contains(
-            "error: there is no workflow `none`; the workflows are flow, missing, lenient"
-        ),
+        ran.stderr
+            .contains("error: unknown workflow `none`; the workflows are flow, missing, lenient"),
         "{}",
         ran.stderr
     );

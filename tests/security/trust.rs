@@ -443,12 +443,12 @@ fn test_cases_stay_in_their_project() {
         (
             "golden = \"golden/out.txt\"",
             Some(2),
-            "has to be a file below the directory of its cases",
+            "must be a file below the directory of its cases",
         ),
         (
             "golden = \"new.txt\"",
             Some(2),
-            "has to be a file below the directory of its cases",
+            "must be a file below the directory of its cases",
         ),
         (
             "variant = \"json\"\nfiles = { \"/workspace/link/key\" = \"x\" }",

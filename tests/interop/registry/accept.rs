@@ -35,7 +35,7 @@ fn signed_component_runs_offline_until_a_move_is_accepted() {
     let by_hand = env.run(&["add", &reference]);
     assert_eq!(by_hand.code, Some(2), "{}", by_hand.stderr);
     assert!(
-        by_hand.stderr.contains("do it by hand"),
+        by_hand.stderr.contains("add these lines by hand"),
         "{}",
         by_hand.stderr
     );

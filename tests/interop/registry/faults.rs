@@ -39,7 +39,7 @@ fn pull_onto_a_full_disk_keeps_nothing() {
     assert!(
         refused
             .stderr
-            .contains("the cache of components cannot be used: File too large"),
+            .contains("cannot use the component cache: File too large"),
         "{}",
         refused.stderr
     );

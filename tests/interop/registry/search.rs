@@ -19,7 +19,7 @@ fn pushed_components_are_found_in_an_index() {
     let absent = env.run(&["search", "--index", &in_registry]);
     assert_eq!(absent.code, Some(2), "{}", absent.stderr);
     assert!(
-        absent.stderr.contains("there is no index"),
+        absent.stderr.contains("there is no component index"),
         "{}",
         absent.stderr
     );
@@ -76,7 +76,7 @@ fn hostile_index_is_shown_as_text() {
     assert!(!shown.contains(is_harmful), "{shown:?}");
     assert_eq!(shown.lines().count(), 3, "{shown:?}");
     for (text, why) in [
-        ("[]", "is no index of components"),
+        ("[]", "is not a component index"),
         ("{\"version\":9,\"components\":[]}", "has version 9"),
     ] {
         env.write("index/index.json", text);

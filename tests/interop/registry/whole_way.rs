@@ -94,7 +94,7 @@ fn component_is_found_added_run_updated_and_revoked() {
     let refused = user.run(&["call", "mine"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("has `accept = \"none\"` for it"),
+        refused.stderr.contains("has `accept = \"none\"`"),
         "{}",
         refused.stderr
     );

@@ -73,7 +73,7 @@ fn eval_stops_a_run_that_hangs() {
     });
     let ran = eval_with(&env, &server, &["--json"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let failure = "it did not end within 1 seconds and was stopped";
+    let failure = "it did not finish within 1 seconds and was stopped";
     assert_eq!(outcomes(&ran), [json!(["failed", [failure]])]);
 }
 

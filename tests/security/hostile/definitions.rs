@@ -136,7 +136,7 @@ fn definitions() -> Vec<Case> {
             'A',
             "two components with tools of one name",
             bombs::good(),
-            Ends::Unusable("both have a tool called `hostile`"),
+            Ends::Unusable("both have a tool named `hostile`"),
         )
         .config("[[tool]]\nname = \"other\"\ncomponent = \"hostile.wasm\""),
     );

@@ -66,8 +66,8 @@ fn unusable_token_source_is_an_error() {
         assert_eq!(
             error(Some(&file), right),
             format!(
-                "cannot read the token from {shown}: others than its owner may open it (mode {mode:04o}), so it may be known \
-                 already; put a new secret into it after `chmod 600`"
+                "cannot read the token from {shown}: users other than its owner can read it (mode {mode:04o}), so \
+                 the secret may already be known; run `chmod 600` on it, then put a new secret into it"
             )
         );
     }
