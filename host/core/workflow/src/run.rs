@@ -133,10 +133,10 @@ pub enum Progress {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// It was not started, or has settled.
-    #[error("`{0}` is not under way; report each start once")]
+    #[error("`{0}` is not running; report each start once")]
     NotStarted(NodeRun),
     /// It does not wait for the user.
-    #[error("`{0}` does not wait for the user; report that it waits before the decision")]
+    #[error("`{0}` is not waiting for the user; report that it waits before the decision")]
     NotWaiting(NodeRun),
 }
 

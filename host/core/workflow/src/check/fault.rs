@@ -18,7 +18,7 @@ pub enum Fault {
         workflow: String,
     },
     /// The workflow is too large.
-    #[error("workflow `{}` has {count} {what}, and at most {most} are allowed; split it into several workflows", .workflow.escape_debug())]
+    #[error("workflow `{}` has {count} {what}, and the maximum is {most}; split it into several workflows", .workflow.escape_debug())]
     TooMany {
         /// The name of the workflow.
         workflow: String,
@@ -30,14 +30,14 @@ pub enum Fault {
         most: usize,
     },
     /// An id has other characters than letters, digits, `_` and `-`.
-    #[error("node `{}`: the id may have letters, digits, `_` and `-` only, and at most 64 of them; rename it", .id.escape_debug())]
+    #[error("node `{}`: an id has at most 64 letters, digits, `_` and `-`; rename it", .id.escape_debug())]
     InvalidId {
         /// The id.
         id: String,
     },
     /// An id is the first word of other references.
     #[error(
-        "node `{id}`: the id is that of references such as `loop.item`, `run.message` and `state.KEY`; rename it"
+        "node `{id}`: the id is reserved for references such as `loop.item`, `run.message` and `state.KEY`; rename it"
     )]
     ReservedId {
         /// The id.
@@ -60,7 +60,7 @@ pub enum Fault {
         given: Vec<&'static str>,
     },
     /// An agent, tool or handler is unknown.
-    #[error("node `{}`: there is no {kind} `{}`; {}", .node.escape_debug(), .name.escape_debug(), unknown_hint(.kind))]
+    #[error("node `{}`: unknown {kind} `{}`; {}", .node.escape_debug(), .name.escape_debug(), unknown_hint(.kind))]
     Unknown {
         /// The id of the node.
         node: String,
@@ -70,7 +70,7 @@ pub enum Fault {
         name: String,
     },
     /// `next` names no node.
-    #[error("node `{}`: `next` names `{}`, which is no node; add the node, or remove it from `next`", .node.escape_debug(), .next.escape_debug())]
+    #[error("node `{}`: `next` names `{}`, which is not a node; add the node, or remove it from `next`", .node.escape_debug(), .next.escape_debug())]
     UnknownNext {
         /// The id of the node.
         node: String,
@@ -96,7 +96,7 @@ pub enum Fault {
         error: SyntaxError,
     },
     /// A reference is to a node that does not exist.
-    #[error("node `{}`: {place} refers to `{reference}`, and there is no node `{}`; use the id of a node before this one", .node.escape_debug(), .id.escape_debug())]
+    #[error("node `{}`: {place} refers to `{reference}`, but there is no node `{}`; use the id of an earlier node", .node.escape_debug(), .id.escape_debug())]
     UnknownNode {
         /// The id of the node.
         node: String,
@@ -108,7 +108,7 @@ pub enum Fault {
         id: String,
     },
     /// A reference is to a node that need not have run.
-    #[error("node `{}`: {place} refers to `{reference}`, and no path of `next` leads from `{}` to it; add one", .node.escape_debug(), .id.escape_debug())]
+    #[error("node `{}`: {place} refers to `{reference}`, but no path of `next` leads from `{}` to it; add one", .node.escape_debug(), .id.escape_debug())]
     NotBefore {
         /// The id of the node.
         node: String,
@@ -138,7 +138,8 @@ pub enum Fault {
         place: Place,
     },
     /// `state.KEY` has a key without a reducer.
-    #[error("node `{}`: {place} refers to `state.{key}`, and `reduce` has no key `{key}`; add it to `reduce` of the workflow", .node.escape_debug())]
+    #[error("node `{}`: {place} refers to `state.{key}`, but `reduce` has no key `{key}`; add it to `reduce` of the \
+        workflow", .node.escape_debug())]
     UnknownState {
         /// The id of the node.
         node: String,
@@ -148,7 +149,7 @@ pub enum Fault {
         key: String,
     },
     /// A node after others has no input.
-    #[error("node `{}` follows others and has no input; set `inputs = [{{ KEY = REFERENCE }}]` or `message`", .node.escape_debug())]
+    #[error("node `{}` follows other nodes but has no input; set `inputs = [{{ KEY = REFERENCE }}]` or `message`", .node.escape_debug())]
     NoInput {
         /// The id of the node.
         node: String,
@@ -164,7 +165,7 @@ pub enum Fault {
         kind: &'static str,
     },
     /// The key of an input cannot be the heading of a section.
-    #[error("node `{}`: the key `{}` of `inputs` is refused: {reason}", .node.escape_debug(), .key.escape_debug())]
+    #[error("node `{}`: invalid key `{}` in `inputs`: {reason}", .node.escape_debug(), .key.escape_debug())]
     InputKey {
         /// The id of the node.
         node: String,
@@ -174,7 +175,7 @@ pub enum Fault {
         reason: &'static str,
     },
     /// The input of a tool does not fit its schema.
-    #[error("node `{}`: the input of tool `{}` is refused: {reason}; change `input`", .node.escape_debug(), .tool.escape_debug())]
+    #[error("node `{}`: invalid input for the tool `{}`: {reason}; change `input`", .node.escape_debug(), .tool.escape_debug())]
     ToolInput {
         /// The id of the node.
         node: String,
@@ -184,7 +185,8 @@ pub enum Fault {
         reason: String,
     },
     /// A node that takes effect has `retry`.
-    #[error("node `{}`: `retry` would repeat a node that is {}, and only read-only and idempotent ones are repeated; remove `retry`", .node.escape_debug(), .effect.as_str())]
+    #[error("node `{}`: `retry` would repeat a node that is {}, but only read-only and idempotent nodes can be \
+        repeated; remove `retry`", .node.escape_debug(), .effect.as_str())]
     RetryEffectful {
         /// The id of the node.
         node: String,
@@ -192,7 +194,7 @@ pub enum Fault {
         effect: Effect,
     },
     /// A number is beyond its bound.
-    #[error("node `{}`: `{key}` is {value}, and at most {most} is allowed; lower it", .node.escape_debug())]
+    #[error("node `{}`: `{key}` is {value}, and the maximum is {most}; lower it", .node.escape_debug())]
     TooLarge {
         /// The id of the node.
         node: String,
@@ -279,13 +281,13 @@ fn unknown_hint(kind: &str) -> &'static str {
     match kind {
         "agent" => "name an `[[agent]]`",
         "tool" => "name a tool that `agent-host doctor` lists",
-        _ => "register it with the program that embeds agent-host, or use a tool",
+        _ => "register it in the program that embeds agent-host, or use a tool",
     }
 }
 
 fn input_hint(kind: &str) -> &'static str {
     match kind {
-        "tool" => "set `input`, a table of which strings are references or quoted literals",
+        "tool" => "set `input`, a table whose strings are references or quoted literals",
         _ => "set `inputs` or `message`",
     }
 }

@@ -214,12 +214,12 @@ fn sections(
 
 fn key_refusal(key: &str, is_first: bool) -> Option<&'static str> {
     if key == "message" {
-        return Some("a whole message is the key `message` of the node; move it there");
+        return Some("a whole message belongs in `message` of the node; move it there");
     }
     if key.is_empty() || key.chars().any(|c| c.is_control() || c == '[' || c == ']') {
-        return Some("it is empty or has brackets or control characters; rename it");
+        return Some("it is empty or contains brackets or control characters; rename it");
     }
-    (!is_first).then_some("it is there twice; rename one")
+    (!is_first).then_some("it occurs twice; rename one")
 }
 
 fn foreach(definition: &NodeDefinition, faults: &mut Vec<Fault>) -> Option<Foreach> {

@@ -105,7 +105,7 @@ fn unknown_executors_are_refused() {
     check_fault("a: tool = 'missing'", "there is no tool `missing`");
     check_fault(
         "a: handler = 'missing'",
-        "there is no handler `missing`; register",
+        "unknown handler `missing`; register",
     );
 }
 
@@ -121,7 +121,10 @@ fn ids_with_other_characters_are_refused() {
         );
     }
     for id in ["loop", "run", "state"] {
-        check_fault(&format!("{id}:"), "the id is that of references such as");
+        check_fault(
+            &format!("{id}:"),
+            "the id is reserved for references such as",
+        );
     }
     assert_eq!(faults("aZ_-09:"), Vec::<String>::new());
 }
@@ -130,7 +133,7 @@ fn ids_with_other_characters_are_refused() {
 fn references_are_to_nodes_before_the_one() {
     let cases = [
         ("plan", "; put a literal text in quotes"),
-        ("q.text", "refers to `q.text`, and there is no node `q`"),
+        ("q.text", "refers to `q.text`, but there is no node `q`"),
         ("b.text", "no path of `next` leads from `b` to it"),
         ("c.text", "no path of `next` leads from `c` to it"),
         ("side.text", "no path of `next` leads from `side` to it"),
@@ -221,7 +224,7 @@ fn conditions_are_checked() {
 fn node_after_others_without_input_is_refused() {
     check_fault(
         "a: next = 'b'\n b:",
-        "node `b` follows others and has no input",
+        "node `b` follows other nodes but has no input",
     );
     let after = "a: next = ['b', 'c', 'd']\n b: tool = 't'\n c: foreach = 'a.output'\n d: handler = 'h'; input = {}";
     assert_eq!(faults(after), Vec::<String>::new());
@@ -252,12 +255,12 @@ fn input_of_the_wrong_kind_is_refused() {
         ),
         (
             "a: inputs = [{ message = 'run.message' }]",
-            "a whole message is the key `message` of the node",
+            "a whole message belongs in `message` of the node",
         ),
         ("a: inputs = [{ 'x]' = 'run.message' }]", "brackets"),
         (
             "a: inputs = [{ x = 'run.message' }, { x = 'run.message' }]",
-            "there twice",
+            "occurs twice",
         ),
     ];
     for (lines, words) in cases {
@@ -269,7 +272,7 @@ fn input_of_the_wrong_kind_is_refused() {
 fn literal_tool_input_is_checked_against_the_schema() {
     check_fault(
         "a: tool = 't'; input = { refused = \"'x'\" }",
-        "the input of tool `t` is refused: `refused` is not in the schema; change `input`",
+        "invalid input for the tool `t`: `refused` is not in the schema; change `input`",
     );
     let with_reference = "a: tool = 't'; input = { refused = 'run.message' }";
     assert_eq!(faults(with_reference), Vec::<String>::new());
@@ -300,7 +303,7 @@ fn faults_are_all_found_in_the_order_of_the_definition() {
         "z: agent = 'missing'; next = ['q', 'y']\n y: inputs = [{ a = 'bad' }, { b = 'nope.text' }]\n a: next = 'a'; message = 'run.message'",
     );
     let words = [
-        "node `z`: there is no agent",
+        "node `z`: unknown agent",
         "node `z`: `next` names `q`",
         "node `y`: `a` of `inputs`",
         "node `y`: `b` of `inputs`",

@@ -33,7 +33,7 @@ pub(super) struct ForeachTable {
 /// The forms of an edge, for the JSON Schema.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "its schema is used, and no value")]
+#[expect(dead_code, reason = "only its schema is used")]
 pub(super) enum EdgeForm {
     Id(String),
     Table(EdgeTable),
@@ -42,7 +42,7 @@ pub(super) enum EdgeForm {
 /// The forms of [`Next`], for the JSON Schema.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "its schema is used, and no value")]
+#[expect(dead_code, reason = "only its schema is used")]
 pub(super) enum NextForm {
     One(EdgeForm),
     List(Vec<EdgeForm>),
@@ -51,7 +51,7 @@ pub(super) enum NextForm {
 /// The forms of a `foreach`, for the JSON Schema.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "its schema is used, and no value")]
+#[expect(dead_code, reason = "only its schema is used")]
 pub(super) enum ForeachForm {
     Reference(String),
     Table(ForeachTable),

@@ -42,7 +42,7 @@ pub(super) struct Each {
 /// Reads the list of a `foreach`; an absent one is empty.
 pub(super) fn items(list: &Resolved<'_>) -> Result<Vec<JsonText>, NodeFailure> {
     let refuse = |kind: &str| {
-        let message = format!("`foreach` needs a list, and its reference is {kind}");
+        let message = format!("`foreach` needs a list, but its reference is {kind}");
         NodeFailure::new("not-a-list", message)
     };
     let json = match list {
@@ -57,7 +57,7 @@ pub(super) fn items(list: &Resolved<'_>) -> Result<Vec<JsonText>, NodeFailure> {
         serde_json::from_str(json.as_str()).map_err(|_| refuse("not readable"))?;
     if items.len() > MAX_ITEMS {
         let message = format!(
-            "`foreach` has {} items, and at most {MAX_ITEMS} are allowed",
+            "`foreach` has {} items, and the maximum is {MAX_ITEMS}",
             items.len()
         );
         return Err(NodeFailure::new("too-many-items", message));

@@ -51,7 +51,7 @@ pub enum ReplayError {
     #[error("the journal has a result of `{0}`, which had not started; the definition has changed")]
     NotStarted(NodeRun),
     /// A node was skipped that would not be.
-    #[error("the journal has that `{0}` was skipped, which it is not; the definition has changed")]
+    #[error("the journal says that `{0}` was skipped, but it is not; the definition has changed")]
     NotSkipped(Arc<str>),
 }
 
@@ -127,7 +127,7 @@ impl Run {
                 true => cancelled(),
                 false => NodeFailure::new(
                     ToolErrorCode::InterruptedUnknown.as_str(),
-                    "the program ended during this node; whether it took effect is not known, and it was not repeated",
+                    "the program ended during this node; it may or may not have taken effect, and it was not repeated",
                 ),
             };
             let mut output = NodeOutput::of_failure(&node.id, failure);
