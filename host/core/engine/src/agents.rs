@@ -137,7 +137,7 @@ static AGENT_SCHEMA: LazyLock<Option<CompiledSchema>> = LazyLock::new(|| {
             "instructions": {
                 "type": "string",
                 "minLength": 1,
-                "description": "What the agent is to do, and what it is to return. It knows nothing of this conversation.",
+                "description": "What the agent should do and return. It does not see this conversation.",
             },
             "context": {
                 "type": "object",

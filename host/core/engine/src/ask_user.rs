@@ -70,7 +70,7 @@ fn yes() -> bool {
 fn ask(invocation: &Invocation) -> RunEnd {
     let arguments = Value::Object(invocation.input.clone().into_object());
     let Ok(Arguments { questions }) = serde_json::from_value(arguments) else {
-        let message = "The questions cannot be read; send them as the schema says.";
+        let message = "The questions are invalid; send them as the schema requires.";
         let failure = ToolFailure::new(ToolErrorCode::InvalidInput, message);
         return ToolResultOutput::from(failure).into();
     };
@@ -81,7 +81,7 @@ fn ask(invocation: &Invocation) -> RunEnd {
     let open = questions.get(answers.len()).filter(|_| !declined);
     match open {
         Some(_) if !invocation.can_ask => ToolResultOutput::ErrorText(
-            "No user can be asked now. Decide yourself, and say what you assumed.".to_owned(),
+            "The user cannot be asked now. Decide yourself, and say what you assumed.".to_owned(),
         )
         .into(),
         Some(open) => RunEnd::Asked(PendingQuestion {
@@ -113,9 +113,9 @@ fn definition() -> ToolDefinition {
     ToolDefinition {
         name: ASK_USER.to_owned(),
         title: Some("Ask the user".to_owned()),
-        description: "Asks the user and waits for the answers. Ask only what you can neither find out nor decide yourself, \
-             and offer choices where you know them. Each answer is a text, or a list of the chosen ones with `multiple`; \
-             `null` means that the user declined."
+        description: "Asks the user and waits for the answers. Ask only what you can neither find out nor decide \
+            yourself, and offer choices where you know them. Each answer is a text, or with `multiple` a list of the \
+            chosen texts; `null` means that the user declined."
             .to_owned(),
         input_schema: json!({
             "type": "object",
@@ -145,7 +145,8 @@ fn definition() -> ToolDefinition {
                             },
                             "free_text": {
                                 "type": "boolean",
-                                "description": "Whether the user may answer in other words than the choices; by default yes.",
+                                "description": "Whether the user may answer with something other than the choices; \
+                                    the default is true.",
                             },
                         },
                         "required": ["question"],

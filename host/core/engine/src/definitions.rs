@@ -44,10 +44,10 @@ const MAX_ALL_PATTERNS: usize = 128;
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionsError {
     /// The list is empty.
-    #[error("it defines no tool")]
+    #[error("it defines no tools")]
     NoTools,
     /// The list has this number of tools.
-    #[error("it defines {0} tools, more than {MAX_TOOLS}")]
+    #[error("it defines {0} tools, and the maximum is {MAX_TOOLS}")]
     TooManyTools(usize),
     /// None of several definitions can be used.
     #[error("none of its tools can be used: {0}")]
@@ -64,7 +64,7 @@ pub enum DefinitionError {
     #[error("a name has 1 to 64 letters, digits, `_` and `-`")]
     Name,
     /// A field is too long.
-    #[error("the {field} has {bytes} bytes, more than {max_bytes}")]
+    #[error("the {field} has {bytes} bytes, and the maximum is {max_bytes}")]
     TooLong {
         /// The field.
         field: &'static str,
@@ -75,7 +75,7 @@ pub enum DefinitionError {
     },
     /// A field has characters for which [`text::is_deceptive`] is true.
     #[error(
-        "the {0} has control characters, or characters that are not seen or turn the direction of writing"
+        "the {0} has control characters, invisible characters, or characters that change the text direction"
     )]
     Deceptive(&'static str),
     /// A schema is not JSON.
@@ -95,7 +95,7 @@ pub enum DefinitionError {
     )]
     TooLongTogether(&'static str),
     /// Another tool has the same name when case is ignored.
-    #[error("another tool has this name, or differs in capital letters at most")]
+    #[error("another tool has this name, or one that differs only in case")]
     Duplicate,
     /// A schema cannot be used.
     #[error("the {field}: {}", text::sanitize(&source.to_string(), 300))]
@@ -202,7 +202,7 @@ fn cut_description(description: &mut String) -> Option<String> {
     description.truncate(description.floor_char_boundary(MAX_DESCRIPTION_BYTES - CUT_MARK.len()));
     description.push_str(CUT_MARK);
     Some(format!(
-        "the description has {bytes} bytes, and is cut to {MAX_DESCRIPTION_BYTES}"
+        "the description has {bytes} bytes and was cut to {MAX_DESCRIPTION_BYTES}"
     ))
 }
 

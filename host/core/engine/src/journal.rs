@@ -33,8 +33,8 @@ pub enum JournalError {
     Corrupt(Arc<dyn Error + Send + Sync>),
     /// Another process writes to the session.
     #[error(
-        "session {session} is in use: {} writes to it, and only one may; wait for it or end it, or begin another session \
-         (reading this one is possible at any time)",
+        "session {session} is in use: {} is writing to it; wait for it, stop it, or start another session (reading \
+         this one is always possible)",
         owner.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string)
     )]
     Locked {
@@ -45,7 +45,7 @@ pub enum JournalError {
     },
     /// The session to start already exists.
     #[error(
-        "cannot begin session {0}: there is a session of this id; resume it, or begin one with another id"
+        "cannot start session {0}: a session with this id exists; resume it, or start one with another id"
     )]
     Exists(SessionId),
     /// The session, the blob or the position in a session does not exist.
@@ -236,9 +236,8 @@ impl Journal for MemoryJournal {
 
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {
         let found = self.lock().blobs.get(&digest).cloned();
-        let result = found.ok_or_else(|| {
-            JournalError::not_found(format!("there is no blob {digest} in this session"))
-        });
+        let result = found
+            .ok_or_else(|| JournalError::not_found(format!("this session has no blob {digest}")));
         Box::pin(std::future::ready(result))
     }
 }

@@ -271,7 +271,7 @@ impl RunningProgram {
 /// Returns the report of a program whose run the host lost.
 fn stopped() -> CallReport {
     let message =
-        "The host failed while it ran the program. Its calls are recorded; tell the operator.";
+        "The host failed while running the program. Its calls are recorded; tell the operator.";
     CallReport::of(ToolFailure::new(ToolErrorCode::ToolUnavailable, message).into())
 }
 
@@ -287,7 +287,8 @@ fn too_much(what: &str) -> Box<CallReport> {
 pub(crate) fn diverged() -> CallReport {
     CallReport::of(
         ToolFailure::invalid_output(
-            "The program was run again after a pause, and called other tools than before; its calls so far took effect.",
+            "The program was run again after a pause and called different tools than before; its calls so far took \
+             effect.",
         )
         .into(),
     )

@@ -35,30 +35,33 @@ pub enum SchemaError {
     RootNotObject,
     /// It is written in another dialect of JSON Schema, of this address: its first 80 characters.
     #[error(
-        "its `$schema` `{0}` is not that of draft 4, 6, 7, 2019-09 or 2020-12, or not the same in all its parts; write it in one of them"
+        "its `$schema` `{0}` is not draft 4, 6, 7, 2019-09 or 2020-12, or is not the same in all its parts; use one \
+         of these drafts"
     )]
     Dialect(String),
     /// A reference to nothing in the schema, such as a remote one: its first 80 characters.
-    #[error("the reference `{0}` leads nowhere in it; refer to its own parts, as `#/$defs/NAME`")]
+    #[error(
+        "the reference `{0}` does not resolve; refer to a part of the schema, as `#/$defs/NAME`"
+    )]
     UnresolvedReference(String),
     /// A reference whose target depends on the path to it: its first 80 characters.
-    #[error(
-        "the reference `{0}` can lead to several of its parts; refer to one, as `$ref` with `#/$defs/NAME`"
-    )]
+    #[error("the reference `{0}` is ambiguous; refer to one part, with `$ref` and `#/$defs/NAME`")]
     DynamicReference(String),
     /// References lead back to themselves without a step into the value, or unfold to too much.
     #[error(
-        "its references lead back to themselves, or unfold to more than {MAX_UNFOLDED} keywords for one value; use fewer references to parts with references"
+        "its references are circular, or expand to more than {MAX_UNFOLDED} keywords for one value; use fewer nested \
+         references"
     )]
     TooLarge,
     /// A pattern that cannot be run, and cannot be left out: its first 80 characters.
     #[error(
-        "the pattern `{0}` cannot be run: look-around, back-references and very large patterns take unbounded time"
+        "the pattern `{0}` is not supported: look-around, back-references and very large patterns take unbounded time"
     )]
     Pattern(String),
     /// A pattern that takes long to compile: its first 80 characters.
     #[error(
-        "the pattern `{0}` has more than {MAX_CONTROL_ESCAPES} escapes of control characters (`\\cA`), which take long to read; write them as `\\x01`"
+        "the pattern `{0}` has more than {MAX_CONTROL_ESCAPES} control character escapes (`\\cA`), which are slow to \
+         parse; write them as `\\x01`"
     )]
     SlowPattern(String),
     /// Too many patterns.
@@ -178,8 +181,8 @@ impl InputSchema {
 fn inexact(input: &Value, pointer: &str) -> ValueError {
     let number = input.pointer(pointer).unwrap_or(&Value::Null);
     ValueError::Mismatch(vec![format!(
-        "`{pointer}`: {number} may have lost digits, and an integer is expected; send it as an integer of at most 64 bits, \
-         without fraction or exponent"
+        "`{pointer}`: {number} may have lost digits, but an integer is expected; send it as an integer of at most 64 \
+         bits, without fraction or exponent"
     )])
 }
 
@@ -263,7 +266,7 @@ impl Schema {
             explainer.messages(self.validator.iter_errors(value))
         } else if !meter.can_name_mismatch() {
             vec![format!(
-                "{root}: a part does not fit, and there are too many choices to say which; send less"
+                "{root}: a part does not match, and there are too many choices to say which; send less"
             )]
         } else {
             // `iter_errors` finds every mismatch before it returns the first.

@@ -35,17 +35,17 @@ pub const MAX_SECRET_BYTES: usize = 4_096;
 pub enum SecretError {
     /// The value would match unrelated text.
     #[error(
-        "it is shorter than {MIN_SECRET_BYTES} bytes and could not be told from other text in an answer"
+        "it is shorter than {MIN_SECRET_BYTES} bytes and could not be distinguished from other text in an answer"
     )]
     TooShort,
     /// The value does not fit a header field.
-    #[error("it is longer than {MAX_SECRET_BYTES} bytes, which is more than servers take")]
+    #[error("it is longer than {MAX_SECRET_BYTES} bytes, which is more than servers accept")]
     TooLong,
     /// A header field cannot carry the value.
     #[error("it has characters other than printable ASCII, which a header field cannot carry")]
     NotPrintable,
     /// The matcher cannot hold all values.
-    #[error("there are more secrets than can be looked for at once")]
+    #[error("there are more secrets than can be redacted at once")]
     TooMany,
 }
 

@@ -208,7 +208,8 @@ impl Session {
         if size > MAX_RUN_ARGUMENTS_BYTES {
             return Err(TurnError::Input {
                 message: format!(
-                    "the arguments of the run have {size} bytes, and at most {MAX_RUN_ARGUMENTS_BYTES} are recorded; write some of them into a configuration file"
+                    "the arguments of the run have {size} bytes, and the maximum is {MAX_RUN_ARGUMENTS_BYTES}; move \
+                     some of them to a configuration file"
                 ),
             });
         }

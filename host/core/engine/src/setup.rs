@@ -116,16 +116,16 @@ pub enum SetupError {
     #[error("the recorded setup of the loop cannot be read: {0}")]
     Form(#[from] serde_json::Error),
     /// An agent or a tool is not in its table.
-    #[error("the recorded setup of the loop names {0}, which it does not have")]
+    #[error("the recorded setup of the loop refers to {0}, which it does not contain")]
     Missing(Digest),
     /// The agents start each other without an end.
-    #[error("the recorded setup of the loop has agents that start each other without an end")]
+    #[error("the recorded setup of the loop has agents that start each other endlessly")]
     Endless,
     /// The workflow does not fit the agents and tools.
-    #[error("the recorded workflow does not fit the recorded tools: {0}")]
+    #[error("the recorded workflow does not match the recorded tools: {0}")]
     Workflow(String),
     /// Nodes of the workflow are code of an embedder.
-    #[error("handlers of the workflow are code of the program that ran it: {}", .0.join(", "))]
+    #[error("handlers of the workflow are code in the program that ran it: {}", .0.join(", "))]
     Handlers(Vec<String>),
 }
 

@@ -129,7 +129,7 @@ struct Arguments {
 fn write(invocation: &Invocation) -> RunEnd {
     let arguments = Value::Object(invocation.input.clone().into_object());
     let Ok(Arguments { todos }) = serde_json::from_value(arguments) else {
-        let message = "The tasks cannot be read; send them as the schema says.";
+        let message = "The tasks are invalid; send them as the schema requires.";
         let failure = ToolFailure::new(ToolErrorCode::InvalidInput, message);
         return ToolResultOutput::from(failure).into();
     };

@@ -78,7 +78,7 @@ impl SearchedTools {
             })
             .collect();
         if found.is_empty() {
-            let hint = "No tool has any of these words. Use other words, or a name of the list.";
+            let hint = "No tool matches these words. Use other words, or a name from the list.";
             return ToolResultOutput::json(json!({ "tools": [], "hint": hint }));
         }
         ToolResultOutput::json(json!({ "tools": found }))
@@ -116,8 +116,8 @@ fn search_tool(tools: &[Arc<ToolDefinition>]) -> ToolDefinition {
         name: SEARCH_TOOL.to_owned(),
         title: Some("Search tools".to_owned()),
         description: format!(
-            "Finds tools by what they do. Search before you call a tool that is only named here: what is found can be \
-             called from the next message on. There are {} tools: {listed}.",
+            "Finds tools by what they do. Search before calling a tool that is only named here: tools that are found \
+             can be called from the next message on. There are {} tools: {listed}.",
             tools.len()
         ),
         input_schema: json!({
@@ -126,7 +126,7 @@ fn search_tool(tools: &[Arc<ToolDefinition>]) -> ToolDefinition {
                 "query": {
                     "type": "string",
                     "maxLength": 1000,
-                    "description": "Words for what the tool does, or names of tools.",
+                    "description": "Words for what the tool does, or tool names.",
                 },
             },
             "required": ["query"],

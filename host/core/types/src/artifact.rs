@@ -24,7 +24,7 @@ pub struct ArtifactName(String);
 
 /// A text that is not the name of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no name of an artifact: {why}; name it like `report.md` or `plots/one.png`", name.escape_debug())]
+#[error("invalid artifact name `{}`: {why}; name it like `report.md` or `plots/one.png`", name.escape_debug())]
 pub struct ArtifactNameError {
     name: String,
     why: &'static str,
@@ -78,7 +78,7 @@ fn refusal(name: &str) -> Option<&'static str> {
     }
     name.split('/').find_map(|component| match component {
         "" => Some("a part of it is empty"),
-        "." | ".." => Some("it has `.` or `..` in it"),
+        "." | ".." => Some("it contains `.` or `..`"),
         _ if component.len() > MAX_COMPONENT_BYTES => Some("a part of it has more than 255 bytes"),
         _ => None,
     })
@@ -108,7 +108,7 @@ impl ArtifactName {
         Self(format!("{FILES}{}.txt", digest.hex()))
     }
 
-    /// Returns the name, unless it is in the directory of results.
+    /// Returns the name, unless it is in the reserved directory of results.
     ///
     /// # Errors
     /// If it is.
@@ -116,7 +116,7 @@ impl ArtifactName {
         match self.0.starts_with(RESULTS) {
             true => Err(ArtifactNameError::new(
                 &self.0,
-                "it is in the directory of results",
+                "it is in the reserved directory of results",
             )),
             false => Ok(self),
         }

@@ -19,18 +19,15 @@ pub struct CustomContext(Map<String, Value>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CustomContextError {
     /// No JSON object; with the parser's message.
-    #[error("it is no JSON object ({0}); write it like {{\"user\": \"ada\"}}")]
+    #[error("it is not a JSON object ({0}); write it like {{\"user\": \"ada\"}}")]
     NotAnObject(String),
     /// Larger than [`MAX_CONTEXT_BYTES`].
     #[error(
-        "it has {0} bytes, and {MAX_CONTEXT_BYTES} is the most; give ids, and not what they stand for"
+        "it has {0} bytes, and the maximum is {MAX_CONTEXT_BYTES}; pass ids instead of the data itself"
     )]
     TooLarge(usize),
     /// Nested more than [`json::MAX_DEPTH`] levels deep.
-    #[error(
-        "it nests more than {} levels deep; give it with fewer",
-        json::MAX_DEPTH
-    )]
+    #[error("it nests more than {} levels deep; use fewer levels", json::MAX_DEPTH)]
     TooDeep,
 }
 
@@ -41,7 +38,7 @@ impl CustomContext {
         &self.0
     }
 
-    /// Returns whether it has no fields, as where none was given.
+    /// Returns whether it has no fieldss, as where none was given.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -402,7 +402,7 @@ fn schema_text(schema: &Value) -> String {
         return text;
     }
     format!(
-        "{}, {} bytes, too long to be kept here",
+        "{}, {} bytes, too long to keep here",
         json_digest(schema),
         text.len()
     )

@@ -100,7 +100,7 @@ impl TryFrom<FileForm> for FilePart {
             (Some(media_type), _) => media_type,
             (None, FileData::Url(url)) => media::of_url(url),
             (None, FileData::Bytes(_) | FileData::Text(_) | FileData::Blob(_)) => {
-                return Err("missing field `media_type`: only a URL may do without one");
+                return Err("missing field `media_type`: only a URL can omit it");
             }
         };
         Ok(Self {
@@ -248,7 +248,7 @@ impl ToolResultOutput {
         };
         if parts.len() > MAX_PARTS {
             return Err(ToolFailure::invalid_output(format!(
-                "the result has {} parts; {MAX_PARTS} are allowed",
+                "the result has {} parts; the maximum is {MAX_PARTS}",
                 parts.len()
             )));
         }
@@ -269,7 +269,7 @@ pub enum ContentPartError {
     #[error("refers to a stored blob, which only the host may do")]
     Blob,
     /// The media type is not of the form `type/subtype`.
-    #[error("has the media type `{}`, which is not of the form type/subtype", .0.escape_debug())]
+    #[error("has the media type `{}`, which does not have the form type/subtype", .0.escape_debug())]
     MalformedMediaType(String),
     /// The bytes have the signature of another media type.
     #[error("is declared as `{declared}`, but its bytes are `{sniffed}`")]

@@ -107,7 +107,7 @@ const MAX_CHOICE_BYTES: usize = 512;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     /// Free text where only choices are allowed.
-    #[error("the question allows one of its {choices} choices and no text of one's own")]
+    #[error("the question allows one of its {choices} choices and no free text")]
     NoFreeText {
         /// The number of choices.
         choices: usize,
@@ -118,7 +118,7 @@ pub enum AnswerError {
     )]
     NotFields,
     /// The values of a form where none is asked for.
-    #[error("the question is no form; it allows a text or one of its {choices} choices")]
+    #[error("the question is not a form; it allows a text or one of its {choices} choices")]
     NoForm {
         /// The number of choices.
         choices: usize,
@@ -133,7 +133,7 @@ pub enum AnswerError {
         choices: usize,
     },
     /// A choice that does not exist.
-    #[error("there is no choice {index}; the question has {choices} choices, counted from 0")]
+    #[error("invalid choice {index}; the question has {choices} choices, counted from 0")]
     NoSuchChoice {
         /// The index in the answer.
         index: u32,
@@ -162,7 +162,7 @@ impl Question {
         {
             format!("one of its choices has more than {MAX_CHOICE_BYTES} bytes")
         } else if self.form.is_some() && (self.free_text || !self.choices.is_empty()) {
-            "it has a form, and allows another answer, too".to_owned()
+            "it has a form but also allows another answer".to_owned()
         } else {
             return Ok(());
         };
@@ -210,7 +210,7 @@ impl Question {
         match self.value(answer) {
             Value::String(text) => ToolResultOutput::Text(text),
             Value::Null => ToolResultOutput::ExecutionDenied(Some(
-                "The user did not want to answer the question.".to_owned(),
+                "The user declined to answer the question.".to_owned(),
             )),
             chosen => ToolResultOutput::json(chosen),
         }

@@ -93,7 +93,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 
 /// A submitted result with both or none of `output` and `value`.
 #[derive(Debug, thiserror::Error)]
-#[error("the result of call {call_id} has not exactly one of `output` and `value`")]
+#[error("the result of call {call_id} needs exactly one of `output` and `value`")]
 struct AmbiguousResult {
     call_id: CallId,
 }
@@ -368,8 +368,9 @@ pub enum TurnError {
     },
     /// The conversation does not fit into the model's window, even after compaction.
     #[error(
-        "context-window: {}; the largest part is {largest}, and nothing more of the conversation can be made shorter. Use a model \
-         with a larger window, and set `window-tokens` under [context] to it, or begin a new session and ask for less at once",
+        "context-window: {}; the largest part is {largest}, and the conversation cannot be shortened any further. \
+         Use a model with a larger window and set `window-tokens` under [context] accordingly, or start a new \
+         session and ask for less at once",
         misfit(*needed_tokens, *window_tokens, said.as_deref())
     )]
     ContextWindow {
@@ -400,7 +401,7 @@ pub enum TurnError {
     },
     /// The model's answer does not fit the schema, even after one repair request.
     #[error(
-        "the model's answer does not fit the output schema: {message}; try another model, or a simpler schema"
+        "the model's answer does not match the output schema: {message}; try another model, or a simpler schema"
     )]
     InvalidAnswer {
         /// The mismatch.
@@ -408,8 +409,8 @@ pub enum TurnError {
     },
     /// The program ended again and again during this turn, without a reply or a result in between.
     #[error(
-        "no-progress: the program ended {resumes} times during this turn, without a reply or a result in between; see why it \
-         ended, then send another message"
+        "no-progress: the program ended {resumes} times during this turn without a reply or a result in between; \
+         find out why it ended, then send another message"
     )]
     NoProgress {
         /// The times that the turn was resumed.
@@ -450,7 +451,8 @@ fn misfit(needed: u64, window: u64, said: Option<&str>) -> String {
             format!("the request needs about {needed} tokens, and the model's window has {window}")
         }
         Some(said) => format!(
-            "the model found the request of about {needed} tokens too long, although its window was taken for {window} ({said})"
+            "the model rejected the request of about {needed} tokens as too long, although its window was assumed to \
+             be {window} ({said})"
         ),
     }
 }

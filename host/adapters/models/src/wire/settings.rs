@@ -16,7 +16,7 @@ use agent_host_types::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What becomes of a setting.
+/// The treatment of a setting.
 #[derive(Debug)]
 pub(crate) enum Field {
     /// It is this field, a path such as `generationConfig.topP`.
@@ -25,7 +25,7 @@ pub(crate) enum Field {
     Lost(&'static str),
 }
 
-/// What becomes of settings, by their names in the configuration.
+/// The treatment of settings, by their names in the configuration.
 pub(crate) type Fields = &'static [(&'static str, Field)];
 
 /// A request body that gets the fields of settings, and the settings that it has no fields for.

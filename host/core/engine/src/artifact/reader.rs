@@ -127,9 +127,9 @@ impl ToolHandler for Reader {
             };
             let output = match artifacts.read(artifact).await {
                 Ok(bytes) => file_result(&name.to_string(), &bytes, offset(input.get("offset"))),
-                Err(error) => ToolResultOutput::ErrorText(format!(
-                    "The artifact cannot be read now: {error}."
-                )),
+                Err(error) => {
+                    ToolResultOutput::ErrorText(format!("Cannot read the artifact now: {error}."))
+                }
             };
             output.into()
         })
@@ -145,11 +145,8 @@ fn absent(artifacts: Option<&SessionArtifacts>) -> ToolResultOutput {
         .map(ToString::to_string)
         .collect();
     ToolResultOutput::ErrorText(match names.is_empty() {
-        true => "There is no such artifact, and this conversation has none.".to_owned(),
-        false => format!(
-            "There is no such artifact. There are: {}.",
-            names.join(", ")
-        ),
+        true => "Unknown artifact; this conversation has no artifacts.".to_owned(),
+        false => format!("Unknown artifact. The artifacts are: {}.", names.join(", ")),
     })
 }
 
@@ -176,7 +173,7 @@ pub fn file_result(name: &str, bytes: &[u8], offset: usize) -> ToolResultOutput 
     match str::from_utf8(bytes) {
         Ok(text) => text_page(text, offset),
         Err(_) => ToolResultOutput::ErrorText(format!(
-            "The file has {} bytes, and is neither text nor an image.",
+            "The file has {} bytes and is neither text nor an image.",
             bytes.len()
         )),
     }
@@ -190,7 +187,7 @@ pub fn text_page(text: &str, offset: usize) -> ToolResultOutput {
     let mut page = text.get(start..end).unwrap_or_default().to_owned();
     if end < text.len() {
         let left = text.len() - end;
-        let _ = write!(page, "\n[{left} bytes more: read on with `offset` {end}]");
+        let _ = write!(page, "\n[{left} more bytes: continue with `offset` {end}]");
     }
     ToolResultOutput::Text(page)
 }
@@ -199,8 +196,9 @@ fn definition() -> ToolDefinition {
     ToolDefinition {
         name: READ_ARTIFACT.to_owned(),
         title: Some("Read an artifact".to_owned()),
-        description: "Returns an artifact of this conversation: a file that a tool returned, or a result that was too long \
-             to show or was taken out of the conversation. A note in its place has the name. Long text comes in pages."
+        description: "Returns an artifact of this conversation: a file that a tool returned, or a result that was \
+            too long to show or was removed from the conversation. A note in its place has the name. Long text comes \
+            in pages."
             .to_owned(),
         input_schema: json!({
             "type": "object",
@@ -209,7 +207,7 @@ fn definition() -> ToolDefinition {
                 "offset": {
                     "type": "integer",
                     "minimum": 0,
-                    "description": "Where to read on in a long text, in bytes.",
+                    "description": "Where to continue reading a long text, in bytes.",
                 },
             },
             "required": ["name"],

@@ -26,11 +26,11 @@ fn f16_artifact_name_stays_below_its_directory() {
         ("", "it is empty"),
         ("/etc/passwd", "it is absolute"),
         ("//a", "it is absolute"),
-        ("..", "it has `.` or `..` in it"),
-        ("../a", "it has `.` or `..` in it"),
-        ("a/../b", "it has `.` or `..` in it"),
-        ("a/..", "it has `.` or `..` in it"),
-        ("./a", "it has `.` or `..` in it"),
+        ("..", "it contains `.` or `..`"),
+        ("../a", "it contains `.` or `..`"),
+        ("a/../b", "it contains `.` or `..`"),
+        ("a/..", "it contains `.` or `..`"),
+        ("./a", "it contains `.` or `..`"),
         ("a//b", "a part of it is empty"),
         ("a/", "a part of it is empty"),
         ("a\0", "it has control characters"),
@@ -46,7 +46,7 @@ fn f16_artifact_name_stays_below_its_directory() {
         assert_eq!(
             name.parse::<ArtifactName>().unwrap_err().to_string(),
             format!(
-                "`{}` is no name of an artifact: {why}; name it like `report.md` or `plots/one.png`",
+                "invalid artifact name `{}`: {why}; name it like `report.md` or `plots/one.png`",
                 shown.escape_debug()
             )
         );
@@ -247,7 +247,7 @@ fn new_artifact_is_checked() {
     };
     let name = |name: &str, why: &str| {
         Err(format!(
-            "`{name}` is no name of an artifact: {why}; name it like `report.md` or `plots/one.png`"
+            "invalid artifact name `{name}`: {why}; name it like `report.md` or `plots/one.png`"
         ))
     };
     let media_type = |why: &str| {
@@ -259,15 +259,15 @@ fn new_artifact_is_checked() {
         (new("a.txt", "text/plain", b""), Ok(())),
         (
             new("../a", "text/plain", b""),
-            name("../a", "it has `.` or `..` in it"),
+            name("../a", "it contains `.` or `..`"),
         ),
         (
             new("results/a", "text/plain", b""),
-            name("results/a", "it is in the directory of results"),
+            name("results/a", "it is in the reserved directory of results"),
         ),
         (
             new("a", "text", b""),
-            media_type("has the media type `text`, which is not of the form type/subtype"),
+            media_type("has the media type `text`, which does not have the form type/subtype"),
         ),
         (
             new("a", "image/png", b"GIF89a"),

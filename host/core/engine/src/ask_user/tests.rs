@@ -113,7 +113,7 @@ fn question_without_a_user_is_a_failure() {
     let RunEnd::Settled(report) = ask(&invocation(&two(), Vec::new(), false)) else {
         panic!("it asked");
     };
-    let expected = "No user can be asked now. Decide yourself, and say what you assumed.";
+    let expected = "The user cannot be asked now. Decide yourself, and say what you assumed.";
     assert_eq!(report.output, ToolResultOutput::ErrorText(expected.into()));
 }
 

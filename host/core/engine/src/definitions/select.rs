@@ -156,7 +156,7 @@ impl Selection {
             }
             (InputChecks::Source, Err(why)) => {
                 let note = format!(
-                    "{why}; the tool is offered without it, and its results are not checked"
+                    "{why}; the tool is offered without it, so its results are not checked"
                 );
                 self.notes.push(ToolNote::new(&raw.name, note));
                 None
@@ -246,7 +246,8 @@ impl Selection {
             more => format!(" and {more} more"),
         };
         let note = format!(
-            "the input schema is checked without the patterns that this host does not run (look-around, back-references, too large or too many): {}{more}",
+            "the input schema is checked without patterns that this host does not support (look-around, \
+             back-references, too large or too many): {}{more}",
             shown.join(", ")
         );
         self.notes.push(ToolNote::new(tool, note));

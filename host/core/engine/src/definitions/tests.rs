@@ -210,7 +210,7 @@ fn definitions_out_of_bounds_are_refused_with_the_reason() {
         ),
         (
             vec![schema(r##"{"type":"object","allOf":[{"$ref":"#"}]}"##)],
-            "references lead back to themselves",
+            "references are circular",
         ),
         (vec![output("{")], "the output schema is not JSON"),
         (vec![output(r#"{"type":"nothing"}"#)], "the output schema"),

@@ -40,7 +40,7 @@ async fn records_come_back_in_order_and_blobs_by_digest() {
     let error = journal.blob(missing).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("there is no blob {missing} in this session")
+        format!("this session has no blob {missing}")
     );
     assert!(matches!(error, JournalError::NotFound(_)));
 }

@@ -99,7 +99,7 @@ fn deny_run_later(dir: &DirGrant, path: &str, found: RunLater) -> Ruling {
     Ruling::Deny {
         rule: format!("files.run-later `{pattern}`"),
         reason: format!(
-            "{reason}, outside of the sandbox, and the grant's `allow-run-later` does not name it"
+            "{reason}, outside of the sandbox, and the grant's `allow-run-later` does not list it"
         ),
         grant: lines,
     }
@@ -118,7 +118,9 @@ fn decide_in(dir: &DirGrant, effect: Effect, grant: usize, op: FileOp, path: &st
     {
         return Ruling::deny(
             format!("grants.dir[{grant}].deny `{pattern}`"),
-            format!("moving this directory would move what the operator denies as `{pattern}`"),
+            format!(
+                "moving this directory would also move files that the operator denies as `{pattern}`"
+            ),
         );
     }
     if !is_among_allowed(dir, op, path) {

@@ -156,7 +156,8 @@ pub struct SecretGrant {
 pub enum GrantError {
     /// An HTTP grant of port 0.
     #[error(
-        "an HTTP grant has port 0, which no server has; write its port, or leave it out for the scheme's own"
+        "an HTTP grant has port 0, which is not a valid port; write the server's port, or leave it out for the \
+         scheme's default"
     )]
     Port,
     /// An HTTP grant of an unknown scheme.
@@ -166,7 +167,7 @@ pub enum GrantError {
     )]
     Scheme(String),
     /// An HTTP grant of a host, method or path that it cannot name.
-    #[error("the {part} `{}` of an HTTP grant cannot be used: {reason}", written.escape_debug())]
+    #[error("invalid {part} `{}` of an HTTP grant: {reason}", written.escape_debug())]
     Unusable {
         /// The part of the grant.
         part: &'static str,
@@ -194,7 +195,7 @@ pub enum GrantError {
         source: globset::Error,
     },
     /// Path patterns that exceed the bounds of the matcher.
-    #[error("the path patterns cannot be compiled: {0}")]
+    #[error("cannot compile the path patterns: {0}")]
     Globs(#[source] globset::Error),
 }
 

@@ -67,7 +67,8 @@ fn why_uncovered(grants: &[HttpGrant], request: &HttpRequest<'_>) -> String {
     }
     match url_path::ambiguity(path) {
         Some(why) => format!(
-            "HTTP grants cover only some paths of {server}, and this path {why}, so that servers could take it for another"
+            "HTTP grants cover only some paths of {server}, and this path {why}, so a server could read it as \
+             another path"
         ),
         None => format!("no HTTP grant covers {method} of this path of {server}"),
     }
@@ -103,7 +104,7 @@ pub fn decide_address(
         None => Ruling::Deny {
             rule: format!("address.{class}"),
             reason: format!(
-                "{} leads to {}; only a grant of that very address opens it",
+                "{} resolves to {}; only a grant for that exact address allows it",
                 request.host,
                 match class {
                     "own" => "this machine".to_owned(),

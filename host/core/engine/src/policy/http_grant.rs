@@ -171,22 +171,21 @@ fn checked_host(written: &str) -> Result<String, GrantError> {
     let name = host.strip_prefix("*.").unwrap_or(&host);
     if name.contains(['/', ':', '@']) {
         return refuse(
-            "it is more than a host; write only the name, and the scheme and port in `scheme` and `port`",
+            "it is more than a host; write only the name, and set the scheme and port with `scheme` and `port`",
         );
     }
     if name.contains('*') {
-        return refuse(
-            "`*` stands alone or for all names below one, as in `*.example.com`; write one of these",
-        );
+        return refuse("`*` must stand alone, or before a name as in `*.example.com`");
     }
     if !name.is_ascii() {
         return refuse(
-            "it has letters that names on the network do not have; write its ASCII form (`xn--...`)",
+            "it contains letters that are not allowed in host names; write its ASCII form (`xn--...`)",
         );
     }
     if name == "localhost" || name.ends_with(".localhost") {
         return refuse(
-            "it leads to this machine, which only its address opens; write 127.0.0.1 or ::1, and have the tool ask that",
+            "it resolves to this machine, which can be granted only by address; write 127.0.0.1 or ::1, and let the \
+             tool use that",
         );
     }
     let label = |label: &str| {
@@ -205,7 +204,7 @@ fn checked_method(written: &str) -> Result<String, GrantError> {
     let refuse = |reason| Err(unusable("method", written, reason));
     let method = written.to_ascii_uppercase();
     if method == "CONNECT" {
-        return refuse("it opens tunnels, which no tool is given; leave it out");
+        return refuse("it opens tunnels, which tools cannot use; leave it out");
     }
     let token = |byte: u8| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_');
     if method.is_empty() || !method.bytes().all(token) {
@@ -225,7 +224,7 @@ fn checked_path(written: &str) -> Result<String, GrantError> {
     // The URL parser encodes or cuts off these characters, so such a grant would cover nothing.
     let is_never_sent = |c: char| !c.is_ascii_graphic() || "\"#<>?`{}".contains(c);
     if written.contains(is_never_sent) {
-        return refuse("has a character that is never sent in a path");
+        return refuse("has a character that is not allowed in a path");
     }
     Ok(written.to_owned())
 }

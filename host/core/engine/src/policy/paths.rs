@@ -109,7 +109,7 @@ fn names(pattern: &str) -> Result<Vec<&str>, GrantError> {
         .iter()
         .any(|name| name.matches('{').count() != name.matches('}').count())
     {
-        return refuse("has a `/` inside of braces, which needs two patterns");
+        return refuse("has a `/` inside braces; write two patterns instead");
     }
     if !pattern.trim_end_matches('/').contains('/') {
         names.insert(0, "**");

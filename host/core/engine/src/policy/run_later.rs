@@ -36,8 +36,8 @@ impl RunLater {
     /// A directory that would become a git repository.
     pub const REPOSITORY: Self = Self {
         pattern: "a git repository",
-        reason: "the directory would become a git repository, and git runs what the configuration \
-                 and hooks of one name",
+        reason: "the directory would become a git repository, and git runs the commands in a repository's \
+            configuration and hooks",
     };
     /// Git configuration with a key that executes.
     pub const GIT_CONFIG: Self = Self {
@@ -47,8 +47,8 @@ impl RunLater {
     /// A file that may be git configuration and is larger than is read to know.
     pub const LARGE_GIT_CONFIG: Self = Self {
         pattern: "git configuration",
-        reason: "the file may be git configuration, which is larger than 1 MiB and was not written \
-                 from start to end, and git runs commands that such a file names",
+        reason: "the file may be git configuration (larger than 1 MiB, not written from start to end), and git runs \
+            the commands in such a file",
     };
 }
 
@@ -73,7 +73,7 @@ pub(super) fn find(path: &str, makes_dir: bool) -> Option<RunLater> {
     let Some(rules) = &*RULES else {
         return Some(RunLater {
             pattern: "*",
-            reason: "the table of files that run later cannot be read",
+            reason: "cannot read the table of files that run later",
         });
     };
     let path = fold(path);

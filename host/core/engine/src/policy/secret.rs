@@ -39,20 +39,20 @@ pub fn decide_secret(
     };
     let rule = |part: &str| format!("secret.{name}.{part}");
     if place == SecretPlace::Elsewhere {
-        let reason = "a secret is put into header values and query values and nowhere else";
+        let reason = "a secret can be used only in header values and query values";
         return Ruling::deny(rule("place"), reason);
     }
     if !is_audience(grant, request) {
         // No grant is suggested: a secret has one audience, and the guest must not choose it.
         let audience = grant.audience();
-        let reason = format!("the secret `{name}` is sent to {audience} and nowhere else");
+        let reason = format!("the secret `{name}` can be sent only to {audience}");
         return Ruling::deny(rule("audience"), reason);
     }
     if place == SecretPlace::Query && !grant.in_query {
         return Ruling::Deny {
             rule: rule("in-query"),
             reason: format!(
-                "the secret `{name}` is put into header values only; a query ends up in servers' logs"
+                "the secret `{name}` can be used only in header values, because queries end up in server logs"
             ),
             grant: Some(format!("[[secret]]\nname = \"{name}\"\nin-query = true")),
         };

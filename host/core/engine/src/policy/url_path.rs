@@ -23,7 +23,7 @@ pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
 
 fn segment_ambiguity(segment: &str) -> Option<&'static str> {
     let Some(name) = decoded(segment) else {
-        return Some("has an escape that does not stand for UTF-8 text");
+        return Some("has an escape that is not UTF-8 text");
     };
     if name.contains(['/', '\\']) {
         return Some("has an encoded separator");
@@ -42,7 +42,7 @@ fn segment_ambiguity(segment: &str) -> Option<&'static str> {
     };
     let vanishes = |c: char| c == '.' || c.is_whitespace();
     if (parameters || !bare.is_empty()) && bare.chars().all(vanishes) {
-        return Some("has a segment that could be taken for `.` or `..`");
+        return Some("has a segment that could be read as `.` or `..`");
     }
     None
 }

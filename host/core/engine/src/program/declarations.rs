@@ -40,7 +40,8 @@ pub fn declarations(tools: &[&ToolDefinition], max_bytes: usize) -> String {
     if !named.is_empty() {
         let _ = writeln!(
             text,
-            "Not declared here, since there are too many: {}. Their functions take and return objects; `describe_tools` declares them.",
+            "Not declared here because there are too many: {}. Their functions take and return objects; \
+             `describe_tools` declares them.",
             named.join(", ")
         );
     }

@@ -63,8 +63,7 @@ impl Described {
             .collect();
         match found.is_empty() {
             true => ToolResultOutput::Text(
-                "No tool has any of these words. Use other words, or a name of the list."
-                    .to_owned(),
+                "No tool matches these words. Use other words, or a name from the list.".to_owned(),
             ),
             false => ToolResultOutput::Text(declarations(&found, MAX_DECLARATIONS_BYTES)),
         }
@@ -75,16 +74,15 @@ fn definition() -> ToolDefinition {
     ToolDefinition {
         name: DESCRIBE_TOOLS.to_owned(),
         title: Some("Describe tools".to_owned()),
-        description:
-            "Declares tools that a program can call, found by their names or by what they do."
-                .to_owned(),
+        description: "Declares tools that a program can call, found by name or description."
+            .to_owned(),
         input_schema: json!({
             "type": "object",
             "properties": {
                 "query": {
                     "type": "string",
                     "maxLength": 1000,
-                    "description": "Names of tools, or words for what they do.",
+                    "description": "Tool names, or words for what they do.",
                 },
             },
             "required": ["query"],

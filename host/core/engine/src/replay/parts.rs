@@ -103,7 +103,7 @@ impl LoopSource for RecordedLoop {
 
     fn make(&self, session: SessionId) -> Result<MadeLoop, TurnError> {
         let unusable = |error: String| TurnError::Input {
-            message: format!("the setup of the agent of session {session} cannot be used: {error}"),
+            message: format!("cannot use the agent setup of session {session}: {error}"),
         };
         let tape = &self.common.tape;
         let digest = tape.track(session, |track| track.setup()).flatten();

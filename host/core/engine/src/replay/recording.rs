@@ -19,7 +19,7 @@ pub enum Unreplayable {
     #[error("it has no events")]
     Empty,
     /// A blob is gone, such as by `sessions prune`.
-    #[error("blob {digest}, to which event {seq} refers, is gone; restore it from a backup")]
+    #[error("blob {digest}, which event {seq} refers to, is missing; restore it from a backup")]
     BlobPruned {
         /// The blob.
         digest: Digest,
@@ -28,23 +28,23 @@ pub enum Unreplayable {
     },
     /// A turn has no setup of the loop.
     #[error(
-        "the turn at event {0} was recorded without the setup of its loop, by an older version or by another program; only sessions \
-         of this version and later ones replay"
+        "the turn at event {0} was recorded without the setup of its loop, by an older version or another program; \
+         only sessions from this version on can be replayed"
     )]
     NoSetup(u64),
     /// A setup cannot be used.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// A client drives the loop.
-    #[error("its loop is that of the client `{}`, and only the loop of this program can run again", .0.escape_debug())]
+    #[error("its loop belongs to the client `{}`, and only this program's loop can be replayed", .0.escape_debug())]
     OfClient(String),
     /// It is the session of an agent.
     #[error(
-        "it is that of an agent, whose limits its caller sets; replay session {0}, which started it"
+        "it belongs to an agent, whose limits come from its caller; replay session {0}, which started it"
     )]
     OfAgent(SessionId),
     /// The session of an agent is gone.
-    #[error("session {0} of one of its agents is gone")]
+    #[error("session {0} of one of its agents is missing")]
     NoAgentSession(SessionId),
     /// A hook decided about a request, a reply or a call.
     #[error("a hook decided at event {0}, and hooks do not run in a replay")]

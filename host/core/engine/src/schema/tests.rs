@@ -182,7 +182,7 @@ fn schema_that_unfolds_too_large_is_refused() {
         schema["properties"]["a"][key] = value;
         schema
     };
-    let loops = "references lead back to themselves, or unfold to more than 50000 keywords";
+    let loops = "references are circular, or expand to more than 50000 keywords";
     let cases = [
         (staircase(14, 2), loops),
         (staircase(3, 40), loops),

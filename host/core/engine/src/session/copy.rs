@@ -30,7 +30,8 @@ const NOT_STARTED: &str =
     "This call did not run: the conversation was copied before it did, and continues without it.";
 
 /// The refusal of a session that only its own host can continue.
-const BOUND: &str = "it waits for agents or nodes, whose sessions only the host that began them can continue; give their answers there first";
+const BOUND: &str = "it waits for agents or nodes, whose sessions can be continued only by the host that started \
+    them; answer them there first";
 
 /// A copy in progress: takes the original's records one by one and returns the copy's.
 #[derive(Debug)]
@@ -254,15 +255,15 @@ impl SessionCopy {
     /// Returns why the loop would never record an event, as a clause after "its event 3".
     fn check(&self, event: &Event) -> Result<(), &'static str> {
         match event {
-            Event::SessionStarted { .. } if self.next_seq > 0 => Err("begins the session again"),
+            Event::SessionStarted { .. } if self.next_seq > 0 => Err("starts the session again"),
             Event::SessionStarted { parent, .. } => match (self.below, parent) {
                 (None, _) => Ok(()),
                 (Some(below), Some(parent)) if parent.session == below.from => Ok(()),
-                (Some(_), _) => Err("begins another session than that of its agent"),
+                (Some(_), _) => Err("starts a session other than its agent's"),
             },
             _ if self.next_seq == 0 => Err("is not the beginning of a session"),
             Event::InputReceived { message, .. } if !message.is_input() => {
-                Err("is an input that is not a message of the user")
+                Err("is an input that is not a user message")
             }
             Event::HistorySummarised {
                 messages, message, ..
@@ -277,13 +278,11 @@ impl SessionCopy {
             return Err("summarises messages that cannot be read again");
         };
         if !message.is_input() {
-            return Err(
-                "puts something else than a message of the user into the place of older ones",
-            );
+            return Err("replaces older messages with something other than a user message");
         }
         match summary::may_stand_for(&messages, count) {
             true => Ok(()),
-            false => Err("summarises messages that do not end before one of the model"),
+            false => Err("summarises messages that do not end before a model message"),
         }
     }
 }
@@ -344,7 +343,8 @@ fn file_blobs(parts: &[ContentPart]) -> Vec<Digest> {
 /// Returns the result of a call that had started, here or externally, and has none.
 fn interrupted_result(tool: &str) -> ToolFailure {
     let message = format!(
-        "The conversation was copied while `{tool}` ran. What came of the call is not known here, and it is not repeated. Check before you call it again."
+        "The conversation was copied while `{tool}` ran. The outcome of the call is unknown here, and it is not \
+         repeated. Check before you call it again."
     );
     ToolFailure::new(ToolErrorCode::InterruptedUnknown, message)
 }

@@ -136,13 +136,15 @@ pub(super) fn check_record(
 ) -> Result<(), JournalError> {
     if record.v != EVENT_VERSION {
         return Err(JournalError::corrupt(format!(
-            "record {place} of session {session} has version {}, and this program reads version {EVENT_VERSION}; open the session with the program that wrote it",
+            "record {place} of session {session} has version {}, and this program reads version {EVENT_VERSION}; \
+             open the session with the program that wrote it",
             record.v
         )));
     }
     if record.seq != place || record.session != session {
         return Err(JournalError::corrupt(format!(
-            "record {} of session {} stands at place {place} of session {session}; records are missing or mixed up, restore the session from a backup",
+            "record {} of session {} is at position {place} of session {session}; records are missing or mixed up; \
+             restore the session from a backup",
             record.seq, record.session
         )));
     }

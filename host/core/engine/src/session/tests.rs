@@ -35,19 +35,22 @@ async fn incomplete_or_newer_session_is_refused() {
         (
             vec![record(id, 0), newer],
             format!(
-                "record 1 of session {id} has version 9, and this program reads version 8; open the session with the program that wrote it"
+                "record 1 of session {id} has version 9, and this program reads version 8; open the session with the \
+                 program that wrote it"
             ),
         ),
         (
             vec![record(id, 0), record(id, 2)],
             format!(
-                "record 2 of session {id} stands at place 1 of session {id}; records are missing or mixed up, restore the session from a backup"
+                "record 2 of session {id} is at position 1 of session {id}; records are missing or mixed up; restore \
+                 the session from a backup"
             ),
         ),
         (
             vec![record(other, 0)],
             format!(
-                "record 0 of session {other} stands at place 0 of session {id}; records are missing or mixed up, restore the session from a backup"
+                "record 0 of session {other} is at position 0 of session {id}; records are missing or mixed up; \
+                 restore the session from a backup"
             ),
         ),
     ];
@@ -105,7 +108,7 @@ async fn lost_blob_is_an_error() {
     let error = session.hydrate_all(&mut messages).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("there is no blob {lost} in this session")
+        format!("this session has no blob {lost}")
     );
 }
 

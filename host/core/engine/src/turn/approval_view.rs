@@ -47,7 +47,7 @@ impl CallPreview {
             title: title.map(|title| framed(title, columns, MAX_TITLE_ROWS)),
             arguments: framed(&text, columns, usize::MAX),
             below: format!(
-                "These are all {} characters of the arguments of {}; rule {}, arguments {name}{}{}",
+                "All {} characters of the arguments of {} are shown; rule {}, arguments {name}{}{}",
                 text.chars().count(),
                 escape_line(&call.tool),
                 escape_line(&call.rule),
@@ -75,7 +75,7 @@ fn mixed(call: &PendingCall, input: &Map<String, Value>, columns: usize) -> Stri
         return String::new();
     }
     let words = framed(&words.join("\n"), columns, MAX_MIXED_ROWS);
-    format!(".\nThese words mix scripts, so that they may look like others:\n{words}")
+    format!(".\nThese words mix scripts, so they may look like other words:\n{words}")
 }
 
 /// Describes each word of a call's names and short texts whose letters are of several scripts, as
@@ -160,7 +160,7 @@ impl QuestionPreview {
             choices: choices
                 .map(|choice| framed(choice, columns, MAX_PROMPT_ROWS))
                 .collect(),
-            below: format!("The tool {tool} gets your answer, which approves nothing."),
+            below: format!("Your answer goes to the tool {tool} and approves nothing."),
         }
     }
 }

@@ -52,7 +52,7 @@ impl Agent {
             AgentInput::Message(message) => {
                 if !message.is_input() {
                     return Err(refuse(
-                        "an input message must be a user message without tool calls and results",
+                        "an input message must be a user message without tool calls or results",
                     ));
                 }
                 check_message(&message)?;

@@ -107,8 +107,7 @@ impl Agent {
     ) -> JobEnd {
         let call = &run.entry.call;
         let Some(child) = self.sub_agent(&call.name) else {
-            let failure =
-                ToolFailure::new(ToolErrorCode::ToolUnavailable, "There is no such agent.");
+            let failure = ToolFailure::new(ToolErrorCode::ToolUnavailable, "Unknown agent.");
             return Ok(CallReport::of(failure.into()).into());
         };
         let max = self.settings.max_agent_depth;
@@ -233,7 +232,8 @@ fn too_deep(max: u8) -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::AgentFailed,
         format!(
-            "The agent was not started: agents start each other to a depth of {max} here (`agent-depth` in agent.toml), and those of other hosts count. Do it without one."
+            "The agent was not started: the maximum depth of agents that start agents is {max} (`agent-depth` in \
+             agent.toml), counting those of other hosts. Do it without one."
         ),
     )
 }

@@ -58,7 +58,7 @@ pub enum ClientCallError {
     NotRun(#[source] JournalError),
     /// The call ran. Its result is returned only after it is stored, once the journal can be
     /// written again.
-    #[error("a call ran, and its result is not stored yet: {0}")]
+    #[error("a call ran, but its result is not stored yet: {0}")]
     NotStored(#[source] JournalError),
 }
 
@@ -284,7 +284,7 @@ impl Agent {
     ) -> Result<(), TurnError> {
         let id = call.entry.call.id.clone();
         let Some(run) = &mut call.agent else {
-            return Err(refuse(format!("no agent of call {id} waits")));
+            return Err(refuse(format!("no agent of call {id} is waiting")));
         };
         run.resumed_with = Some(input);
         Ok(())
@@ -303,7 +303,7 @@ impl Agent {
     ) -> Result<(), TurnError> {
         if pending.call_id != call.entry.call.id {
             return Err(refuse(format!(
-                "call {} was asked about, and this is call {}",
+                "the question came from call {}, and this is call {}",
                 pending.call_id, call.entry.call.id
             )));
         }
@@ -339,13 +339,13 @@ impl Agent {
     ) -> Result<(), TurnError> {
         let Some((run, asked)) = call.asked.clone() else {
             return Err(refuse(format!(
-                "call {} has asked nothing",
+                "call {} has not asked a question",
                 call.entry.call.id
             )));
         };
         let text = asked.question.clone();
         text.check(&answer)
-            .map_err(|why| refuse(format!("this answer cannot be given: {why}")))?;
+            .map_err(|why| refuse(format!("invalid answer: {why}")))?;
         call.asked = None;
         if asked.answered_by == AnsweredBy::Result {
             call.answered = Some(text.result(&answer));
@@ -406,7 +406,7 @@ fn is_light(run: &Run) -> bool {
 /// Returns the result of an agent whose session cannot be continued.
 fn failed(error: &TurnError) -> ToolFailure {
     let message = format!(
-        "The agent cannot continue: {error}. What it did so far is in its session; check that before you start it again."
+        "The agent cannot continue: {error}. Its work so far is in its session; check that before you start it again."
     );
     ToolFailure::new(ToolErrorCode::AgentFailed, message)
 }
@@ -423,6 +423,6 @@ fn unwritable() -> ToolFailure {
 fn external_tool() -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::ToolUnavailable,
-        "This tool runs outside of the host, by the program that drives its loop; it cannot be called from here.",
+        "This tool runs outside of the host, in the program that drives its loop; it cannot be called from here.",
     )
 }

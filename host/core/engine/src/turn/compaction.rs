@@ -220,8 +220,8 @@ impl Agent {
             text, stop_reason, ..
         } = reply;
         if text.trim().is_empty() || stop_reason == Some(StopReason::Refusal) {
-            let message = "The conversation is near the end of the model's window, and the model gave no summary of it. Use another \
-                 model or one with a larger window, or begin a new session.";
+            let message = "The conversation nearly fills the model's context window, and the model did not summarise \
+                it. Use another model or one with a larger window, or start a new session.";
             return Err(ModelError::new(ModelErrorKind::Protocol, message).into());
         }
         Ok(Some((text, usage)))

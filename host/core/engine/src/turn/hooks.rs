@@ -259,7 +259,7 @@ pub(super) fn decided(
 /// Returns the message of a hook to the model whose reply it discarded.
 fn sent_back(feedback: &str) -> Message {
     let feedback = text::sanitize(feedback, MAX_REASON_BYTES);
-    let text = format!("Your reply was not accepted, and no one has seen it: {feedback}");
+    let text = format!("Your reply was rejected, and no one has seen it: {feedback}");
     Message::text(Role::User, text)
 }
 

@@ -268,7 +268,7 @@ impl Agent {
         };
         let output = if self.settings.prompts == Prompts::Deny {
             ToolResultOutput::ExecutionDenied(Some(
-                "The tool asked the user a question, and no one can be asked in this run."
+                "The tool asked the user a question, but no one can be asked in this run."
                     .to_owned(),
             ))
         } else if entry.answers.len() >= MAX_QUESTIONS {

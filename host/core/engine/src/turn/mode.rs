@@ -147,13 +147,13 @@ fn starts_work(step: Step, state: &SessionState) -> bool {
 fn check_order(step: Step, agent: &Agent, state: &SessionState) -> Result<(), TurnError> {
     match step {
         Step::CallModel | Step::RunProgram if !state.batch().is_empty() => Err(refuse(
-            "the mode of the agent calls the model while calls of its last reply are open; run `ExecuteTools` first",
+            "the agent's mode calls the model while calls of its last reply are open; run `ExecuteTools` first",
         )),
         Step::RunProgram if agent.program.is_none() => Err(refuse(
-            "the mode of the agent runs a program, and the agent has none",
+            "the agent's mode runs a program, but the agent has none",
         )),
         Step::RunWorkflow if agent.workflow.is_none() => Err(refuse(
-            "the mode of the agent runs a workflow, and the agent has none",
+            "the agent's mode runs a workflow, but the agent has none",
         )),
         _ => Ok(()),
     }

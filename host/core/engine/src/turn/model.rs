@@ -237,7 +237,7 @@ struct Replied {
 fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply, TurnError> {
     if json::is_object_too_deep(&reply.metadata) {
         let message = format!(
-            "the model's reply nests more than {} levels deep; ask again, or use another model",
+            "the model's reply nests more than {} levels deep; try again, or use another model",
             json::MAX_DEPTH
         );
         return Err(ModelError::new(ModelErrorKind::Protocol, message).into());
@@ -277,7 +277,8 @@ fn normalized(mut reply: ModelReply, state: &SessionState) -> Result<ModelReply,
 }
 
 /// The error of a reply that reached its limit of tokens without any text.
-const NO_SPACE_FOR_TEXT: &str = "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less";
+const NO_SPACE_FOR_TEXT: &str = "the model reached its token limit for one reply before writing any text; raise the \
+    limit, or ask for less";
 
 /// The message to a model whose reply is empty. Models end a turn so after the results of tools;
 /// the same request would get the same reply.

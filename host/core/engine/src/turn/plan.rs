@@ -145,7 +145,7 @@ impl Agent {
     pub(super) fn unapproved(&self, rule: &str) -> ToolResultOutput {
         let why = match self.settings.prompts {
             Prompts::Deny if is_hook_rule(rule) => {
-                "no one can be asked in this run. The hook of this name asks for it, whatever the rules allow"
+                "no one can be asked in this run. The hook of this name requires it, whatever the rules allow"
             }
             Prompts::Deny if self.settings.rules.iter().any(|known| known.name == rule) => {
                 "no one can be asked in this run. To allow such calls, the user changes this [[rule]] in agent.toml"
@@ -153,7 +153,7 @@ impl Agent {
             Prompts::Deny => {
                 "no one can be asked in this run. To allow such calls, the user sets `approvals` for this tool in agent.toml"
             }
-            Prompts::Ask => "no one has confirmed it",
+            Prompts::Ask => "no one has approved it",
         };
         ToolResultOutput::ExecutionDenied(Some(format!(
             "This call needs the user's approval (rule {rule}), and {why}."

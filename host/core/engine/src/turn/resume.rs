@@ -54,7 +54,7 @@ impl Agent {
         };
         if is_expired(session, continuation) {
             return Err(refuse(
-                "these calls waited too long for a decision and will not run; continue the session, and the model hears of it",
+                "these calls waited too long for a decision and will not run; continue the session to tell the model",
             ));
         }
         check_unaltered(session, calls)?;
@@ -147,7 +147,7 @@ impl Agent {
         };
         question
             .check(answer)
-            .map_err(|why| refuse(format!("this answer cannot be given: {why}")))?;
+            .map_err(|why| refuse(format!("invalid answer: {why}")))?;
         Ok((call_id, question))
     }
 
@@ -191,7 +191,7 @@ impl Agent {
         for result in results {
             result.output.validate().map_err(|failure| {
                 refuse(format!(
-                    "the result of call {} cannot be taken: {}",
+                    "invalid result for call {}: {}",
                     result.call_id,
                     failure.message()
                 ))
@@ -240,7 +240,7 @@ impl Agent {
             )));
         }
         let open = self.continuation(session).ok_or_else(|| {
-            refuse("nothing waits in this session; the continuation was used already, or its calls were answered")
+            refuse("nothing is pending in this session; the continuation was already used, or its calls were answered")
         })?;
         if given.request != open.request {
             return Err(refuse(format!(
@@ -250,7 +250,7 @@ impl Agent {
         }
         if given.awaiting.kind() != open.awaiting.kind() {
             return Err(refuse(format!(
-                "the session waits for {}, and this continuation is of kind `{}`",
+                "the session waits for {}, but this continuation has the kind `{}`",
                 open.awaiting.kind(),
                 given.awaiting.kind()
             )));
@@ -259,7 +259,7 @@ impl Agent {
         // wherever they differ.
         if given != &open || self.key.sign(given) != given.signature {
             return Err(refuse(format!(
-                "the continuation of request {} was altered, or was signed by another host; take it from the session again",
+                "the continuation of request {} was altered, or signed by another host; get it from the session again",
                 open.request
             )));
         }
@@ -275,7 +275,7 @@ impl Agent {
         let is_enough = is_some && self.settings.takes_some_decisions;
         if decisions.len() != calls.len() && !is_enough {
             return Err(refuse(format!(
-                "{} calls wait and {} decisions were given; give one for each, in order",
+                "{} calls are pending but {} decisions were given; give one for each, in order",
                 calls.len(),
                 decisions.len()
             )));
@@ -289,7 +289,7 @@ impl Agent {
     fn check_decision(&self, pending: &PendingCall, decision: &Decision) -> Result<(), TurnError> {
         if decision.call_id() != &pending.call_id {
             return Err(refuse(format!(
-                "a decision about call {} stands where one about call {} is expected",
+                "got a decision about call {} where one about call {} is expected",
                 decision.call_id(),
                 pending.call_id
             )));
@@ -298,7 +298,7 @@ impl Agent {
         if !allowed.contains(&decision.kind()) {
             let allowed: Vec<&str> = allowed.iter().map(|kind| kind.as_str()).collect();
             return Err(refuse(format!(
-                "call {} cannot be decided with `{}`; its tool allows {}",
+                "the decision about call {} cannot be `{}`; its tool allows {}",
                 pending.call_id,
                 decision.kind().as_str(),
                 allowed.join(", ")
@@ -318,7 +318,7 @@ impl Agent {
             && !pattern_fits(pattern, &pending.input)
         {
             return Err(refuse(format!(
-                "the pattern `{}` does not match the argument `{}` of call {}, so that it approves something else",
+                "the pattern `{}` does not match the argument `{}` of call {}, so it would approve something else",
                 pattern.glob.escape_debug(),
                 pattern.pointer.escape_debug(),
                 pending.call_id
@@ -352,13 +352,16 @@ impl Agent {
         let PendingCall { call_id, tool, .. } = pending;
         if self.tool(tool).is_none() {
             return Err(refuse(format!(
-                "call {call_id} cannot run: there is no tool `{tool}` in this run, and the call waits on; give the arguments and the configuration of the run that asked"
+                "call {call_id} cannot run, because this run has no tool `{tool}`; the call stays pending; use the \
+                 arguments and the configuration of the run that asked"
             )));
         }
         match self.is_changed(pending) {
             false => Ok(()),
             true => Err(refuse(format!(
-                "the tool `{tool}` of call {call_id}, or what it may reach, is not what it was when the call was shown, and the call waits on; give the arguments and the configuration of the run that asked, or resume the session without a decision to be shown the call as it would run now"
+                "the tool `{tool}` of call {call_id}, or its access, has changed since the call was shown, so the \
+                 call stays pending; use the arguments and the configuration of the run that asked, or resume the \
+                 session without a decision to see the call as it would run now"
             ))),
         }
     }
@@ -433,7 +436,7 @@ fn check_ids(calls: &[PendingCall], results: &[SubmittedResult]) -> Result<(), T
     for result in results {
         if !calls.iter().any(|call| call.call_id == result.call_id) {
             return Err(refuse(format!(
-                "a result was submitted for call {}, which does not wait for one",
+                "a result was submitted for call {}, which is not waiting for one",
                 result.call_id
             )));
         }
@@ -446,7 +449,7 @@ fn check_ids(calls: &[PendingCall], results: &[SubmittedResult]) -> Result<(), T
     }
     match calls.iter().find(|call| !seen.contains(&call.call_id)) {
         Some(missing) => Err(refuse(format!(
-            "call {} was given no result; submit one for each call that waits",
+            "no result was given for call {}; submit one for each pending call",
             missing.call_id
         ))),
         None => Ok(()),

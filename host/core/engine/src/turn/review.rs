@@ -164,22 +164,21 @@ impl Agent {
             CallVerdict::Modify(input) => match self.accepted(entry, &input) {
                 Ok(_) => CallVerdict::Modify(input),
                 Err(failure) => block(format!(
-                    "the hook changed the arguments, which do not fit the tool any more: {}",
+                    "the hook changed the arguments, which no longer match the tool: {}",
                     failure.message()
                 )),
             },
             CallVerdict::Fallback(output) => {
                 if let Err(failure) = output.validate() {
                     return block(format!(
-                        "the result that the hook gave instead cannot be used: {}",
+                        "the replacement result from the hook is invalid: {}",
                         failure.message()
                     ));
                 }
                 match spill_output(output.clone(), "").blobs.is_empty() {
                     true => CallVerdict::Fallback(output),
                     false => block(
-                        "the result that the hook gave instead is too long, or has files"
-                            .to_owned(),
+                        "the replacement result from the hook is too long, or has files".to_owned(),
                     ),
                 }
             }
@@ -246,7 +245,7 @@ pub(super) fn reviewed(entry: &BatchCall, review: CallReview) -> Event {
 pub(super) fn unreviewed() -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::ToolUnavailable,
-        "This call did not run: a hook has to review it, and has not.",
+        "This call did not run: a hook must review it first, and has not.",
     )
 }
 

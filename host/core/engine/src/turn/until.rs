@@ -48,11 +48,11 @@ impl Agent {
         let message = match (missing, until.tools.is_empty()) {
             (None, false) => return Ok(()),
             (None, true) => {
-                "the run is to end through a tool and none is named; name one in `until-tool`"
+                "the run should end through a tool, but none is named; list one in `until-tool`"
                     .to_owned()
             }
             (Some(name), _) => format!(
-                "the run is to end through `{}`, and there is no such tool; correct `until-tool`, or add the tool",
+                "the run should end through `{}`, which does not exist; correct `until-tool`, or add the tool",
                 name.escape_debug()
             ),
         };

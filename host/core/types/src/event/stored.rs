@@ -29,11 +29,12 @@ pub struct EventRecord {
 pub enum EventError {
     /// Written by a newer version of the program.
     #[error(
-        "has version {0} and this program knows versions up to {EVENT_VERSION}; use the agent-host that wrote it, probably a newer one"
+        "has version {0}, and this program reads versions up to {EVENT_VERSION}; use the version of agent-host that \
+         wrote it, probably a newer one"
     )]
     Newer(u32),
     /// Not in the form that this version writes.
-    #[error("is not in the form that was written ({0})")]
+    #[error("does not have the form in which it was written ({0})")]
     Form(#[from] serde_json::Error),
 }
 

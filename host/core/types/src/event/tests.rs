@@ -125,25 +125,27 @@ fn unreadable_event_is_refused_with_the_reason() {
     let cases = [
         (
             json!({"kind": "state-merged", "call_id": "c", "delta": [1]}),
-            "is not in the form that was written (invalid type: sequence, expected a map)",
+            "does not have the form in which it was written (invalid type: sequence, expected a map)",
         ),
         (
             json!({"kind": "turn-ended", "outcome": {
                 "type": "awaiting-confirmation", "summary": report(TurnEnd::Cancelled).summary, "continuation": 7,
             }}),
-            "is not in the form that was written (invalid type: integer `7`, expected struct Continuation)",
+            "does not have the form in which it was written (invalid type: integer `7`, expected struct Continuation)",
         ),
         (
             json!({"kind": "call-settled", "accounting": "none"}),
-            "is not in the form that was written (invalid type: string \"none\", expected struct Accounting)",
+            "does not have the form in which it was written (invalid type: string \"none\", expected struct \
+             Accounting)",
         ),
         (
             json!("turn-ended"),
-            "is not in the form that was written (invalid type: string \"turn-ended\", expected internally tagged enum Event at line 1 column 12)",
+            "does not have the form in which it was written (invalid type: string \"turn-ended\", expected \
+             internally tagged enum Event at line 1 column 12)",
         ),
         (
             json!({"kind": "approval-requested", "request": "r", "turn": 1, "calls": []}),
-            "is not in the form that was written (missing field `index`)",
+            "does not have the form in which it was written (missing field `index`)",
         ),
     ];
     for (stored, expected) in cases {
@@ -155,8 +157,8 @@ fn unreadable_event_is_refused_with_the_reason() {
             .unwrap_err()
             .to_string(),
         format!(
-            "has version {} and this program knows versions up to {EVENT_VERSION}; use the agent-host that wrote it, probably a \
-             newer one",
+            "has version {}, and this program reads versions up to {EVENT_VERSION}; use the version of agent-host \
+             that wrote it, probably a newer one",
             EVENT_VERSION + 1
         )
     );

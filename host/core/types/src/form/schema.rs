@@ -82,27 +82,30 @@ impl Form {
             required,
             ..
         } = serde_json::from_str(schema).map_err(|error| {
-            format!("its schema is none of flat fields ({})", quoted_all(&error))
+            format!(
+                "its schema does not consist of flat fields ({})",
+                quoted_all(&error)
+            )
         })?;
         if r#type != "object" {
-            return Err("its schema is not of the type `object`".to_owned());
+            return Err("its schema does not have the type `object`".to_owned());
         }
         if properties.is_empty() {
-            return Err("it has no field".to_owned());
+            return Err("it has no fields".to_owned());
         }
         if let Some(other) = required
             .iter()
             .find(|name| properties.iter().all(|(known, _)| known != *name))
         {
             return Err(format!(
-                "it requires `{}`, which is none of its fields",
+                "it requires `{}`, which is not one of its fields",
                 quoted(other)
             ));
         }
         let fields = properties.iter().map(|(name, schema)| {
             let field = FormField::from_schema(name, schema, required.contains(name));
             let field = field.and_then(|field| match field.kind {
-                FieldKind::Many { .. } => Err("is a list; a field has one value".to_owned()),
+                FieldKind::Many { .. } => Err("is a list, but a field has one value".to_owned()),
                 _ => Ok(field),
             });
             field.map_err(|why| format!("its field `{}` {why}", quoted(name)))
@@ -130,7 +133,7 @@ impl FormField {
         let schema = schema.as_object().ok_or("has no schema")?;
         let kind = kind(schema)?;
         if !kind.has_values() {
-            return Err("has bounds that no value fits".to_owned());
+            return Err("has bounds that no value satisfies".to_owned());
         }
         let known = keywords(&kind);
         if let Some(other) = schema
@@ -138,7 +141,7 @@ impl FormField {
             .find(|key| !FIELD_KEYWORDS.contains(&key.as_str()) && !known.contains(&key.as_str()))
         {
             return Err(format!(
-                "has `{}`, which a flat field has not",
+                "has `{}`, which is not allowed in a flat field",
                 quoted(other)
             ));
         }
@@ -250,11 +253,11 @@ fn kind(schema: &Map<String, Value>) -> Result<FieldKind, String> {
             let is_whole = bounds.into_iter().flatten().all(Number::is_i64);
             match is_whole {
                 true => Ok(FieldKind::Integer(range)),
-                false => Err("has a bound that is no integer of 64 bits".to_owned()),
+                false => Err("has a bound that is not a 64-bit integer".to_owned()),
             }
         }
         Some("boolean") => Ok(FieldKind::Boolean),
-        _ => Err("is no string, number, integer or boolean".to_owned()),
+        _ => Err("is not a string, number, integer or boolean".to_owned()),
     }
 }
 
@@ -265,17 +268,17 @@ fn choices(schema: &Map<String, Value>) -> Result<Option<Vec<FieldChoice>>, Stri
     let name = |index: usize| names.and_then(|names| names.get(index)?.as_str());
     let list = |value: &'_ Value| match value.as_array() {
         Some(list) if (1..=MAX_FIELD_CHOICES).contains(&list.len()) => Ok(list.clone()),
-        _ => Err(format!("has not 1 to {MAX_FIELD_CHOICES} choices")),
+        _ => Err(format!("does not have 1 to {MAX_FIELD_CHOICES} choices")),
     };
     let choice = |value: Option<&Value>, title: Option<&str>| {
         let value = value.and_then(Value::as_str);
-        let value = bounded(value.ok_or("has a choice that is no text")?)?;
+        let value = bounded(value.ok_or("has a choice that is not a text")?)?;
         let title = title.filter(|title| *title != value);
         let title = title.map(bounded).transpose()?;
         Ok::<_, String>(FieldChoice { value, title })
     };
     let choices: Vec<FieldChoice> = match (schema.get("enum"), titled) {
-        (Some(_), Some(_)) => return Err("has its choices twice".to_owned()),
+        (Some(_), Some(_)) => return Err("lists its choices twice".to_owned()),
         (Some(values), None) => {
             let values = list(values)?.into_iter().enumerate();
             values
@@ -298,7 +301,7 @@ fn choices(schema: &Map<String, Value>) -> Result<Option<Vec<FieldChoice>>, Stri
     let different: BTreeSet<&str> = choices.iter().map(|choice| &*choice.value).collect();
     match different.len() == choices.len() {
         true => Ok(Some(choices)),
-        false => Err("has a choice twice".to_owned()),
+        false => Err("lists a choice twice".to_owned()),
     }
 }
 
@@ -313,14 +316,14 @@ fn text(schema: &Map<String, Value>, key: &str) -> Result<Option<String>, String
     match schema.get(key) {
         None => Ok(None),
         Some(Value::String(text)) => bounded(text).map(Some),
-        Some(_) => Err(format!("has a `{key}` that is no text")),
+        Some(_) => Err(format!("has a `{key}` that is not a text")),
     }
 }
 
 fn format(schema: &Map<String, Value>) -> Result<Option<String>, String> {
     match text(schema, "format")? {
         Some(format) if !FORMATS.contains(&format.as_str()) => Err(format!(
-            "has a `format` that is none of {}",
+            "has a `format` that is not one of {}",
             FORMATS.join(", ")
         )),
         format => Ok(format),
@@ -334,7 +337,7 @@ fn count(schema: &Map<String, Value>, key: &str) -> Result<Option<u64>, String> 
             let count = value.as_u64().filter(|count| *count <= u64::from(u32::MAX));
             count
                 .map(Some)
-                .ok_or_else(|| format!("has a `{key}` that is no count"))
+                .ok_or_else(|| format!("has a `{key}` that is not a count"))
         }
     }
 }
@@ -343,6 +346,6 @@ fn number(schema: &Map<String, Value>, key: &str) -> Result<Option<Number>, Stri
     match schema.get(key) {
         None => Ok(None),
         Some(Value::Number(number)) => Ok(Some(number.clone())),
-        Some(_) => Err(format!("has a `{key}` that is no number")),
+        Some(_) => Err(format!("has a `{key}` that is not a number")),
     }
 }

@@ -187,80 +187,81 @@ fn hostile_form_is_refused_with_the_reason() {
         (object(json!(many)).to_string(), "its schema has more than 65536 bytes"),
         (
             object(json!(over)).to_string(),
-            "its schema is none of flat fields (more than 32 fields at line 1 column 797)",
+            "its schema does not consist of flat fields (more than 32 fields at line 1 column 797)",
         ),
-        (deep, "its schema is none of flat fields (invalid type: sequence, expected a string at line 1 column 1)"),
-        ("{".to_owned(), "its schema is none of flat fields (EOF while parsing an object at line 1 column 1)"),
+        (deep, "its schema does not consist of flat fields (invalid type: sequence, expected a string at line 1 \
+            column 1)"),
+        ("{".to_owned(), "its schema does not consist of flat fields (EOF while parsing an object at line 1 column 1)"),
         (
             r#"{"type": "object", "properties": {"\u001b[2J": {"type": "null"}}}"#.to_owned(),
-            "its field `\\u{1b}[2J` is no string, number, integer or boolean",
+            "its field `\\u{1b}[2J` is not a string, number, integer or boolean",
         ),
         (
             r#"{"type": "object", "properties": {"a": {"type": "string"}, "a": {"type": "string"}}}"#
                 .to_owned(),
-            "its schema is none of flat fields (two fields `a` at line 1 column 83)",
+            "its schema does not consist of flat fields (two fields `a` at line 1 column 83)",
         ),
-        (object(json!({})).to_string(), "it has no field"),
+        (object(json!({})).to_string(), "it has no fields"),
         (
             json!({ "type": "array", "properties": {} }).to_string(),
-            "its schema is not of the type `object`",
+            "its schema does not have the type `object`",
         ),
         (
             json!({ "type": "object", "properties": { "f": { "type": "string" } }, "required": ["g"] })
                 .to_string(),
-            "it requires `g`, which is none of its fields",
+            "it requires `g`, which is not one of its fields",
         ),
-        (one(nested), "its field `f` is no string, number, integer or boolean"),
+        (one(nested), "its field `f` is not a string, number, integer or boolean"),
         (one(json!(true)), "its field `f` has no schema"),
         (
             one(json!({ "type": "integer", "minimum": 2, "maximum": 1 })),
-            "its field `f` has bounds that no value fits",
+            "its field `f` has bounds that no value satisfies",
         ),
         (
             one(json!({ "type": "number", "minimum": 0.5, "maximum": 0.25 })),
-            "its field `f` has bounds that no value fits",
+            "its field `f` has bounds that no value satisfies",
         ),
         (
             one(json!({ "type": "string", "minLength": 3, "maxLength": 2 })),
-            "its field `f` has bounds that no value fits",
+            "its field `f` has bounds that no value satisfies",
         ),
         (
             one(json!({ "type": "string", "minLength": 16_385 })),
-            "its field `f` has bounds that no value fits",
+            "its field `f` has bounds that no value satisfies",
         ),
-        (one(json!({ "$ref": "#" })), "its field `f` is no string, number, integer or boolean"),
+        (one(json!({ "$ref": "#" })), "its field `f` is not a string, number, integer or boolean"),
         (
             one(json!({ "type": ["string", "null"] })),
-            "its field `f` is no string, number, integer or boolean",
+            "its field `f` is not a string, number, integer or boolean",
         ),
         (
             one(json!({ "type": "string", "pattern": "(a+)+$" })),
-            "its field `f` has `pattern`, which a flat field has not",
+            "its field `f` has `pattern`, which is not allowed in a flat field",
         ),
         (
             one(json!({ "type": "array", "items": { "enum": ["a"] } })),
-            "its field `f` is a list; a field has one value",
+            "its field `f` is a list, but a field has one value",
         ),
-        (one(json!({ "type": "string", "enum": choices })), "its field `f` has not 1 to 64 choices"),
-        (one(json!({ "type": "string", "enum": [] })), "its field `f` has not 1 to 64 choices"),
-        (one(json!({ "type": "string", "enum": [1] })), "its field `f` has a choice that is no text"),
-        (one(json!({ "type": "string", "enum": ["a", "a"] })), "its field `f` has a choice twice"),
+        (one(json!({ "type": "string", "enum": choices })), "its field `f` does not have 1 to 64 choices"),
+        (one(json!({ "type": "string", "enum": [] })), "its field `f` does not have 1 to 64 choices"),
+        (one(json!({ "type": "string", "enum": [1] })), "its field `f` has a choice that is not a text"),
+        (one(json!({ "type": "string", "enum": ["a", "a"] })), "its field `f` lists a choice twice"),
         (
             one(json!({ "type": "integer", "enum": [1] })),
-            "its field `f` has `enum`, which a flat field has not",
+            "its field `f` has `enum`, which is not allowed in a flat field",
         ),
         (
             one(json!({ "type": "string", "description": "x".repeat(2049) })),
             "its field `f` has a text of more than 2048 bytes",
         ),
-        (one(json!({ "type": "string", "title": 1 })), "its field `f` has a `title` that is no text"),
+        (one(json!({ "type": "string", "title": 1 })), "its field `f` has a `title` that is not a text"),
         (
             one(json!({ "type": "string", "minLength": -1 })),
-            "its field `f` has a `minLength` that is no count",
+            "its field `f` has a `minLength` that is not a count",
         ),
         (
             one(json!({ "type": "integer", "minimum": 0.5 })),
-            "its field `f` has a bound that is no integer of 64 bits",
+            "its field `f` has a bound that is not a 64-bit integer",
         ),
         (
             one(json!({ "type": "string", "format": "regex" })),
@@ -268,7 +269,7 @@ fn hostile_form_is_refused_with_the_reason() {
         ),
         (
             one(json!({ "type": "number", "minimum": "0" })),
-            "its field `f` has a `minimum` that is no number",
+            "its field `f` has a `minimum` that is not a number",
         ),
     ];
     for (schema, why) in cases {

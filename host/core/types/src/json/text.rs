@@ -32,7 +32,7 @@ pub struct JsonText(Arc<str>);
 
 /// JSON of too many levels of arrays and objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it nests too deep")]
+#[error("it nests too deeply")]
 pub struct TooDeep;
 
 impl From<TooDeep> for ToolFailure {

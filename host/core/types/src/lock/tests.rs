@@ -251,7 +251,7 @@ fn schema_too_long_for_text_is_pinned_by_digest() {
         assert_eq!(
             text,
             format!(
-                "{}, {} bytes, too long to be kept here",
+                "{}, {} bytes, too long to keep here",
                 json_digest(&definition.input_schema),
                 MAX_SCHEMA_TEXT_BYTES + 37
             )

@@ -22,7 +22,7 @@ pub struct LoadedResult {
 /// A value that is not a stored result.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "this is no stored tool result: {0}; it has `result` and perhaps `is_error`, or `type` and `value`"
+    "this is not a stored tool result: {0}; it needs `result` and optionally `is_error`, or `type` and `value`"
 )]
 pub struct StoredResultError(#[source] serde_json::Error);
 

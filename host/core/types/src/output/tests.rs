@@ -178,7 +178,7 @@ fn json_of_another_form_is_refused() {
         ),
         (
             part(json!({"type": "file", "data": {"type": "bytes", "value": "AA=="}})),
-            "missing field `media_type`: only a URL may do without one",
+            "missing field `media_type`: only a URL can omit it",
         ),
         (data(json!({"type": "bytes", "value": "-_8="})), "Invalid"),
         (data(json!({"type": "bytes", "value": "AA"})), "Invalid"),
@@ -246,7 +246,7 @@ fn validate_names_the_invalid_part() {
         (ToolResultOutput::Content(vec![text("x"); MAX_PARTS]), None),
         (
             ToolResultOutput::Content(vec![text("x"); MAX_PARTS + 1]),
-            Some("the result has 257 parts; 256 are allowed"),
+            Some("the result has 257 parts; the maximum is 256"),
         ),
         (ToolResultOutput::json(nested(100)), None),
         (

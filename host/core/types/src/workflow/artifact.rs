@@ -38,8 +38,7 @@ pub struct ArtifactRef {
 impl Artifact {
     /// Creates a value.
     ///
-    /// # Errors
-    /// If it nests too deep.
+    /// # Errors If it nests too deeply.
     pub fn value(value: &Value) -> Result<Self, TooDeep> {
         JsonText::try_from(value).map(Self::Value)
     }
@@ -91,7 +90,8 @@ impl JsonSchema for Artifact {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let reference = generator.subschema_for::<ArtifactRef>();
         json_schema!({
-            "description": "A value of a node, or a reference to a stored artifact. A value that has the form of a reference is written as `{\"$value\": ...}`.",
+            "description": "A value of a node, or a reference to a stored artifact. A value that looks like a \
+                reference is written as `{\"$value\": ...}`.",
             "anyOf": [reference, true],
         })
     }

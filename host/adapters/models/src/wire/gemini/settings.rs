@@ -21,8 +21,14 @@ pub(super) const FIELDS: Fields = &[
     ("seed", Sent("generationConfig.seed")),
     ("stop", Sent("generationConfig.stopSequences")),
     ("verbosity", Lost("Gemini has none")),
-    ("cache-lifetime", Lost("Gemini caches prompts automatically")),
-    ("prompt-cache-key", Lost("Gemini caches prompts automatically")),
+    (
+        "cache-lifetime",
+        Lost("Gemini caches prompts automatically"),
+    ),
+    (
+        "prompt-cache-key",
+        Lost("Gemini caches prompts automatically"),
+    ),
 ];
 
 /// Sets the others.

@@ -25,11 +25,13 @@ fn one_unusable_tool_or_part_leaves_the_others() {
     let cases = [
         (
             schema(r##"{"type":"object","allOf":[{"$ref":"#"}]}"##),
-            "the input schema: its references lead back to themselves, or unfold to more than 50000 keywords for one value; use fewer references to parts with references; the tool is left out",
+            "the input schema: its references are circular, or expand to more than 50000 keywords for one value; use \
+             fewer nested references; the tool is left out",
         ),
         (
             schema(r#"{"type":"object","$ref":"other.json"}"#),
-            "the input schema: the reference `other.json` leads nowhere in it; refer to its own parts, as `#/$defs/NAME`; the tool is left out",
+            "the input schema: the reference `other.json` does not resolve; refer to a part of the schema, as \
+             `#/$defs/NAME`; the tool is left out",
         ),
         (
             schema("{"),
@@ -37,15 +39,16 @@ fn one_unusable_tool_or_part_leaves_the_others() {
         ),
         (
             described("a\u{200B}b"),
-            "the description has control characters, or characters that are not seen or turn the direction of writing; the tool is left out",
+            "the description has control characters, invisible characters, or characters that change the text \
+             direction; the tool is left out",
         ),
         (
             described("a".repeat(8_193)),
-            "the description has 8193 bytes, and is cut to 8192",
+            "the description has 8193 bytes and was cut to 8192",
         ),
         (
             at("FIRST", raw()),
-            "another tool has this name, or differs in capital letters at most; the tool is left out",
+            "another tool has this name, or one that differs only in case; the tool is left out",
         ),
         (
             at("a b", raw()),
@@ -53,15 +56,18 @@ fn one_unusable_tool_or_part_leaves_the_others() {
         ),
         (
             schema(only_patterns),
-            "the input schema is checked without the patterns that this host does not run (look-around, back-references, too large or too many): `(?=a)`",
+            "the input schema is checked without patterns that this host does not support (look-around, \
+             back-references, too large or too many): `(?=a)`",
         ),
         (
             large_output(71_000),
-            "the output schema has 71000 bytes, more than 65536; the tool is offered without it, and its results are not checked",
+            "the output schema has 71000 bytes, and the maximum is 65536; the tool is offered without it, so its \
+             results are not checked",
         ),
         (
             output(r#"{"pattern":"(?=a)"}"#),
-            "the output schema: \"(?=a)\" is not a \"regex\"; the tool is offered without it, and its results are not checked",
+            "the output schema: \"(?=a)\" is not a \"regex\"; the tool is offered without it, so its results are not \
+             checked",
         ),
     ];
     for (tool, note) in cases {
@@ -100,7 +106,7 @@ fn long_description_is_cut_with_a_mark_and_a_note() {
         let kept = "é".repeat((MAX_DESCRIPTION_BYTES - CUT_MARK.len()) / 2);
         assert_eq!(*shown, format!("{kept}{CUT_MARK}"), "{checks:?}");
         let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
-        let note = "tool `t`: the description has 8203 bytes, and is cut to 8192";
+        let note = "tool `t`: the description has 8203 bytes and was cut to 8192";
         assert_eq!(notes, [note], "{checks:?}");
         let hidden = described(format!("\u{200B}{long}"));
         let error = Definitions::select(vec![hidden], checks).unwrap_err();
@@ -173,14 +179,16 @@ fn component_tool_with_unusable_schema_is_left_out() {
 #[test]
 fn list_without_a_usable_tool_is_refused_with_the_reasons() {
     let cases = [
-        (vec![], "it defines no tool"),
+        (vec![], "it defines no tools"),
         (
             vec![raw(); MAX_TOOLS + 1],
-            "it defines 129 tools, more than 128",
+            "it defines 129 tools, and the maximum is 128",
         ),
         (
             vec![named("a b"), titled("\u{7}")],
-            "none of its tools can be used: tool `a b`: a name has 1 to 64 letters, digits, `_` and `-`; the tool is left out; tool `t`: the title has control characters, or characters that are not seen or turn the direction of writing; the tool is left out",
+            "none of its tools can be used: tool `a b`: a name has 1 to 64 letters, digits, `_` and `-`; the tool is \
+             left out; tool `t`: the title has control characters, invisible characters, or characters that change \
+             the text direction; the tool is left out",
         ),
     ];
     for (raw, says) in cases {

@@ -35,7 +35,7 @@ impl ArgumentPointer {
             Err(RuleError::Pointer { pointer, reason })
         };
         let Some(steps) = text.strip_prefix('/') else {
-            return refuse("has to begin with `/`");
+            return refuse("must start with `/`");
         };
         if text.len() > MAX_PATTERN_BYTES || steps.split('/').count() > MAX_POINTER_STEPS {
             return refuse("is longer than 512 bytes or 16 steps");
@@ -45,7 +45,7 @@ impl ArgumentPointer {
             .skip(1)
             .any(|rest| !rest.starts_with(['0', '1']))
         {
-            return refuse("has a `~`, which is written `~0` (and `/` in a key `~1`)");
+            return refuse("has a `~`, which must be written as `~0` (and `/` in a key as `~1`)");
         }
         let (first, _) = steps.split_once('/').unwrap_or((steps, ""));
         Ok(Self {

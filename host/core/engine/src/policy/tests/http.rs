@@ -294,7 +294,7 @@ fn public_address_of_this_machine_needs_its_own_grant() {
         decide_address(&all, &named, address, true),
         Ruling::Deny {
             rule: "address.own".to_owned(),
-            reason: "example.com leads to this machine; only a grant of that very address opens it"
+            reason: "example.com resolves to this machine; only a grant for that exact address allows it"
                 .to_owned(),
             grant: None,
         }

@@ -164,8 +164,8 @@ fn http_denial_says_what_is_uncovered_and_suggests() {
         (
             Effect::Effectful,
             request("GET", "/v1/a%2fb"),
-            "HTTP grants cover only some paths of https://api.example:443, and this path has an encoded separator, so that \
-             servers could take it for another",
+            "HTTP grants cover only some paths of https://api.example:443, and this path has an encoded separator, \
+             so a server could read it as another path",
             suggested("methods = [\"GET\"]"),
         ),
         (
@@ -247,7 +247,7 @@ fn address_grant_is_suggested_only_for_a_literal() {
             Ruling::Deny {
                 rule: "address.private".to_owned(),
                 reason: format!(
-                    "{host} leads to a private address; only a grant of that very address opens it"
+                    "{host} resolves to a private address; only a grant for that exact address allows it"
                 ),
                 grant: expected.map(str::to_owned),
             }
@@ -289,39 +289,39 @@ fn http_grant_is_normalised_or_refused_with_a_reason() {
     );
     assert_eq!(grant(&[], Some("/")).checked(), Ok(grant(&[], None)));
     let method = |method: &str, why: &str| {
-        let text = format!("the method `{method}` of an HTTP grant cannot be used: {why}");
+        let text = format!("invalid method `{method}` of an HTTP grant: {why}");
         (grant(&[method], None), text)
     };
     let path = |path: &str, why: &str| {
         let text = format!(
-            "the path `{}` of an HTTP grant cannot be used: it {why}; write it as it is sent, such as `/v1/` or `/a%20b`",
+            "invalid path `{}` of an HTTP grant: it {why}; write it as it is sent, such as `/v1/` or `/a%20b`",
             path.escape_debug()
         );
         (grant(&[], Some(path)), text)
     };
     let no_method = "it is not a method; write it like `GET` or `POST`";
-    let never = "has a character that is never sent in a path";
+    let never = "has a character that is not allowed in a path";
     for (grant, expected) in [
         method("", no_method),
         method("G E T", no_method),
         method("GET,POST", no_method),
         method(
             "connect",
-            "it opens tunnels, which no tool is given; leave it out",
+            "it opens tunnels, which tools cannot use; leave it out",
         ),
         path("", "does not begin with `/`"),
         path("v1", "does not begin with `/`"),
         path("https://api.example/v1", "does not begin with `/`"),
         path(
             "/v1/../v2",
-            "has a segment that could be taken for `.` or `..`",
+            "has a segment that could be read as `.` or `..`",
         ),
         path("/v1//", "has an empty segment"),
         path("/a%2fb", "has an encoded separator"),
         path("/a%252fb", "is encoded more than once"),
         path("/a\\b", "has an encoded separator"),
         path("/a\nb", "has a control character"),
-        path("/a%zz", "has an escape that does not stand for UTF-8 text"),
+        path("/a%zz", "has an escape that is not UTF-8 text"),
         path("/v1?x=1", never),
         path("/v1#x", never),
         path("/a b", never),

@@ -113,7 +113,7 @@ fn pattern_that_cannot_match_is_refused() {
         (
             "{a,b/c}",
             format!(
-                "the path pattern `{{a,b/c}}` has a `/` inside of braces, which needs two patterns; {relative}"
+                "the path pattern `{{a,b/c}}` has a `/` inside braces; write two patterns instead; {relative}"
             ),
         ),
         (

@@ -309,7 +309,7 @@ fn unusable_part_of_a_rule_is_refused() {
         ("a[", "the glob `a[` unclosed character class; missing ']'"),
         (
             "{a/b,c}",
-            "the glob `{a/b,c}` has a `/` inside of braces, which needs two patterns",
+            "the glob `{a/b,c}` has a `/` inside braces; write two patterns instead",
         ),
     ] {
         let error = ArgumentGlob::new(pattern).unwrap_err();

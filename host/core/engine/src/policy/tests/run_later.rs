@@ -460,13 +460,15 @@ fn run_later_grant_allows_only_what_it_names() {
 fn run_later_denial_suggests_the_smallest_grant() {
     let head = "# changed lines of the [[grants.dir]] with guest = \"/workspace\"";
     let path = ".github/workflows/ci.yml";
-    let denial = |lines: &str| Ruling::Deny {
+    let denial = |lines: &str| {
+        Ruling::Deny {
         rule: "files.run-later `**/.github/workflows`".to_owned(),
         reason:
-            "a continuous integration service runs it, outside of the sandbox, and the grant's \
-                 `allow-run-later` does not name it"
+            "a continuous integration service runs it, outside of the sandbox, and the grant's `allow-run-later` \
+             does not list it"
                 .to_owned(),
         grant: Some(format!("{head}\n{lines}")),
+    }
     };
     let mut grants = writable(&["Jenkinsfile"]);
     let decide = |grants: &Grants, effect| decide_file(grants, effect, 0, FileOp::Write, path);

@@ -87,9 +87,8 @@ fn secret_is_denied_if_any_audience_part_differs() {
                 decide_secret(&grants(), "github", place, &request),
                 Ruling::Deny {
                     rule: "secret.github.audience".to_owned(),
-                    reason:
-                        "the secret `github` is sent to https://api.example.com:443 and nowhere else"
-                            .to_owned(),
+                    reason: "the secret `github` can be sent only to https://api.example.com:443"
+                        .to_owned(),
                     grant: None,
                 },
                 "{request:?}"
@@ -106,7 +105,7 @@ fn secret_is_denied_if_any_audience_part_differs() {
     };
     assert_eq!(
         reason,
-        "the secret `local` is sent to http://[::1]:8080 and nowhere else"
+        "the secret `local` can be sent only to http://[::1]:8080"
     );
 }
 

@@ -133,8 +133,9 @@ fn number_that_would_lose_digits_is_named() {
         let shown: Value = serde_json::from_str(number).unwrap();
         let expected = is_error.then(|| {
             format!(
-                "The arguments do not fit the tool's schema; the tool did not run. `/list/1/a~1b`: {shown} may have lost \
-                 digits, and an integer is expected; send it as an integer of at most 64 bits, without fraction or exponent"
+                "The arguments do not fit the tool's schema; the tool did not run. `/list/1/a~1b`: {shown} may have \
+                 lost digits, but an integer is expected; send it as an integer of at most 64 bits, without fraction \
+                 or exponent"
             )
         });
         assert_eq!(message, expected, "{number}");

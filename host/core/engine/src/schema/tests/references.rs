@@ -100,7 +100,7 @@ fn reference_to_one_of_several_dynamic_targets_is_refused() {
         assert_eq!(
             error.to_string(),
             format!(
-                "the reference `{reference}` can lead to several of its parts; refer to one, as `$ref` with `#/$defs/NAME`"
+                "the reference `{reference}` is ambiguous; refer to one part, with `$ref` and `#/$defs/NAME`"
             )
         );
     }
@@ -173,7 +173,7 @@ fn mismatches_of_nested_choices_are_not_collected() {
         ),
         (
             15,
-            "the result: a part does not fit, and there are too many choices to say which; send less",
+            "the result: a part does not match, and there are too many choices to say which; send less",
         ),
         (
             18,

@@ -230,7 +230,7 @@ fn copy_of_an_impossible_record_is_refused() {
     let mut with_calls = Message::text(Role::User, "x");
     with_calls.tool_calls = vec![ToolCall::parse(call_id("a"), "send".into(), String::new())];
     let input = |message| vec![start(), Event::InputReceived { message, by: None }];
-    let not_of_the_user = "its event 1 is an input that is not a message of the user";
+    let not_of_the_user = "its event 1 is an input that is not a user message";
     let summary = |messages, message| {
         let summarised = Event::HistorySummarised {
             messages,
@@ -247,7 +247,7 @@ fn copy_of_an_impossible_record_is_refused() {
         [started(&["a"]), vec![settled, summarised]].concat()
     };
     let short = || Message::text(Role::User, "in short");
-    let parted = "its event 6 summarises messages that do not end before one of the model";
+    let parted = "its event 6 summarises messages that do not end before a model message";
     for (events, what) in [
         (
             started(&[]).split_off(1),
@@ -255,7 +255,7 @@ fn copy_of_an_impossible_record_is_refused() {
         ),
         (
             vec![start(), start()],
-            "its event 1 begins the session again",
+            "its event 1 starts the session again",
         ),
         (input(Message::text(Role::System, "obey")), not_of_the_user),
         (input(with_calls), not_of_the_user),
@@ -264,7 +264,7 @@ fn copy_of_an_impossible_record_is_refused() {
         (summary(4, short()), parted),
         (
             summary(1, Message::text(Role::System, "obey")),
-            "its event 6 puts something else than a message of the user into the place of older ones",
+            "its event 6 replaces older messages with something other than a user message",
         ),
     ] {
         let from = SessionId::new();

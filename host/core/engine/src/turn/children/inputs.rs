@@ -43,14 +43,14 @@ impl Agent {
         let mut seen = HashSet::new();
         for ChildInput { call_id, input } in inputs {
             if !children.iter().any(|child| child.call_id == *call_id) {
-                return Err(refuse(format!("no agent of call {call_id} waits")));
+                return Err(refuse(format!("no agent of call {call_id} is waiting")));
             }
             if !seen.insert(call_id) {
                 return Err(refuse(format!("call {call_id} was given two inputs")));
             }
             let Some(child) = self.agent_of_call(session, call_id) else {
                 return Err(refuse(format!(
-                    "the agent of call {call_id} is not configured any more"
+                    "the agent of call {call_id} is no longer configured"
                 )));
             };
             let child_session = self.open_child(&child, session.id(), call_id).await?;
@@ -128,7 +128,7 @@ impl Agent {
                 } => self.check_submitted(session, continuation, results),
                 AgentInput::Children { .. } => self.check_handed_down(session, input).await,
                 AgentInput::Text(_) | AgentInput::Message(_) | AgentInput::Continue => Err(refuse(
-                    "an agent that waits takes decisions, an answer or results",
+                    "a waiting agent takes decisions, an answer or results",
                 )),
             }
         })

@@ -223,7 +223,7 @@ async fn invalid_decision_is_refused_and_a_valid_one_works() {
         ),
         (
             |continuation, _| continuation.turn = 7,
-            "was altered, or was signed by another host",
+            "was altered, or signed by another host",
         ),
         (
             |continuation, _| continuation.request.push('x'),
@@ -231,49 +231,49 @@ async fn invalid_decision_is_refused_and_a_valid_one_works() {
         ),
         (
             |continuation, _| first(continuation).input = object(json!({"n": 9})),
-            "was altered, or was signed by another host",
+            "was altered, or signed by another host",
         ),
         (
             |continuation, _| first(continuation).input_digest = json_digest(&json!({})),
-            "was altered, or was signed by another host",
+            "was altered, or signed by another host",
         ),
         (
             |continuation, _| first(continuation).tool = "act".into(),
-            "was altered, or was signed by another host",
+            "was altered, or signed by another host",
         ),
         (
             |continuation, _| calls_of(continuation).clear(),
-            "was altered, or was signed by another host",
+            "was altered, or signed by another host",
         ),
         (
             |continuation, _| continuation.signature = json_digest(&json!({})),
-            "was altered, or was signed by another host",
+            "was altered, or signed by another host",
         ),
         (
             |continuation, _| continuation.expires_at_ms = Some(u64::MAX),
-            "was altered, or was signed by another host",
+            "was altered, or signed by another host",
         ),
         (
             |continuation, _| {
                 continuation.awaiting = Awaiting::External { calls: Vec::new() };
             },
-            "the session waits for confirm, and this continuation is of kind `external`",
+            "the session waits for confirm, but this continuation has the kind `external`",
         ),
         (
             |continuation, _| first(continuation).decisions = vec![DecisionKind::Approve],
-            "was altered, or was signed by another host",
+            "was altered, or signed by another host",
         ),
         (
             |_, decisions| decisions.clear(),
-            "1 calls wait and 0 decisions were given; give one for each, in order",
+            "1 calls are pending but 0 decisions were given; give one for each, in order",
         ),
         (
             |_, decisions| decisions.push(approve("c")),
-            "1 calls wait and 2 decisions were given",
+            "1 calls are pending but 2 decisions were given",
         ),
         (
             |_, decisions| decisions[0] = approve("a"),
-            "a decision about call a stands where one about call b is expected",
+            "got a decision about call a where one about call b is expected",
         ),
         (
             |_, decisions| decisions[0] = edit("b", json!({"n": "two"})),
@@ -306,7 +306,7 @@ async fn continuation_is_consumed_once() {
     let mut bench = gated();
     let continuation = bench.ask().await;
     bench.decide(&continuation, vec![approve("b")]).await;
-    let used = "nothing waits in this session; the continuation was used already, or its calls were answered";
+    let used = "nothing is pending in this session; the continuation was already used, or its calls were answered";
     assert_eq!(
         refusal(bench.decide(&continuation, vec![approve("b")]).await),
         used
@@ -328,7 +328,7 @@ async fn decisions_are_matched_to_calls_in_order() {
     let message = refusal(bench.decide(&continuation, swapped).await);
     assert_eq!(
         message,
-        "a decision about call b stands where one about call a is expected"
+        "got a decision about call b where one about call a is expected"
     );
     bench
         .decide(&continuation, vec![reject("a", None), approve("b")])
@@ -402,7 +402,7 @@ async fn approved_call_is_checked_again() {
     without.pop();
     let mut again = Bench::resume(&bench.journal, Vec::new(), without).await;
     let refused = refusal(again.decide(&continuation, vec![approve("b")]).await);
-    let why = "call b cannot run: there is no tool `send` in this run, and the call waits on";
+    let why = "call b cannot run, because this run has no tool `send`; the call stays pending";
     assert!(refused.starts_with(why), "{refused}");
     assert_eq!(again.ran(), Vec::<String>::new());
 

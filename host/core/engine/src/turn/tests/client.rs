@@ -138,7 +138,8 @@ async fn client_call_records_and_barriers() {
             "pay",
             failure(
                 "tool-unavailable",
-                "This tool runs outside of the host, by the program that drives its loop; it cannot be called from here.",
+                "This tool runs outside of the host, in the program that drives its loop; it cannot be called from \
+                 here.",
             ),
             0,
             &[STARTED, &["call-received"], &["call-settled"]],
@@ -244,11 +245,11 @@ async fn client_call_refuses_an_unfit_decision() {
     };
     assert_eq!(
         refused(decide(&mut call)),
-        "call client-1 cannot be decided with `approve`; its tool allows reject, respond"
+        "the decision about call client-1 cannot be `approve`; its tool allows reject, respond"
     );
     assert_eq!(
         refused(decide(&mut other)),
-        "call client-1 was asked about, and this is call client-2"
+        "the question came from call client-1, and this is call client-2"
     );
     assert_eq!(pending(client.run(&mut call).await), waits);
     assert_eq!(client.recorded().await, kinds(&[STARTED]));
@@ -307,7 +308,7 @@ async fn client_call_runs_again_with_the_answer() {
             &mut call,
             Answer::Choice { index: 0 },
         );
-        assert_eq!(refused(nothing), "call client-1 has asked nothing");
+        assert_eq!(refused(nothing), "call client-1 has not asked a question");
         let ClientCallEnd::Question(question) = client.run(&mut call).await else {
             panic!("the call asked nothing");
         };
@@ -319,7 +320,7 @@ async fn client_call_runs_again_with_the_answer() {
         };
         assert_eq!(
             refused(answer(Answer::Choice { index: 2 })),
-            "this answer cannot be given: there is no choice 2; the question has 2 choices, counted from 0"
+            "invalid answer: invalid choice 2; the question has 2 choices, counted from 0"
         );
         answer(Answer::Choice { index: 1 }).unwrap();
         assert_eq!(output(client.run(&mut call).await), expected);

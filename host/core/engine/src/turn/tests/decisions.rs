@@ -60,7 +60,7 @@ async fn tool_allows_the_decisions_of_its_set() {
             }
             let allowed: Vec<&str> = set.iter().map(|kind| kind.as_str()).collect();
             let message = format!(
-                "call a cannot be decided with `{}`; its tool allows {}",
+                "the decision about call a cannot be `{}`; its tool allows {}",
                 kind.as_str(),
                 allowed.join(", ")
             );
@@ -81,7 +81,7 @@ async fn decision_no_longer_allowed_is_refused() {
     let mut again = Bench::resume(&bench.journal, Vec::new(), stricter).await;
     assert_eq!(
         refusal(again.decide(&continuation, vec![approve("a")]).await),
-        "call a cannot be decided with `approve`; its tool allows reject"
+        "the decision about call a cannot be `approve`; its tool allows reject"
     );
     let reject = vec![decision(DecisionKind::Reject)];
     assert_eq!(
@@ -169,7 +169,7 @@ async fn expired_approval_request_is_a_denial() {
     let continuation = bench.ask().await;
     assert_eq!(
         refusal(bench.decide(&continuation, vec![approve("b")]).await),
-        "these calls waited too long for a decision and will not run; continue the session, and the model hears of it"
+        "these calls waited too long for a decision and will not run; continue the session to tell the model"
     );
     assert_eq!(bench.ran(), Vec::<String>::new());
     assert_eq!(

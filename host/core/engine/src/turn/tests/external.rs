@@ -106,7 +106,7 @@ async fn external_calls_are_dispatched_and_answered() {
         .await;
     assert_eq!(
         refusal(again),
-        "nothing waits in this session; the continuation was used already, or its calls were answered"
+        "nothing is pending in this session; the continuation was already used, or its calls were answered"
     );
     assert_eq!(*bench.session.state(), before);
 }
@@ -166,7 +166,7 @@ async fn invalid_submission_is_refused() {
     let table = [
         (
             vec![result("a", text("1"))],
-            "call b was given no result; submit one for each call that waits",
+            "no result was given for call b; submit one for each pending call",
         ),
         (
             vec![
@@ -174,7 +174,7 @@ async fn invalid_submission_is_refused() {
                 result("b", text("2")),
                 result("c", text("3")),
             ],
-            "a result was submitted for call c, which does not wait for one",
+            "a result was submitted for call c, which is not waiting for one",
         ),
         (
             vec![
@@ -186,7 +186,7 @@ async fn invalid_submission_is_refused() {
         ),
         (
             vec![result("a", no_image), result("b", text("2"))],
-            "the result of call a cannot be taken: ",
+            "invalid result for call a: ",
         ),
     ];
     for (results, expected) in table {

@@ -211,7 +211,8 @@ async fn empty_reply_is_sent_back_once() {
 /// The same request would get the same reply.
 #[tokio::test]
 async fn reply_without_space_for_text_is_an_error() {
-    let cut = "the model reached its limit of tokens for one reply before it wrote any text; raise the limit, or ask for less";
+    let cut = "the model reached its token limit for one reply before writing any text; raise the limit, or ask for \
+        less";
     let reply = ModelReply {
         stop_reason: Some(StopReason::MaxTokens),
         ..says("")
@@ -378,7 +379,7 @@ async fn unusable_message_is_refused() {
         Value::Object(map) => map,
         _ => panic!("an object"),
     };
-    let not_an_input = "an input message must be a user message without tool calls and results";
+    let not_an_input = "an input message must be a user message without tool calls or results";
     let cases = [
         (Message::text(Role::Assistant, "x"), not_an_input),
         (Message::text(Role::System, "x"), not_an_input),

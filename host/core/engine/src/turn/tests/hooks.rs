@@ -309,7 +309,7 @@ async fn reply_is_sent_back_modified_and_shown_afterwards() {
         .map(|it| it.messages.len())
         .collect();
     assert_eq!(messages, [1, 2]);
-    let feedback = "Your reply was not accepted, and no one has seen it: be polite";
+    let feedback = "Your reply was rejected, and no one has seen it: be polite";
     assert_eq!(
         bench.requests()[1].messages[1],
         Message::text(Role::User, feedback)

@@ -389,7 +389,7 @@ async fn reply_with_metadata_nested_too_deep_is_an_error() {
     let mut bench = Bench::new(vec![reply, ModelReply::default()]);
     let outcome = bench.say("go").await;
     let message =
-        "the model's reply nests more than 100 levels deep; ask again, or use another model";
+        "the model's reply nests more than 100 levels deep; try again, or use another model";
     let error = ModelError::new(ModelErrorKind::Protocol, message);
     assert_eq!(
         outcome.end,
@@ -400,7 +400,7 @@ async fn reply_with_metadata_nested_too_deep_is_an_error() {
     assert_eq!(bench.session.state().messages().len(), 1);
 }
 
-/// The provider's raw reply is in the journal, unless it nests too deep to be parsed again.
+/// The provider's raw reply is in the journal, unless it nests too deeply to be parsed again.
 #[tokio::test]
 async fn raw_reply_is_recorded() {
     for (raw, kept) in [(nested(100), true), (nested(101), false)] {

@@ -164,11 +164,11 @@ async fn steps_out_of_order_end_the_turn_with_the_reason() {
     let cases = [
         (
             Step::CallModel,
-            "the mode of the agent calls the model while calls of its last reply are open; run `ExecuteTools` first",
+            "the agent's mode calls the model while calls of its last reply are open; run `ExecuteTools` first",
         ),
         (
             Step::RunWorkflow,
-            "the mode of the agent runs a workflow, and the agent has none",
+            "the agent's mode runs a workflow, but the agent has none",
         ),
     ];
     for (wrong, expected) in cases {

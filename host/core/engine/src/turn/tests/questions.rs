@@ -159,7 +159,7 @@ async fn result_beside_a_question_is_kept() {
 /// S10: a tool that ends with a question is not run again: the answer is its result.
 #[tokio::test]
 async fn answer_is_the_result_of_a_tool_that_asked_last() {
-    let refused = denied("The user did not want to answer the question.");
+    let refused = denied("The user declined to answer the question.");
     let table = [
         (words("the left one"), text("the left one")),
         (Answer::Choice { index: 1 }, text("blue")),
@@ -267,12 +267,12 @@ async fn invalid_answer_is_refused() {
         (
             right.clone(),
             Answer::Choice { index: 2 },
-            "this answer cannot be given: there is no choice 2; the question has 2 choices, counted from 0",
+            "invalid answer: invalid choice 2; the question has 2 choices, counted from 0",
         ),
         (
             altered,
             words("x"),
-            "was altered, or was signed by another host",
+            "was altered, or signed by another host",
         ),
     ];
     for (continuation, answer, expected) in table {
@@ -312,7 +312,7 @@ async fn invalid_answer_is_refused() {
     );
     assert_eq!(
         refusal(bench.answer(&right, words("x")).await),
-        "nothing waits in this session; the continuation was used already, or its calls were answered"
+        "nothing is pending in this session; the continuation was already used, or its calls were answered"
     );
 }
 
@@ -401,7 +401,7 @@ async fn form_is_answered_with_its_fields() {
     let state = bench.session.state().clone();
     for (answer, why) in refused {
         let message = refusal(bench.answer(&continuation, answer).await);
-        assert_eq!(message, format!("this answer cannot be given: {why}"));
+        assert_eq!(message, format!("invalid answer: {why}"));
         assert_eq!(*bench.session.state(), state);
     }
     let given = fields(&json!({"age": 7}));
@@ -421,7 +421,7 @@ async fn question_without_a_user_is_denied() {
     let mut bench = bench(&[("a", "wonder", "")], 1);
     bench.agent.settings.prompts = Prompts::Deny;
     assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
-    let told = "The tool asked the user a question, and no one can be asked in this run.";
+    let told = "The tool asked the user a question, but no one can be asked in this run.";
     assert_eq!(bench.results(), pairs([("a", denied(told))]));
     assert!(!bench.ran.invocations.lock().unwrap()[0].can_ask);
 }
@@ -463,7 +463,7 @@ async fn question_that_cannot_be_shown_is_refused() {
         ),
         (
             |question| question.form = form().form,
-            "it has a form, and allows another answer, too",
+            "it has a form but also allows another answer",
         ),
     ];
     for (spoil, why) in spoil {

@@ -148,10 +148,9 @@ async fn review_applies_each_verdict() {
     let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
     let deep = Arc::new(Map::from_iter([("deep".to_owned(), deep)]));
     let long = text(&"x".repeat(INLINE_TEXT_BYTES + 1));
-    let too_long = "the result that the hook gave instead is too long, or has files (hook.guard)";
-    let does_not_fit = "the hook changed the arguments, which do not fit the tool any more: The \
-                        arguments do not fit the schema; the tool did not run. At /n: \"x\" is not \
-                        of type \"integer\". (hook.guard)";
+    let too_long = "the replacement result from the hook is too long, or has files (hook.guard)";
+    let does_not_fit = "the hook changed the arguments, which no longer match the tool: The arguments do not fit the \
+        schema; the tool did not run. At /n: \"x\" is not of type \"integer\". (hook.guard)";
     let table = [
         ("act", Pass, Ok(text("act {}"))),
         ("act", Modify(n(1)), Ok(text("act {\"n\":1}"))),
@@ -380,7 +379,8 @@ async fn ask_of_a_hook_is_not_remembered_away() {
     bench.agent.settings.prompts = Prompts::Deny;
     bench.say("go").await;
     let expected = denied(
-        "This call needs the user's approval (rule hook.guard), and no one can be asked in this run. The hook of this name asks for it, whatever the rules allow.",
+        "This call needs the user's approval (rule hook.guard), and no one can be asked in this run. The hook of \
+         this name requires it, whatever the rules allow.",
     );
     assert_eq!(bench.results(), pairs([("a", expected)]));
 }

@@ -133,11 +133,11 @@ async fn unknown_target_is_refused() {
     for (tools, message) in [
         (
             vec!["look".to_owned(), "finsh".to_owned()],
-            "the run is to end through `finsh`, and there is no such tool; correct `until-tool`, or add the tool",
+            "the run should end through `finsh`, which does not exist; correct `until-tool`, or add the tool",
         ),
         (
             Vec::new(),
-            "the run is to end through a tool and none is named; name one in `until-tool`",
+            "the run should end through a tool, but none is named; list one in `until-tool`",
         ),
     ] {
         let mut bench = Bench::new(vec![says("never")]);

@@ -145,11 +145,11 @@ impl Flight {
     ) -> Result<NodeEnd, Unsettled> {
         let doubt = match self.effect {
             Effect::ReadOnly => "",
-            Effect::Idempotent | Effect::Effectful => "; whether it took effect is not known",
+            Effect::Idempotent | Effect::Effectful => "; it may or may not have taken effect",
         };
         let failure = NodeFailure::new(
             ToolErrorCode::Timeout.as_str(),
-            format!("the node did not end within {limit_ms} ms{doubt}"),
+            format!("the node did not finish within {limit_ms} ms{doubt}"),
         );
         let mut output = NodeOutput::of_failure(&self.start.node.id, failure);
         output.agent_id = self.start.node.agent().map(str::to_owned);

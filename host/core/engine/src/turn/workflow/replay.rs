@@ -44,7 +44,7 @@ fn start(graph: &Graph, session: &mut Session) -> Result<(), TurnError> {
     let definition = serde_json::to_vec(workflow.definition());
     let definition = definition.map_err(|error| {
         refuse(format!(
-            "the workflow `{}` cannot be recorded: {error}",
+            "cannot record the workflow `{}`: {error}",
             workflow.name()
         ))
     })?;

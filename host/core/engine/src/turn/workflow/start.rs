@@ -78,7 +78,7 @@ impl Driver<'_> {
                 let handler = self.graph.handlers.get(name).cloned();
                 let call_id = self.call_id(&start.run);
                 let Some(handler) = handler else {
-                    let message = format!("there is no handler `{name}`");
+                    let message = format!("unknown handler `{name}`");
                     let failure = ToolFailure::new(ToolErrorCode::ToolUnavailable, message);
                     let output = NodeOutput::of_failure(&start.node.id, failure);
                     return self.settle(&start, &call_id, CallReport::of(output)).await;

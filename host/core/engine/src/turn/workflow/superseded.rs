@@ -61,8 +61,8 @@ impl Agent {
                 match is_same || self.settings.accepts_changed_workflow {
                     true => Ok(()),
                     false => Err(refuse(format!(
-                        "the workflow `{}` has changed since this run of it began; undo the change, or continue with \
-                         `--accept-changed`, which takes what ended before as it is",
+                        "the workflow `{}` has changed since this run of it started; undo the change, or continue \
+                         with `--accept-changed`, which keeps the results so far",
                         run.name
                     ))),
                 }
@@ -142,6 +142,6 @@ fn failure_of(node: &OpenNode) -> NodeFailure {
     }
     NodeFailure::new(
         ToolErrorCode::InterruptedUnknown.as_str(),
-        "the program ended during this node; whether it took effect is not known",
+        "the program ended during this node; it may or may not have taken effect",
     )
 }

@@ -182,7 +182,7 @@ fn value_of_unknown_form_is_refused() {
         let error = load(stored.clone()).unwrap_err().to_string();
         assert!(error.contains(expected), "{stored}: {error}");
         assert!(
-            error.starts_with("this is no stored tool result: "),
+            error.starts_with("this is not a stored tool result: "),
             "{error}"
         );
     }

@@ -101,7 +101,7 @@ async fn refused_input_leaves_every_level_as_it_was() {
     let cases = [
         (
             vec![with("x", right.input.clone())],
-            "no agent of call x waits",
+            "no agent of call x is waiting",
         ),
         (
             vec![right.clone(), right.clone()],
@@ -109,11 +109,11 @@ async fn refused_input_leaves_every_level_as_it_was() {
         ),
         (
             vec![with("p", resume(Vec::new()))],
-            "1 calls wait and 0 decisions were given; give one for each, in order",
+            "1 calls are pending but 0 decisions were given; give one for each, in order",
         ),
         (
             vec![with("p", AgentInput::Text("hi".into()))],
-            "an agent that waits takes decisions, an answer or results",
+            "a waiting agent takes decisions, an answer or results",
         ),
         (
             vec![with(

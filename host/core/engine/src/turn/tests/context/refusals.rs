@@ -27,7 +27,7 @@ async fn model_refusal_compacts_once() {
         if let TurnEnd::Error { error } = outcome.end {
             let text = error.to_string();
             assert!(
-                text.starts_with("context-window: the model found the request of about "),
+                text.starts_with("context-window: the model rejected the request of about "),
                 "{text}"
             );
             assert!(text.contains("(It is too long.)"), "{text}");
@@ -124,9 +124,10 @@ async fn conversation_that_cannot_fit_ends_the_turn() {
     assert_eq!(
         error.to_string(),
         format!(
-            "context-window: the request needs about {needed_tokens} tokens, and the model's window has 10000; the largest part \
-             is {largest}, and nothing more of the conversation can be made shorter. Use a model with a larger window, and set \
-             `window-tokens` under [context] to it, or begin a new session and ask for less at once"
+            "context-window: the request needs about {needed_tokens} tokens, and the model's window has 10000; the \
+             largest part is {largest}, and the conversation cannot be shortened any further. Use a model with a \
+             larger window and set `window-tokens` under [context] accordingly, or start a new session and ask for \
+             less at once"
         )
     );
     assert_eq!(bench.requests().len(), 1);

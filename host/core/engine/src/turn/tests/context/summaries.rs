@@ -162,8 +162,8 @@ async fn missing_summary_changes_nothing() {
         ..says("I will not.")
     };
     let table = [
-        (Ok(says(" \n")), "gave no summary"),
-        (Ok(refusing), "gave no summary"),
+        (Ok(says(" \n")), "did not summarise"),
+        (Ok(refusing), "did not summarise"),
         (Err(failing("the server is gone")), "the server is gone"),
     ];
     for (reply, expected) in table {

@@ -48,11 +48,11 @@ async fn batch_of_a_program_is_decided_as_a_whole() {
     let cases: [(&[&str], &str); 2] = [
         (
             &["call-1"],
-            "2 calls wait and 1 decisions were given; give one for each, in order",
+            "2 calls are pending but 1 decisions were given; give one for each, in order",
         ),
         (
             &["call-3", "call-1"],
-            "a decision about call call-3 stands where one about call call-1 is expected",
+            "got a decision about call call-3 where one about call call-1 is expected",
         ),
     ];
     for (ids, why) in cases {

@@ -218,7 +218,8 @@ async fn program_that_diverges_is_stopped() {
         coder
             .decide(&outcome, Decision::approve(call_id("call-2")))
             .await;
-        let why = "The program was run again after a pause, and called other tools than before; its calls so far took effect.";
+        let why = "The program was run again after a pause and called different tools than before; its calls so far \
+            took effect.";
         assert_eq!(coder.result(), failure("invalid-output", why), "{second:?}");
         assert_eq!(coder.bench.ran(), ids(&["call-1", "call-2"]));
     }

@@ -35,7 +35,7 @@ async fn unreplayable_session_is_refused_with_the_reason() {
                     *client = Some("editor\u{1b} 1".into());
                 }
             }),
-            "its loop is that of the client `editor\\u{1b} 1`, and only the loop of this program can run again".to_owned(),
+            "its loop belongs to the client `editor\\u{1b} 1`, and only this program's loop can be replayed".to_owned(),
         ),
         (
             started(|event, session| {
@@ -45,7 +45,7 @@ async fn unreplayable_session_is_refused_with_the_reason() {
                 }
             }),
             format!(
-                "it is that of an agent, whose limits its caller sets; replay session {parent}, which started it"
+                "it belongs to an agent, whose limits come from its caller; replay session {parent}, which started it"
             ),
         ),
         (
@@ -53,8 +53,8 @@ async fn unreplayable_session_is_refused_with_the_reason() {
                 assumed: [].into(),
                 ..recording.clone()
             },
-            "the turn at event 1 was recorded without the setup of its loop, by an older version or by another program; only \
-             sessions of this version and later ones replay"
+            "the turn at event 1 was recorded without the setup of its loop, by an older version or another program; \
+             only sessions from this version on can be replayed"
                 .to_owned(),
         ),
         (
@@ -63,7 +63,7 @@ async fn unreplayable_session_is_refused_with_the_reason() {
                 ..recording.clone()
             },
             format!(
-                "blob {}, to which event 2 refers, is gone; restore it from a backup",
+                "blob {}, which event 2 refers to, is missing; restore it from a backup",
                 Digest::of(b"Be brief.")
             ),
         ),

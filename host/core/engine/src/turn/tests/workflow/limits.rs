@@ -80,7 +80,7 @@ async fn node_that_takes_too_long_fails() {
     let error = TurnError::Workflow {
         node: "a".into(),
         code: "timeout".into(),
-        message: "the node did not end within 50 ms".into(),
+        message: "the node did not finish within 50 ms".into(),
     };
     assert_eq!(report.end, TurnEnd::Error { error });
 }

@@ -139,7 +139,7 @@ async fn waiting_node_survives_a_restart() {
     assert_eq!(flow.bench.ran(), ["call"]);
     assert_eq!(
         refusal(flow.bench.turn(input).await),
-        "nothing waits in this session; the continuation was used already, or its calls were answered"
+        "nothing is pending in this session; the continuation was already used, or its calls were answered"
     );
 }
 
@@ -248,7 +248,8 @@ async fn changed_definition_is_refused_unless_accepted() {
     let mut refused = flow.resumed(&changed, Parts::default()).await;
     assert_eq!(
         refusal(refused.bench.turn(AgentInput::Continue).await),
-        "the workflow `flow` has changed since this run of it began; undo the change, or continue with `--accept-changed`, which takes what ended before as it is"
+        "the workflow `flow` has changed since this run of it started; undo the change, or continue with \
+         `--accept-changed`, which keeps the results so far"
     );
 
     let parts = Parts {
