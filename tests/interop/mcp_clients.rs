@@ -217,8 +217,8 @@ fn question(prompt: &str) -> Value {
     json!({
         "mode": "form",
         "message": format!(
-            "The tool test_input_required_result_multi_round asks you, in its own words:\n│ {prompt}\n\
-             The tool test_input_required_result_multi_round gets your answer, which approves nothing."
+            "Your answer goes to the tool test_input_required_result_multi_round asks you, in its own words:\n│ \
+             {prompt}\nThe tool test_input_required_result_multi_round and approves nothing."
         ),
         "requestedSchema": {
             "type": "object",
@@ -232,10 +232,11 @@ fn question(prompt: &str) -> Value {
 fn approval() -> Value {
     json!({
         "mode": "form",
-        "message": "The model wants to run remember, which is effectful.\nThe arguments are:\n│ {\n│   \"key\": \"size\",\n\
-                    │   \"value\": 1\n│ }\nThese are all 33 characters of the arguments of remember; rule effect.effectful, arguments \
-                    sha256:e9ece91056ca2c55feeb39bde3a51ddd5f7c61cbf24722d9fcb3b55dc6c74682\nYou decide about remember, which is \
-                    effectful.",
+        "message": "The model wants to run remember, which is effectful.\nThe arguments are:\n│ {\n│   \"key\": \
+                    \"size\",\n│   \"value\": 1\n│ }\nAll 33 characters of the arguments of remember are shown; rule \
+                    effect.effectful, arguments \
+                    sha256:e9ece91056ca2c55feeb39bde3a51ddd5f7c61cbf24722d9fcb3b55dc6c74682\nYou decide about \
+                    remember, which is effectful.",
         "requestedSchema": {
             "type": "object",
             "properties": {

@@ -79,7 +79,7 @@ fn until_tool_unknown_is_refused() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.stderr
-            .contains("the run is to end through `read_fil`, and there is no such tool"),
+            .contains("the run should end through `read_fil`, which does not exist"),
         "{}",
         ran.stderr
     );

@@ -284,7 +284,7 @@ fn prompt_shows_the_whole_call() {
         .unwrap()
         .chars()
         .count();
-    let below = format!("These are all {size} characters of the arguments of write_file");
+    let below = format!("All {size} characters of the arguments of write_file");
     assert!(ran.stdout.contains(&below), "{}", ran.stdout);
 }
 
@@ -348,7 +348,7 @@ fn question_is_answered_on_the_terminal() {
         for shown in [
             "The tool echo asks you, in its own words:",
             "│ Which?",
-            "The tool echo gets your answer, which approves nothing.",
+            "Your answer goes to the tool echo and approves nothing.",
         ] {
             assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
         }

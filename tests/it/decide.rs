@@ -143,7 +143,7 @@ fn mismatched_input_changes_nothing() {
         ),
         (
             &["call_0=approve", "call_1=respond:x"],
-            "call call_1 cannot be decided with `respond`; its tool allows approve, edit, reject",
+            "the decision about call call_1 cannot be `respond`; its tool allows approve, edit, reject",
         ),
         (
             &["call_0=choice:1", "call_1=approve"],
@@ -258,7 +258,7 @@ fn tightened_policy_overrides_decision() {
     let table = [(
         rejecting,
         Some(2),
-        "cannot be decided with `approve`; its tool allows reject",
+        "cannot be `approve`; its tool allows reject",
     )];
     for (toml, code, why) in table {
         let (env, server, _) = waiting(FILES, &[write("note.txt")]);
@@ -303,7 +303,7 @@ fn question_is_answered_by_another_process() {
             "call_0=approve",
             "A question is answered with `respond:TEXT`",
         ),
-        ("call_0=choice:1", "there is no choice"),
+        ("call_0=choice:1", "invalid choice"),
         ("call_1=respond:red", "This call asks nothing."),
     ] {
         let ran = decide(&env, &server, &[decision]);

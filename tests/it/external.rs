@@ -137,7 +137,7 @@ fn mismatched_input_changes_nothing() {
     let table = [
         (
             json!([result("call_0")]).to_string(),
-            "call call_2 was given no result; submit one for each call that waits",
+            "no result was given for call call_2; submit one for each pending call",
         ),
         (
             json!([result("call_0"), result("call_2"), result("call_0")]).to_string(),
@@ -145,11 +145,11 @@ fn mismatched_input_changes_nothing() {
         ),
         (
             json!([result("call_0"), result("call_1"), result("call_2")]).to_string(),
-            "a result was submitted for call call_1, which does not wait for one",
+            "a result was submitted for call call_1, which is not waiting for one",
         ),
         (
             json!([result("call_0"), { "call_id": "call_2" }]).to_string(),
-            "the result of call call_2 has not exactly one of `output` and `value`",
+            "the result of call call_2 needs exactly one of `output` and `value`",
         ),
         (
             json!([result("call_0"), { "call_id": "call_2", "output": { "type": "words", "value": "x" } }]).to_string(),

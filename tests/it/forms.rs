@@ -211,11 +211,11 @@ fn form_that_cannot_be_shown_is_refused() {
         ),
         (
             nested,
-            Some("its field `f\\u{1b}` is no string, number, integer or boolean"),
+            Some("its field `f\\u{1b}` is not a string, number, integer or boolean"),
         ),
         (
             one(json!({ "type": "string", "enum": choices })),
-            Some("its field `f\\u{1b}` has not 1 to 64 choices"),
+            Some("its field `f\\u{1b}` does not have 1 to 64 choices"),
         ),
     ];
     for (schema, why) in cases {
@@ -291,7 +291,8 @@ fn form_goes_through_the_mcp_client() {
             asked["params"],
             json!({
                 "mode": "form",
-                "message": "The tool fill_form asks you, in its own words:\n│ Your order\\u{1b}[2J?\nThe tool fill_form gets your answer, which approves nothing.",
+                "message": "Your answer goes to the tool fill_form asks you, in its own words:\n│ Your \
+                    order\\u{1b}[2J?\nThe tool fill_form and approves nothing.",
                 "requestedSchema": shown,
             })
         );

@@ -191,7 +191,7 @@ fn hook_widens_nothing() {
             let decided = ["--resume", "latest", "--decide", "call_0=approve"];
             assert_eq!(ask(&env, &server, &decided).code, Some(0));
         } else {
-            shows(&server.tool_results()[0], &["do not fit the tool any more"]);
+            shows(&server.tool_results()[0], &["no longer match the tool"]);
         }
         assert!(!env.outside().join("outside").exists(), "{arguments}");
     }

@@ -384,11 +384,11 @@ fn decision_waits_for_a_run_that_can_carry_it_out() {
     for (then, why) in [
         (
             without,
-            "call call_0 cannot run: there is no tool `write_file` in this run",
+            "call call_0 cannot run, because this run has no tool `write_file`",
         ),
         (
             read_only,
-            "or what it may reach, is not what it was when the call was shown",
+            "or its access, has changed since the call was shown",
         ),
     ] {
         let env = TestEnv::new();

@@ -185,8 +185,8 @@ fn context_that_cannot_be_used_is_refused_before_anything_runs() {
     let env = env("");
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(16 * 1024));
     for (value, why) in [
-        ("[1]", "it is no JSON object"),
-        ("{", "it is no JSON object"),
+        ("[1]", "it is not a JSON object"),
+        ("{", "it is not a JSON object"),
         (long.as_str(), "it has 16392 bytes, and 16384 is the most"),
         ("@none.json", "none.json:"),
     ] {

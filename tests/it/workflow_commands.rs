@@ -80,12 +80,12 @@ tool = "read_flie"
 
 /// The faults of [`BROKEN`], a line each.
 const FAULTS: &str = "  node `a`: unknown agent `raeder`; name an `[[agent]]`
-  node `a`: `next` names `nowhere`, which is no node; add the node, or remove it from `next`
-  node `b`: the input of tool `read_file` is refused: the arguments: Additional properties are not allowed ('pth' was unexpected); the arguments: \"path\" is a required property; change `input`
+  node `a`: `next` names `nowhere`, which is not a node; add the node, or remove it from `next`
+  node `b`: invalid input for the tool `read_file`: the arguments: Additional properties are not allowed ('pth' was unexpected); the arguments: \"path\" is a required property; change `input`
   node `c`: `message` is malformed: expected a reference such as `plan.text`, or a quoted literal such as `'text'` at column 6 of `hello`; put a literal text in quotes
-  node `d`: there is no handler `h`; register it with the program that embeds agent-host, or use a tool
-  node `e`: `retry` would repeat a node that is effectful, and only read-only and idempotent ones are repeated; remove `retry`
-  node `f`: there is no tool `read_flie`; name a tool that `agent-host doctor` lists
+  node `d`: unknown handler `h`; register it in the program that embeds agent-host, or use a tool
+  node `e`: `retry` would repeat a node that is effectful, but only read-only and idempotent nodes can be repeated; remove `retry`
+  node `f`: unknown tool `read_flie`; name a tool that `agent-host doctor` lists
 ";
 
 /// Characters that terminals obey, reorder or hide.

@@ -105,8 +105,8 @@ fn decision_about_a_node_comes_from_another_process() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.stderr.contains(
-            "error: the workflow `flow` has changed since this run of it began; undo the change, or continue with \
-             `--accept-changed`, which takes what ended before as it is"
+            "error: the workflow `flow` has changed since this run of it started; undo the change, or continue with \
+             `--accept-changed`, which keeps the results so far"
         ),
         "{}",
         ran.stderr

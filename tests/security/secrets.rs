@@ -276,7 +276,7 @@ fn secret_sources_are_read_lazily_and_errors_are_clean() {
         (
             Some(2),
             "error: cannot read the secret `github` from the command in `from`: it is shorter than 8 bytes and could \
-             not be told from other text in an answer; correct `from` of the secret `github`"
+             not be distinguished from other text in an answer; correct `from` of the secret `github`"
         )
     );
     configure(&env, &echo, "env:NO_TOKEN");

@@ -36,7 +36,8 @@ host = "."
 mode = "read-write"
 "#;
 
-const TOO_DEEP: &str = "The agent was not started: agents start each other to a depth of 2 here (`agent-depth` in agent.toml), and those of other hosts count. Do it without one.";
+const TOO_DEEP: &str = "The agent was not started: the maximum depth of agents that start agents is 2 (`agent-depth` \
+    in agent.toml), counting those of other hosts. Do it without one.";
 
 fn env() -> TestEnv {
     let env = TestEnv::new();

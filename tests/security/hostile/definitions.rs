@@ -49,7 +49,7 @@ fn definitions() -> Vec<Case> {
             .collect()
     };
     let all: [(&str, Vec<Definition>, &str); 14] = [
-        ("no tool", Vec::new(), "defines no tool"),
+        ("no tool", Vec::new(), "defines no tools"),
         ("129 tools", many(129), "defines 129 tools"),
         (
             "a name that looks like another",
@@ -85,7 +85,7 @@ fn definitions() -> Vec<Case> {
         (
             "a description that turns the writing",
             vec![described("a\u{202e}b")],
-            "turn the direction",
+            "change the text direction",
         ),
         (
             "a description with a zero byte",
@@ -96,7 +96,7 @@ fn definitions() -> Vec<Case> {
             // It is cut, and checked.
             "a description of 9,000 bytes that turns the writing",
             vec![described(&format!("\u{202e}{}", "d".repeat(9_000)))],
-            "turn the direction",
+            "change the text direction",
         ),
         (
             "a title with a C1 control",

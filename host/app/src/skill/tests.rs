@@ -315,7 +315,7 @@ fn reader_returns_instructions_and_files() {
         (
             json!({"skill": "pdf", "path": "a/long.txt"}),
             text(&format!(
-                "{start}\n[19040 bytes more: read on with `offset` 40960]"
+                "{start}\n[19040 more bytes: continue with `offset` 40960]"
             )),
         ),
         (
@@ -336,7 +336,7 @@ fn reader_returns_instructions_and_files() {
         ),
         (
             json!({"skill": "pdf", "path": "data.bin"}),
-            error("The file has 2 bytes, and is neither text nor an image.".to_owned()),
+            error("The file has 2 bytes and is neither text nor an image.".to_owned()),
         ),
         (
             json!({"skill": "pdf", "path": "../../etc/passwd"}),

@@ -76,10 +76,10 @@ async fn workflow_is_returned_checked_or_with_all_faults() {
     let error = |name: &str| agents.workflow(name).unwrap_err().to_string();
     assert_eq!(
         error("bad"),
-        "cannot use the workflow `bad`; correct it in agent.toml:\n  node `a`: the input of tool `look` is refused: \
-         `/n`: \"1\" is not of type \"integer\"; change `input`\n  node `a`: `next` names `c`, which is no node; add \
-         the node, or remove it from `next`\n  node `b`: `retry` would repeat a node that is effectful, and only \
-         read-only and idempotent ones are repeated; remove `retry`"
+        "cannot use the workflow `bad`; correct it in agent.toml:\n  node `a`: invalid input for the tool `look`: \
+         `/n`: \"1\" is not of type \"integer\"; change `input`\n  node `a`: `next` names `c`, which is not a node; \
+         add the node, or remove it from `next`\n  node `b`: `retry` would repeat a node that is effectful, but only \
+         read-only and idempotent nodes can be repeated; remove `retry`"
     );
     assert_eq!(
         error("other"),

@@ -116,7 +116,7 @@ async fn m03_decision_count_must_match_requests() {
     let mut world = World::new(&[send()], replies).await;
     let continuation = waiting(world.say("go").await);
     let right = [approve("a"), approve("b")];
-    let expected = "2 calls wait and 1 decisions were given; give one for each, in order";
+    let expected = "2 calls are pending but 1 decisions were given; give one for each, in order";
     refuses(world, &continuation, &right[..1], expected, &right).await;
 }
 
@@ -124,7 +124,7 @@ async fn m03_decision_count_must_match_requests() {
 async fn m04_disallowed_edit_is_refused() {
     let (world, continuation) = paused(send().deciding(&["approve", "reject"])).await;
     let wrong = [edit("b", &json!({"n": 7}))];
-    let expected = "call b cannot be decided with `edit`; its tool allows approve, reject";
+    let expected = "the decision about call b cannot be `edit`; its tool allows approve, reject";
     refuses(world, &continuation, &wrong, expected, &[approve("b")]).await;
 }
 
@@ -199,6 +199,6 @@ async fn m15_new_message_supersedes_open_approval() {
     let late = refusal(world.decide(&continuation, &[approve("b")]).await);
     assert_eq!(
         late,
-        "nothing waits in this session; the continuation was used already, or its calls were answered"
+        "nothing is pending in this session; the continuation was already used, or its calls were answered"
     );
 }

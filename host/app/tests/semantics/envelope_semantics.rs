@@ -19,8 +19,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-const USED: &str =
-    "nothing waits in this session; the continuation was used already, or its calls were answered";
+const USED: &str = "nothing is pending in this session; the continuation was already used, or its calls were answered";
 
 /// A turn that waits for an approval of the second of three calls.
 async fn paused() -> (World, Continuation) {
@@ -97,7 +96,7 @@ async fn t03_wrong_call_id_is_refused() {
     let (mut world, right) = paused().await;
     for wrong in ["a", "c", "z", ""] {
         let expected =
-            format!("a decision about call {wrong} stands where one about call b is expected");
+            format!("got a decision about call {wrong} where one about call b is expected");
         refuses(&mut world, &right, approve(wrong), &expected).await;
     }
     let mut world = world.restart().await;
@@ -172,7 +171,7 @@ async fn t07_missing_tool_does_not_run() {
     let (world, continuation) = paused().await;
     let mut world = world.restart_with(&[look(), peek()]).await;
     let refused = refusal(world.decide(&continuation, &[approve("b")]).await);
-    let why = "call b cannot run: there is no tool `send` in this run, and the call waits on";
+    let why = "call b cannot run, because this run has no tool `send`; the call stays pending";
     assert!(refused.starts_with(why), "{refused}");
     assert_eq!((world.ran(), world.made()), (vec![], vec![]));
     // The decision is not used up.
@@ -212,7 +211,7 @@ async fn t07_disallowed_approval_does_not_run() {
     let (world, continuation) = paused().await;
     let stricter = [look(), peek(), send().deciding(&["reject"])];
     let mut world = world.restart_with(&stricter).await;
-    let expected = "call b cannot be decided with `approve`; its tool allows reject";
+    let expected = "the decision about call b cannot be `approve`; its tool allows reject";
     refuses(&mut world, &continuation, approve("b"), expected).await;
     world
         .decide(&continuation, &[reject("b", Some("no"))])
@@ -276,11 +275,11 @@ async fn t09_missing_unknown_and_duplicate_ids_are_three_errors() {
     let table = [
         (
             results(&["a"]),
-            "call b was given no result; submit one for each call that waits",
+            "no result was given for call b; submit one for each pending call",
         ),
         (
             results(&["a", "b", "c"]),
-            "a result was submitted for call c, which does not wait for one",
+            "a result was submitted for call c, which is not waiting for one",
         ),
         (results(&["a", "b", "a"]), "call a was given two results"),
     ];

@@ -346,7 +346,7 @@ async fn m16_approved_target_ends_the_run() {
 async fn m17_unknown_target_is_refused_at_start() {
     let mut world = World::new(&[look()], vec![says("never")]).await;
     until(&mut world, &["look", "lok"], UntilEnd::FirstSuccess);
-    let message = "the run is to end through `lok`, and there is no such tool; correct `until-tool`, or add the tool";
+    let message = "the run should end through `lok`, which does not exist; correct `until-tool`, or add the tool";
     assert_eq!(refusal(world.say("go").await), message);
     assert_eq!(world.script.asked(), Vec::new());
     assert_eq!(world.watcher.kinds(), Vec::<String>::new());

@@ -172,7 +172,7 @@ async fn s11_host_id_wins_over_a_forged_one() {
         let before = world.watcher.events();
         let refused = refusal(world.answer(&believed, "red").await);
         let altered = format!(
-            "the continuation of request {} was altered, or was signed by another host; take it from the session again",
+            "the continuation of request {} was altered, or signed by another host; get it from the session again",
             continuation.request
         );
         assert_eq!((refused, world.watcher.events()), (altered, before));

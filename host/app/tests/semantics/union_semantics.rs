@@ -312,7 +312,7 @@ async fn u14_altered_input_is_refused() {
     let before = world.watcher.events();
     let refused = refusal(world.decide(&wrong, &[approve("a")]).await);
     let expected = format!(
-        "the continuation of request {} was altered, or was signed by another host; take it from the session again",
+        "the continuation of request {} was altered, or signed by another host; get it from the session again",
         right.request
     );
     assert_eq!(refused, expected);
@@ -361,11 +361,11 @@ async fn u15_duplicate_and_orphan_results_are_refused() {
         // The other call has its result already.
         (
             json!([result("a"), result("b")]),
-            "a result was submitted for call b, which does not wait for one",
+            "a result was submitted for call b, which is not waiting for one",
         ),
         (
             json!([result("a"), result("c")]),
-            "a result was submitted for call c, which does not wait for one",
+            "a result was submitted for call c, which is not waiting for one",
         ),
     ];
     for (results, expected) in table {

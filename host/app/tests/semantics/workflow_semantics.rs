@@ -105,7 +105,7 @@ id = "none"
         lines,
         [
             "cannot use the workflow `flow`; correct it in agent.toml:",
-            "node `a`: `next` names `nowhere`, which is no node; add the node, or remove it from `next`",
+            "node `a`: `next` names `nowhere`, which is not a node; add the node, or remove it from `next`",
             "node `both` has `agent` and `tool`; set exactly one of `agent`, `tool` and `handler`",
             "node `none` has no agent, tool or handler; set exactly one of `agent`, `tool` and `handler`",
             "nodes `b` -> `c` -> `b` form a cycle; remove one of these edges from `next`",

@@ -384,7 +384,9 @@ fn message_of_another_form_is_named() {
         ),
         (
             json!([tool_result(part)]),
-            "message 0 of the conversation cannot be read (this is no stored tool result: unknown variant `words`, expected one of `text`, `json`, `content`, `error-text`, `error-json`, `execution-denied`; it has `result` and perhaps `is_error`, or `type` and `value`)",
+            "message 0 of the conversation cannot be read (this is not a stored tool result: unknown variant \
+             `words`, expected one of `text`, `json`, `content`, `error-text`, `error-json`, `execution-denied`; it \
+             needs `result` and optionally `is_error`, or `type` and `value`)",
         ),
         (
             json!([{"role": "user", "content": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "!"}}]}]),

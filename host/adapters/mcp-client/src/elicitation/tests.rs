@@ -111,7 +111,7 @@ fn form_beyond_a_bound_is_refused() {
         (Value::Object(many), "more than 32 fields"),
         (
             json!({ "f": { "type": "string", "enum": choices } }),
-            "has not 1 to 64 choices",
+            "does not have 1 to 64 choices",
         ),
         (
             json!({ "f": { "type": "string", "title": long } }),

@@ -31,8 +31,8 @@ async fn invalid_tool_lists_name_the_defect() {
         ),
         ("deep-schema", "nests deeper than 32 levels"),
         ("no-list", "cannot read its list of tools"),
-        ("no-tools", "it defines no tool"),
-        ("too-many", "it defines 200 tools, more than 128"),
+        ("no-tools", "it defines no tools"),
+        ("too-many", "it defines 200 tools, and the maximum is 128"),
     ];
     for (behaviour, says) in cases {
         let config = ServerConfig {
@@ -110,11 +110,14 @@ async fn unusable_tools_are_left_out_with_notes() {
         [
             "tool `bare`: missing field `inputSchema`; the tool is left out",
             "tool `task`: it runs only as a task, and agent-host does not run tasks yet; the tool is left out",
-            "tool `s_loops`: the input schema: its references lead back to themselves, or unfold to more than 50000 keywords for one value; use fewer references to parts with references; the tool is left out",
-            "tool `s_picky`: the input schema is checked without the patterns that this host does not run (look-around, back-references, too large or too many): `^(?!x)`",
-            "tool `s_long`: the output schema has 71034 bytes, more than 65536; the tool is offered without it, and its results are not checked",
-            "tool `s_verbose`: the description has 9000 bytes, and is cut to 8192",
-            "tool `s_act`: another tool has this name, or differs in capital letters at most; the tool is left out",
+            "tool `s_loops`: the input schema: its references are circular, or expand to more than 50000 keywords \
+             for one value; use fewer nested references; the tool is left out",
+            "tool `s_picky`: the input schema is checked without patterns that this host does not support \
+             (look-around, back-references, too large or too many): `^(?!x)`",
+            "tool `s_long`: the output schema has 71034 bytes, and the maximum is 65536; the tool is offered without \
+             it, so its results are not checked",
+            "tool `s_verbose`: the description has 9000 bytes and was cut to 8192",
+            "tool `s_act`: another tool has this name, or one that differs only in case; the tool is left out",
         ]
     );
     assert_eq!(server.definitions()[5].description, "Acts.");

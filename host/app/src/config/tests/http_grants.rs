@@ -90,15 +90,14 @@ fn http_grant_methods_and_paths_are_read() {
 #[test]
 fn http_grant_with_bad_host_is_refused() {
     let tree = Tree::new();
-    let host =
-        |host: &str, why: &str| format!("the host `{host}` of an HTTP grant cannot be used: {why}");
-    let more = "it is more than a host; write only the name, and the scheme and port in `scheme` and `port`";
-    let star =
-        "`*` stands alone or for all names below one, as in `*.example.com`; write one of these";
-    let local = "it leads to this machine, which only its address opens; write 127.0.0.1 or ::1, and have the tool ask that";
+    let host = |host: &str, why: &str| format!("invalid host `{host}` of an HTTP grant: {why}");
+    let more = "it is more than a host; write only the name, and set the scheme and port with `scheme` and `port`";
+    let star = "`*` must stand alone, or before a name as in `*.example.com`";
+    let local = "it resolves to this machine, which can be granted only by address; write 127.0.0.1 or ::1, and let \
+        the tool use that";
     let name = "it is not a host name; write it like `api.example.com`";
     let ascii =
-        "it has letters that names on the network do not have; write its ASCII form (`xn--...`)";
+        "it contains letters that are not allowed in host names; write its ASCII form (`xn--...`)";
     for (written, why) in [
         ("https://example.com", more),
         ("example.com:443", more),
@@ -133,7 +132,8 @@ fn http_grant_with_bad_host_is_refused() {
         ),
         (
             "port = 0",
-            "an HTTP grant has port 0, which no server has; write its port, or leave it out for the scheme's own",
+            "an HTTP grant has port 0, which is not a valid port; write the server's port, or leave it out for the \
+             scheme's default",
         ),
         (
             "methods = []",
@@ -142,12 +142,12 @@ fn http_grant_with_bad_host_is_refused() {
         ),
         (
             "methods = [\"GET\", \"P UT\"]",
-            "the method `P UT` of an HTTP grant cannot be used: it is not a method; write it like `GET` or `POST`",
+            "invalid method `P UT` of an HTTP grant: it is not a method; write it like `GET` or `POST`",
         ),
         (
             "path = \"/v1/../v2\"",
-            "the path `/v1/../v2` of an HTTP grant cannot be used: it has a segment that could be taken for `.` or `..`; \
-             write it as it is sent, such as `/v1/` or `/a%20b`",
+            "invalid path `/v1/../v2` of an HTTP grant: it has a segment that could be read as `.` or `..`; write it \
+             as it is sent, such as `/v1/` or `/a%20b`",
         ),
     ] {
         let toml =
@@ -174,7 +174,11 @@ fn http_grant_with_bad_host_is_refused() {
     }
     for (argument, expected) in [
         ("//example.com", host("", name)),
-        ("=example.com", "the method `` of an HTTP grant cannot be used: it is not a method; write it like `GET` or `POST`".to_owned()),
+        (
+            "=example.com",
+            "invalid method `` of an HTTP grant: it is not a method; write it like `GET` or `POST`"
+                .to_owned(),
+        ),
         ("a.example=b", host("a.example=b", name)),
         ("user@a.example/", host("user@a.example", more)),
     ] {

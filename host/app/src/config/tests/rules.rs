@@ -106,7 +106,7 @@ fn unusable_rule_is_refused_with_its_name_and_key() {
         (
             with("path = \"x\""),
             "rule[0].arguments.path",
-            "rule.0 cannot be used: `path` is not a JSON pointer to an argument: it has to begin with `/`; correct it",
+            "rule.0 cannot be used: `path` is not a JSON pointer to an argument: it must start with `/`; correct it",
         ),
         (
             with("\"/path\" = \"../x\""),

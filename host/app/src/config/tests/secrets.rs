@@ -109,7 +109,7 @@ fn secret_audience_is_one_server() {
         ("https://u@api.example.com", ""),
         ("https://api.example.com:0", ""),
         ("https://api.example.com:65536", ""),
-        ("https://localhost", "it leads to this machine"),
+        ("https://localhost", "it resolves to this machine"),
         ("http://api.example.com", unencrypted),
         ("http://93.184.216.34", unencrypted),
     ] {
@@ -222,8 +222,8 @@ fn secret_is_read_only_when_requested() {
     for (name, expected) in [
         (
             "short",
-            "cannot read the secret `short` from the variable SHORT: it is shorter than 8 bytes and could not be told from \
-             other text in an answer; correct `from` of the secret `short`",
+            "cannot read the secret `short` from the variable SHORT: it is shorter than 8 bytes and could not be \
+             distinguished from other text in an answer; correct `from` of the secret `short`",
         ),
         (
             "lines",
@@ -247,8 +247,8 @@ fn secret_is_read_only_when_requested() {
         ),
         (
             "long",
-            "cannot read the secret `long` from the command in `from`: it is longer than 4096 bytes, which is more than \
-             servers take; correct `from` of the secret `long`",
+            "cannot read the secret `long` from the command in `from`: it is longer than 4096 bytes, which is more \
+             than servers accept; correct `from` of the secret `long`",
         ),
     ] {
         assert_eq!(tree.portable(&read(&[name]).unwrap_err()), expected);

@@ -136,8 +136,8 @@ async fn invalid_component_keeps_the_last_build() {
     }
     // A run leaves one such tool out; its author is to repair it.
     let twice = defining(&[("twice", object), ("twice", object)]);
-    let why = "some of the component's tools are invalid: tool `twice`: another tool has this name, or differs in \
-        capital letters at most; the tool is left out. Correct its source";
+    let why = "some of the component's tools are invalid: tool `twice`: another tool has this name, or one that \
+        differs only in case; the tool is left out. Correct its source";
     let refused = fixture.check(&twice).await.unwrap_err();
     assert_eq!(refused, AuthorError::Usage(why.to_owned()));
     assert_eq!(fs::read(&built.component).unwrap(), last);

@@ -55,9 +55,10 @@ fn reply(action: &str, content: Value) -> ElicitResult {
 fn approval_form_shows_the_call_as_the_terminal_does() {
     let digest = Digest::of(b"x");
     let message = format!(
-        "The model wants to run write_file, which is effectful.\nThe tool calls itself:\n│ Write a\n│ file\nThe arguments are:\n\
-         │ {{\n│   \"path\": \"a\\u{{202e}}b\"\n│ }}\nThese are all 19 characters of the arguments of write_file; rule \
-         effect.effectful, arguments {digest}\nYou decide about write_file, which is effectful."
+        "The model wants to run write_file, which is effectful.\nThe tool calls itself:\n│ Write a\n│ file\nThe \
+         arguments are:\n│ {{\n│   \"path\": \"a\\u{{202e}}b\"\n│ }}\nAll 19 characters of the arguments of \
+         write_file are shown; rule effect.effectful, arguments {digest}\nYou decide about write_file, which is \
+         effectful."
     );
     let expected = |values: &[&str]| {
         json!({
@@ -150,8 +151,8 @@ fn question_form_has_the_fields_that_it_allows() {
         schema["type"] = json!("object");
         let expected = json!({
             "mode": "form",
-            "message": "The tool paint asks you, in its own words:\n│ Which \\u{1b}[2Jcolour?\n\
-                        The tool paint gets your answer, which approves nothing.",
+            "message": "Your answer goes to the tool paint asks you, in its own words:\n│ Which \
+                        \\u{1b}[2Jcolour?\nThe tool paint and approves nothing.",
             "requestedSchema": schema,
         });
         let asked = Prompt::Question {

@@ -111,17 +111,18 @@ async fn unknown_forms_of_events_are_refused() {
         (
             (0, newer, r#"{"kind":"dance"}"#),
             format!(
-                "its event 1 has version {newer} and this program knows versions up to {EVENT_VERSION}; use the agent-host \
-                 that wrote it, probably a newer one"
+                "its event 1 has version {newer}, and this program reads versions up to {EVENT_VERSION}; use the \
+                 version of agent-host that wrote it, probably a newer one"
             ),
         ),
         (
             (0, EVENT_VERSION, r#"{"kind":"dance"}"#),
-            "event 1 is not in the form that was written (unknown variant `dance`".to_owned(),
+            "event 1 does not have the form in which it was written (unknown variant `dance`"
+                .to_owned(),
         ),
         (
             (0, EVENT_VERSION, r#"{"kind":"#),
-            "event 1 is not in the form that was written (EOF".to_owned(),
+            "event 1 does not have the form in which it was written (EOF".to_owned(),
         ),
         (
             (

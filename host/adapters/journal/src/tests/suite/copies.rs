@@ -113,7 +113,7 @@ pub(super) async fn blob_is_removed_with_its_last_session(backend: &impl Backend
     store.delete(fork).await.unwrap();
     let gone = text(store.read_blob(own.digest).await);
     assert!(
-        gone.starts_with(&format!("there is no blob {} in ", own.digest)),
+        gone.starts_with(&format!("no blob {} in ", own.digest)),
         "{gone}"
     );
     assert_eq!(store.read_blob(shared.digest).await.unwrap(), shared.bytes);

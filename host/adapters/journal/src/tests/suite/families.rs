@@ -251,8 +251,8 @@ pub(super) async fn import_takes_no_session_that_none_started(backend: &impl Bac
             "/event/parent/session",
             named(unknown),
             format!(
-                "line {} cannot be imported (cannot copy session {child}: its event 0 begins another session than \
-                 that of its agent)",
+                "line {} cannot be imported (cannot copy session {child}: its event 0 starts a session other than \
+                 its agent's)",
                 at(child) + 2
             ),
         ),

@@ -105,8 +105,8 @@ pub(super) async fn second_claim_is_refused_with_the_owner(backend: &impl Backen
     assert_eq!(
         refused.to_string(),
         format!(
-            "session {session} is in use: process {pid} on {host} since {since} writes to it, and only one may; wait for it \
-             or end it, or begin another session (reading this one is possible at any time)"
+            "session {session} is in use: process {pid} on {host} since {since} is writing to it; wait for it, stop \
+             it, or start another session (reading this one is always possible)"
         )
     );
     assert!(other.recover(session).await.is_err());
@@ -123,7 +123,7 @@ pub(super) async fn create_of_a_session_that_exists_is_refused(backend: &impl Ba
     assert_eq!(
         text(store.create(session).await),
         format!(
-            "cannot begin session {session}: there is a session of this id; resume it, or begin one with another id"
+            "cannot start session {session}: a session with this id exists; resume it, or start one with another id"
         )
     );
     let never = SessionId::new();

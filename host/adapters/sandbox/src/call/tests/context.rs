@@ -149,7 +149,7 @@ async fn form_ends_the_call_and_the_rerun_gets_the_fields() {
         (&asked.question, asked.answered_by),
         (&question, AnsweredBy::Rerun)
     );
-    let refused = "The tool asked with an invalid form: its field `a` is no string, number, integer or boolean; a \
+    let refused = "The tool asked with an invalid form: its field `a` is not a string, number, integer or boolean; a \
         form is a JSON Schema of one object with flat fields.";
     let refused =
         ToolResultOutput::error_json(json!({"code": "invalid-output", "message": refused}));

@@ -285,7 +285,7 @@ async fn second_tool_of_a_name_is_left_out() {
     assert_eq!(
         tool.notes(),
         [
-            "tool `echo`: another tool has this name, or differs in capital letters at most; the tool is left out"
+            "tool `echo`: another tool has this name, or one that differs only in case; the tool is left out"
         ]
     );
 }

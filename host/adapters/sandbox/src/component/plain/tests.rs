@@ -205,7 +205,7 @@ async fn functions_of_resources_or_wasi_are_refused() {
 #[tokio::test]
 async fn too_many_functions_are_refused() {
     for (count, says) in [
-        (129, "it defines 129 tools, more than 128"),
+        (129, "it defines 129 tools, and the maximum is 128"),
         (1_001, "exports more than 1000 functions"),
     ] {
         let (mut wit, mut core) = ("package test:made; world w {".to_owned(), String::new());

@@ -304,7 +304,7 @@ const ANSWERS: &[Row] = &[
         &[[
             "answers",
             "one for each question",
-            "it asked `Which?`: there is no choice 2; the question has 2 choices, counted from 0",
+            "it asked `Which?`: invalid choice 2; the question has 2 choices, counted from 0",
         ]],
     ),
     (

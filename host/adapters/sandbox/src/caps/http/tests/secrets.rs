@@ -207,8 +207,8 @@ async fn secret_for_other_audience_is_refused() {
         assert_eq!(
             call.stats().first_denial.map(|denial| denial.sentence),
             Some(format!(
-                "secret://github in GET {url} was refused: the secret `github` is sent to http://127.0.0.1:{port} and \
-                 nowhere else (rule secret.github.audience)"
+                "secret://github in GET {url} was refused: the secret `github` can be sent only to \
+                 http://127.0.0.1:{port} (rule secret.github.audience)"
             ))
         );
     }
