@@ -50,8 +50,7 @@ pub enum StoreError {
     },
     /// An unfinished move took the session to another store.
     #[error(
-        "session {session} is being moved to another store ({}), and the move did not finish; run `agent-host store \
-         move` with that address again",
+        "session {session} is being moved to another store ({}), and the move did not finish; run `agent-host store move` with that address again",
         to.escape_debug()
     )]
     MovingElsewhere {
@@ -62,8 +61,7 @@ pub enum StoreError {
     },
     /// Two stores have other events under the id of one session.
     #[error(
-        "session {session} has different events in {location}, so it was not moved; export one of the two copies and \
-         delete it"
+        "session {session} has different events in {location}, so it was not moved; export one of the two copies and delete it"
     )]
     MovedDiffers {
         /// The session.
@@ -109,8 +107,7 @@ pub enum StoreError {
     },
     /// The writer thread could not be started.
     #[error(
-        "cannot start the thread that writes the journal: {0}; stop other programs, or raise this user's limit on \
-         processes and threads (`ulimit -u`)"
+        "cannot start the thread that writes the journal: {0}; stop other programs, or raise this user's limit on processes and threads (`ulimit -u`)"
     )]
     Thread(#[source] io::Error),
     /// The system provides no random bytes.
@@ -127,8 +124,7 @@ pub enum StoreError {
     Superseded,
     /// An open database file was removed or replaced.
     #[error(
-        "cannot write the journal: {} was removed or replaced while this program had it open; put it back, or \
-         restart the program",
+        "cannot write the journal: {} was removed or replaced while this program had it open; put it back, or restart the program",
         .0.display()
     )]
     FileReplaced(PathBuf),
@@ -334,8 +330,7 @@ pub enum StoreError {
     },
     /// A session refers to blobs that do not exist.
     #[error(
-        "cannot export session {session}: {location} does not have all of its blobs ({}); restore the file from a \
-         backup",
+        "cannot export session {session}: {location} does not have all of its blobs ({}); restore the file from a backup",
         named(missing)
     )]
     MissingBlobs {
@@ -384,8 +379,7 @@ pub enum StoreError {
     NoSessions,
     /// No session has an id with this prefix.
     #[error(
-        "no session is named `{}` or has an id that begins or ends with it; `agent-host sessions list` shows all \
-         sessions",
+        "no session is named `{}` or has an id that begins or ends with it; `agent-host sessions list` shows all sessions",
         .0.escape_debug()
     )]
     NoMatch(String),
