@@ -80,7 +80,7 @@ impl Config {
             limits = tools::limits(raw.limits, &Limits::default(), "[limits]");
             secrets = secrets::resolve(raw.secret, scope);
             external_tools = external::resolve(raw.external_tool, scope);
-            bounds = whole.bounds();
+            _bounds = whole.bounds();
             rules = rules::resolve(raw.rule);
             publishers = publishers::resolve(raw.publisher, scope);
             rule_flags = rule_flags::resolve(&overrides.allow, &overrides.deny);

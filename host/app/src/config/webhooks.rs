@@ -4,7 +4,7 @@ use super::{
     ConfigError,
     lists::{check_name, check_unique},
     paths::Scope,
-    problem::{config_error, resolve_all, resolve_steps},
+    problem::{resolve_all, resolve_steps},
     review::{Danger, Review, quoted},
     section::{Section as _, section},
     triggers::{self, RawNotify, SignatureScheme, TriggerRun, TriggerSession, WebhookSecret},
