@@ -74,7 +74,7 @@ pub trait Catalog {
 /// let faults = check(&definition, &Agents).unwrap_err();
 /// assert_eq!(
 ///     faults[0].to_string(),
-///     "node `a`: `next` names `b`, which is no node; add the node, or remove it from `next`"
+///     "node `a`: `next` names `b`, which is not a node; add the node, or remove it from `next`"
 /// );
 /// # Ok::<(), toml::de::Error>(())
 /// ```

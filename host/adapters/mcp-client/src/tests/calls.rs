@@ -135,7 +135,7 @@ async fn slow_call_is_cancelled_at_its_deadline() {
         ..config("hangs")
     };
     let server = McpServer::connect(hasty).await.unwrap();
-    let says = "did not answer within 5000 ms, and the call was cancelled";
+    let says = "did not answer within 5000 ms, so the call was cancelled";
     let expected = Err((ToolErrorCode::Timeout, says));
     holds("hangs", call(&server, json!({})).await, expected);
     let answer = call(&server, json!({"answer": true})).await;

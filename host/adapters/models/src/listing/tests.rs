@@ -97,7 +97,7 @@ async fn list_failure_says_why() {
             Kind::Unauthorized,
             "THE_KEY",
         ),
-        (404, html, Kind::NotFound, "has no list of models"),
+        (404, html, Kind::NotFound, "does not list its models"),
         (500, "", Kind::Server, "failed (500)"),
         (200, html, Kind::Protocol, "no list of models"),
         (200, r#"{"models": 1}"#, Kind::Protocol, "no list of models"),

@@ -349,7 +349,7 @@ async fn token_is_asked_for_with_credentials_at_accepted_realm_only() {
     protect("169.254.169.254");
     let error = setup.pull().await.unwrap_err().to_string();
     assert!(
-        error.contains("which is neither https nor on this machine"),
+        error.contains("which is neither https nor on the same machine"),
         "{error}"
     );
 }

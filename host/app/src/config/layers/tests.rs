@@ -146,19 +146,21 @@ fn layers_untrusted_project_replaces_no_stricter_value() {
         ("max-turns = 9\nmodel = \"ollama:b\"\n", None),
         (
             "max-turns = 11\n",
-            Some(format!("replaces max-turns {of_user} by 11")),
+            Some(format!("replaces max-turns {of_user} with 11")),
         ),
         (
             "permission-prompts = \"ask\"\n",
-            Some(format!("replaces permission-prompts {of_user} by \"ask\"")),
+            Some(format!(
+                "replaces permission-prompts {of_user} with \"ask\""
+            )),
         ),
         (
             "[limits]\ndeadline-ms = 501\n",
-            Some(format!("replaces limits.deadline-ms {of_user} by 501")),
+            Some(format!("replaces limits.deadline-ms {of_user} with 501")),
         ),
         (
             tool,
-            Some(format!("replaces tool \"files\" {of_user} by its own")),
+            Some(format!("replaces tool \"files\" {of_user} with its own")),
         ),
     ] {
         tree.write("", user, project);
@@ -179,7 +181,7 @@ fn layers_value_of_another_form_is_a_replaced_one() {
                 [network]\nno-proxy = [\"internal.example\"]\n[session]\nlock-timeout-ms = 5\n";
     let file = |what: &str, new: &str| {
         let user = "ROOT/home/.config/agent-host/config.toml";
-        vec![format!("replaces {what} of \"{user}\" by {new}")]
+        vec![format!("replaces {what} of \"{user}\" with {new}")]
     };
     let prices = "[prices.\"a.b\"]\ninput = 1\noutput = 3\n";
     for (project, expected) in [

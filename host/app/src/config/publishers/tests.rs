@@ -99,7 +99,7 @@ fn publisher_that_means_nothing_is_refused() {
         ),
         (
             raw(one, &["absent.pub"], RawAccept::Signed),
-            "cannot be read",
+            "cannot read the key",
         ),
         (
             raw(one, &["damaged.pub"], RawAccept::Signed),

@@ -127,7 +127,7 @@ fn http_grant_with_bad_host_is_refused() {
     for (rest, expected) in [
         (
             "scheme = \"ftp\"",
-            "the scheme `ftp` of an HTTP grant is neither `http` nor `https`; set one of them, or leave it out for \
+            "the scheme `ftp` of an HTTP grant is neither `http` nor `https`; write one of them, or leave it out for \
              both",
         ),
         (

@@ -278,7 +278,7 @@ fn mcp_server_with_bad_settings_is_refused() {
             "url = \"https://a\"\n[[mcp.env]]\nname = \"A\"\nvalue = \"1\"\n",
             "is not started here",
         ),
-        ("url = \"ftp://a\"\n", "does not begin with"),
+        ("url = \"ftp://a\"\n", "does not start with"),
         ("url = \"https:///mcp\"\n", "names no host"),
         ("url = \"https://me:pw@a/\"\n", "set `token`"),
         (

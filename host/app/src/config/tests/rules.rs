@@ -96,22 +96,22 @@ fn unusable_rule_is_refused_with_its_name_and_key() {
         (
             rule("tool = \"a[\""),
             "rule[0].tool",
-            "rule.0 cannot be used: the glob `a[` unclosed character class; missing ']'; correct it",
+            "rule.0 is invalid: the glob `a[` unclosed character class; missing ']'; correct it",
         ),
         (
             rule("tool = \"a\"\nagent = \"\"\nname = \"x\""),
             "rule[0].agent",
-            "rule.x cannot be used: the glob `` is empty; correct it",
+            "rule.x is invalid: the glob `` is empty; correct it",
         ),
         (
             with("path = \"x\""),
             "rule[0].arguments.path",
-            "rule.0 cannot be used: `path` is not a JSON pointer to an argument: it must start with `/`; correct it",
+            "rule.0 is invalid: `path` is not a JSON pointer to an argument: it must start with `/`; correct it",
         ),
         (
             with("\"/path\" = \"../x\""),
             "rule[0].arguments.\"/path\"",
-            "rule.0 cannot be used: the glob `../x` leaves the directory with `..`; correct it",
+            "rule.0 is invalid: the glob `../x` leaves the directory with `..`; correct it",
         ),
         (
             with("\"/path\" = 1"),

@@ -64,7 +64,7 @@ fn unusable_folders_are_refused_with_their_line() {
         ),
         (
             "skills = [\"out\"]",
-            "the file is /etc, outside of the directory of agent.toml",
+            "they are in /etc, outside of the directory of agent.toml",
         ),
         (
             "skills = [\"../..\"]",

@@ -90,7 +90,7 @@ fn triggers_that_cannot_be_used_are_refused() {
     let times = format!("the schedule `s` needs exactly one of `cron` and `at`; {write}");
     let used = |line: &str, why: &str| {
         format!(
-            "`{line}` of the schedule `s` cannot be used: {why}; {write}, with `zone = \"Europe/Berlin\"`"
+            "invalid `{line}` of the schedule `s`: {why}; {write}, with `zone = \"Europe/Berlin\"`"
         )
     };
     for (toml, expected) in [
@@ -200,7 +200,7 @@ fn triggers_of_an_untrusted_file_are_demands() {
         [
             "lets senders with the key from \"file:key\" run the webhook \"w\": \"go\"",
             "sends the answers of the webhook \"w\" to \"https://h.example/\", signed with the key from \"env:K\"",
-            "runs the schedule \"s\" at \"* * * * *\" \"UTC\" by itself: \"go\"",
+            "runs the schedule \"s\" automatically at \"* * * * *\" \"UTC\": \"go\"",
         ]
     );
     let overrides = Overrides::default();

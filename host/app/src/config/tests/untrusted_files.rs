@@ -91,7 +91,7 @@ fn demanding() -> Vec<(String, &'static str)> {
         ("[context]\ncompact-to = 51\n".to_owned(), "raises compact-to to 51 (the default is 50)"),
         ("[context]\nkeep-results = 4\n".to_owned(), "raises keep-results to 4 (the default is 3)"),
         ("[store]\nurl = \"env:DATABASE_URL\"\n".to_owned(), "keeps sessions in the database \"env:DATABASE_URL\""),
-        ("[store]\nca = \"ca.pem\"\n".to_owned(), "trusts a database by the authorities in \"ca.pem\""),
+        ("[store]\nca = \"ca.pem\"\n".to_owned(), "trusts a database certified by the authorities in \"ca.pem\""),
         ("[store]\nkey = \"env:STORE_KEY\"\n".to_owned(), "seals secrets with the key from \"env:STORE_KEY\""),
         ("[store]\nconnections = 9\n".to_owned(), "opens up to 9 connections to the database"),
         ("[telemetry]\nendpoint = \"http://a.example\"\n".to_owned(), "sends traces of sessions to \"http://a.example\""),

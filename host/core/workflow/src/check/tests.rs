@@ -22,7 +22,7 @@ fn check_fault(lines: &str, words: &str) {
 fn f02_unknown_next_is_refused_naming_both() {
     check_fault(
         "a: next = 'missing'",
-        "node `a`: `next` names `missing`, which is no node",
+        "node `a`: `next` names `missing`, which is not a node",
     );
 }
 

@@ -178,7 +178,7 @@ async fn server_that_always_breaks_off_is_an_error() {
         (ModelErrorKind::Unreachable, 3)
     );
     let begin = format!(
-        "The connection to the model server at {}/chat/completions broke: ",
+        "The connection to the model server at {}/chat/completions was lost: ",
         base_url(&server)
     );
     assert!(error.message.starts_with(&begin), "{}", error.message);

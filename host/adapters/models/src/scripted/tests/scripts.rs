@@ -18,7 +18,7 @@ async fn failure(script: &str) -> String {
 
 #[tokio::test]
 async fn invalid_script_says_where() {
-    let read = |why: &str| format!("The script `mine` cannot be read: {why}");
+    let read = |why: &str| format!("Cannot read the script `mine`: {why}");
     let fails = |why: &str| {
         format!("The script `mine` failed in {why}. Correct the script and run it again.")
     };
