@@ -57,8 +57,9 @@ pub(crate) struct Args {
     pub(crate) threads: Option<usize>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for the user, 4 budget used up, 5 refused, 6 calls denied for lack of approval, 7 nodes of a workflow failed and were passed over, \
-                          124 timed out, 130 cancelled, 141 stdout closed.";
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage error, 3 waiting for the user, 4 budget used up, 5 \
+    refused, 6 calls denied for lack of approval, 7 workflow nodes failed but the run continued, 124 timed out, 130 \
+    cancelled, 141 stdout closed.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]

@@ -166,17 +166,18 @@ const NO_THREAD: &str = "OS can't spawn worker thread";
 /// Installs a panic hook that prints one line, and cannot panic again on a failed write.
 pub(crate) fn report_panics(terminal: Terminal) {
     panic::set_hook(Box::new(move |panic| {
-        let why = escape_line(panic.payload_as_str().unwrap_or("no reason is given"));
+        let why = escape_line(panic.payload_as_str().unwrap_or("no reason was given"));
         if why.starts_with(NO_THREAD) {
             terminal.error(&format!(
-                "the system starts no more threads ({why}); raise the limit on processes and threads of this user (`ulimit -u`), or the \
-                 limit on tasks of the service"
+                "the system cannot start more threads ({why}); raise this user's limit on processes and threads \
+                 (`ulimit -u`), or the service's limit on tasks"
             ));
             end_now(Exit::Failed);
         }
         let place = panic.location().map(|place| format!(" at {place}"));
         terminal.error(&format!(
-            "agent-host has a fault{}: {why}; please report it with what you ran, and with what RUST_BACKTRACE=1 adds",
+            "agent-host has a bug{}: {why}; please report it with the command that you ran and the output with \
+             RUST_BACKTRACE=1",
             place.unwrap_or_default()
         ));
         let backtrace = Backtrace::capture();

@@ -221,7 +221,7 @@ impl RuleArgs {
 fn name_of_tool(text: &str) -> Result<String, String> {
     match text.contains(['(', ')']) {
         false => Ok(text.to_owned()),
-        true => Err("a tool has a name without parentheses; arguments go to --allow".to_owned()),
+        true => Err("a tool name has no parentheses; use --allow to match arguments".to_owned()),
     }
 }
 

@@ -51,7 +51,8 @@ pub(super) async fn add(args: AddArgs, terminal: &Terminal) -> Result<Exit, Fail
 /// Adds the MCP servers of a file of another client.
 fn add_servers(file: &Path, args: &AddArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let shown = path_text(file);
-    let unread = |error: String| Failure::usage(format!("cannot add servers of {shown}: {error}"));
+    let unread =
+        |error: String| Failure::usage(format!("cannot add servers from {shown}: {error}"));
     let json =
         trusted_file::read(file, MAX_CONFIG_BYTES).map_err(|error| unread(error.to_string()))?;
     let found = read_servers(&json).map_err(|error| unread(escape_line(&error)))?;
@@ -65,7 +66,8 @@ fn add_servers(file: &Path, args: &AddArgs, terminal: &Terminal) -> Result<Exit,
         terminal.note(&escape_line(note));
     }
     let question = format!(
-        "\nPrograms of MCP servers run outside of the sandbox.\n{BOLD}Add them?{BOLD:#} [y] yes  [n] no, as is any other answer"
+        "\nMCP server programs run outside of the sandbox.\n{BOLD}Add them?{BOLD:#} [y] yes  [n] no (any other \
+         answer also means no)"
     );
     if !args.yes && !is_yes(&question, terminal) {
         terminal.note("Nothing was added. To add them without a question, pass `--yes`.");
@@ -117,7 +119,7 @@ async fn add_component(
         edit.change(|text| with_tool(text, &tool(entry.component.imports())))?;
     }
     let locked = registry.components().next().map(|entry| entry.locked());
-    let locked = locked.ok_or_else(|| Failure::failed(format!("{remote} is no component")))?;
+    let locked = locked.ok_or_else(|| Failure::failed(format!("{remote} is not a component")))?;
     terminal.println(&inspect::screen(&name, &registry, &edited).await?);
     terminal.println(&format!("\n{BOLD}Signed{BOLD:#}\n  {}", signer(&pulled)));
     policy_lines(&pulled)
@@ -130,7 +132,8 @@ async fn add_component(
     let pin = |lock: &mut LockFile| lock.lock.accept(name.clone(), LockEntry::Component(locked));
     edit.apply(&config, &edited, args.config.config.is_none(), pin)?;
     terminal.note(&format!(
-        "\nadded to {} and pinned in agent.lock. It is granted nothing yet: edit `dir`, `http`, `env` and `secrets` of `{}`, and try it with\n  agent-host call {}",
+        "\nadded to {} and pinned in agent.lock. It has no grants yet: edit `dir`, `http`, `env` and `secrets` of \
+         `{}`, and try it with\n  agent-host call {}",
         path_text(&edit.path),
         escape_line(&name),
         super::shell_quoted(&name)
@@ -142,7 +145,7 @@ pub(super) fn remove(args: &RemoveArgs, terminal: &Terminal) -> Result<Exit, Fai
     let config = configure(args.config.clone(), Overrides::default())?;
     if config.file.is_none() {
         return Err(Failure::usage(
-            "there is no agent.toml here to remove a tool from; name one with --config",
+            "there is no agent.toml here to remove a tool from; pass one with --config",
         ));
     }
     let edit = Edit::new(&config, |text| without_tool(text, &args.name))?;
@@ -156,7 +159,7 @@ pub(super) fn remove(args: &RemoveArgs, terminal: &Terminal) -> Result<Exit, Fai
     ));
     if has_defaults(&edited) && !edit.after.contains("[[tool]]") {
         terminal.note(
-            "No tools are configured any more, so the built-in ones are used: files, fetch, image.",
+            "No tools are configured now, so the built-in ones are used: files, fetch, image.",
         );
     }
     Ok(Exit::Done)
@@ -226,7 +229,7 @@ impl Edit {
         let _alone = trusted_file::lock(&config.state_dir.join("add.json")).map_err(fault)?;
         if read(&self.path)? != self.before {
             return Err(Failure::failed(format!(
-                "{} was changed meanwhile, so nothing is written; run it again",
+                "{} was changed in the meantime, so nothing was written; run the command again",
                 self.path.display()
             )));
         }
@@ -252,7 +255,7 @@ fn changed(
     change: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<String, Failure> {
     let shown = path.display();
-    change(before).map_err(|error| Failure::usage(format!("{shown} is not changed: {error}")))
+    change(before).map_err(|error| Failure::usage(format!("{shown} was not changed: {error}")))
 }
 
 /// Reads a configuration; empty if there is none.
@@ -286,14 +289,16 @@ fn is_accepted(remote: &Remote, pulled: &PulledComponent) -> bool {
 /// it is not accepted.
 fn confirms(name: &str, pulled: &PulledComponent, terminal: &Terminal) -> bool {
     let question = format!(
-        "\nNothing shows who made this component. If you accept it, exactly these bytes run as `{}`, and no others:\n  {}\n{BOLD}Accept it?{BOLD:#} [y] yes  [n] no, as is any other answer",
+        "\nNothing proves who made this component. If you accept it, exactly these bytes run as `{}`, and no \
+         others:\n  {}\n{BOLD}Accept it?{BOLD:#} [y] yes  [n] no (any other answer also means no)",
         escape_line(name),
         pulled.digest
     );
     if !terminal.can_ask() {
         let exact = &pulled.exact;
         terminal.note(&format!(
-            "Nothing shows who made this component, and there is no terminal to ask you. To accept exactly this one:\n  agent-host add {} --as {}",
+            "Nothing proves who made this component, and there is no terminal to ask you. To accept exactly this \
+             one:\n  agent-host add {} --as {}",
             super::shell_quoted(&exact.to_string()),
             super::shell_quoted(name)
         ));

@@ -34,8 +34,9 @@ pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Resul
     match args.command {
         ApprovalsCommand::List { json } => {
             if all.is_empty() && unread.is_empty() && !json {
-                terminal
-                    .note("No approval is remembered: every call that needs one is asked about.");
+                terminal.note(
+                    "No approvals are remembered: you are asked about every call that needs one.",
+                );
             }
             for kept in &all {
                 terminal.println_as(json, || kept.as_json(), || kept.line());
@@ -111,7 +112,7 @@ fn find(all: Vec<Remembered>, wanted: &str) -> Result<Remembered, Failure> {
     match (matches.next(), matches.next()) {
         (Some(one), None) => Ok(one),
         (None, _) => Err(Failure::usage(format!(
-            "no approval with an id that begins with `{}` is remembered; `agent-host approvals list` shows those that are",
+            "no remembered approval has an id that begins with `{}`; `agent-host approvals list` shows all of them",
             escape_line(wanted)
         ))),
         (Some(one), Some(other)) => Err(Failure::usage(format!(

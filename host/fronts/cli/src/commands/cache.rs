@@ -16,7 +16,7 @@ pub(super) fn cache(args: CacheArgs, terminal: &Terminal) -> Result<Exit, Failur
     let config = configure(args.config, Overrides::default())?;
     let cache = CompileCache::open(&config.cache_dir).map_err(|error| {
         Failure::failed(format!(
-            "the compile cache {} cannot be used: {error}",
+            "cannot use the compile cache {}: {error}",
             config.cache_dir.display()
         ))
     })?;
@@ -25,7 +25,7 @@ pub(super) fn cache(args: CacheArgs, terminal: &Terminal) -> Result<Exit, Failur
             let components = cache.map(|cache| cache.list()).transpose();
             let components = components.map_err(Failure::failed)?.unwrap_or_default();
             if components.is_empty() && !json {
-                terminal.note("Nothing is in the compile cache. The first run fills it.");
+                terminal.note("The compile cache is empty. The first run fills it.");
             }
             for component in &components {
                 terminal.println_as(json, || as_json(component), || line(component));
@@ -59,7 +59,7 @@ fn totals(components: &[CachedComponent], max_bytes: u64) -> String {
         .filter(|component| state(&component.content) != "usable");
     let unusable = match unusable.count() {
         0 => String::new(),
-        count => format!("; {count} of no use: agent-host cache prune"),
+        count => format!("; {count} unusable: agent-host cache prune"),
     };
     format!(
         "{} components, {} of at most {} (cache-bytes){unusable}",

@@ -155,7 +155,7 @@ fn unknown(component: &str, tool: &str, registry: &Registry) -> Failure {
     let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
     let fix = match nearest(tool, &names) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("it has: {}", tool_names(registry)),
+        None => format!("its tools are: {}", tool_names(registry)),
     };
     Failure::usage(format!("`{component}` has no tool `{tool}`; {fix}"))
 }
@@ -211,7 +211,8 @@ async fn run_to_result(
         let answer = answer.await.ok().flatten().ok_or_else(|| {
             Failure::new(
                 Exit::Waiting,
-                "The tool asks a question, and a call without a session cannot wait for the answer. Call it again when you can answer.",
+                "The tool asks a question, but a call without a session cannot wait for the answer. Call it again at \
+                 a terminal.",
             )
         })?;
         if asked.answered_by == AnsweredBy::Result || invocation.answers.len() >= MAX_QUESTIONS {

@@ -72,13 +72,14 @@ fn init(environment: &Environment, terminal: &Terminal) -> Result<Exit, Failure>
     });
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::usage(format!(
-            "{} exists already, and is not overwritten; edit it, or see what holds with `agent-host config show`",
+            "{} already exists, and is not overwritten; edit it, or see the current settings with `agent-host config \
+             show`",
             path_text(&path)
         )),
         _ => Failure::failed(format!("cannot write {}: {error}", path_text(&path))),
     })?;
     terminal.println(&path_text(&path));
-    terminal.note("Every line of it is a comment. What holds now: agent-host config show");
+    terminal.note("All of its lines are comments. The current settings: agent-host config show");
     Ok(Exit::Done)
 }
 
@@ -105,7 +106,10 @@ fn path(
     if let Some(layer) = layer {
         let found = known.iter().find(|(known, ..)| *known == layer);
         let (.., path) = found.ok_or_else(|| {
-            Failure::usage("there is no such file: neither HOME nor XDG_CONFIG_HOME is set, or AGENT_HOST_SYSTEM_CONFIG is empty")
+            Failure::usage(
+                "there is no such file: neither HOME nor XDG_CONFIG_HOME is set, or \
+                AGENT_HOST_SYSTEM_CONFIG is empty",
+            )
         })?;
         terminal.println(&path_text(path));
         return Ok(Exit::Done);

@@ -66,7 +66,7 @@ impl Development<'_> {
         }
         if !self.component.exists() {
             return Err(Failure::failed(
-                "there is nothing to serve: no build succeeded yet; correct the project, and start again",
+                "there is nothing to serve: no build has succeeded yet; correct the project, and start again",
             ));
         }
         let overrides = Overrides {
@@ -103,7 +103,7 @@ impl Development<'_> {
     async fn round(&self, builds: bool) {
         if builds && !self.build().await {
             let kept = match self.component.exists() {
-                true => format!("; {} stays as it was", path_text(&self.component)),
+                true => format!("; {} is unchanged", path_text(&self.component)),
                 false => String::new(),
             };
             self.terminal.note(&format!("{RED}not built{RED:#}{kept}"));

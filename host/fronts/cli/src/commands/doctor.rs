@@ -111,7 +111,7 @@ fn as_json(findings: &[(&str, Finding)], is_failed: bool) -> Value {
 
 fn configuration(config: &Config) -> Finding {
     if config.left_out.is_some() && config.files().is_empty() {
-        return Finding::Warning("agent.toml is left out; the defaults hold".to_owned());
+        return Finding::Warning("agent.toml is ignored; the defaults apply".to_owned());
     }
     let files = config.files();
     let files: Vec<String> = files
@@ -120,7 +120,7 @@ fn configuration(config: &Config) -> Finding {
         .collect();
     Finding::Ok(match files.is_empty() {
         false => files.join(", over "),
-        true => "no agent.toml; the defaults hold".to_owned(),
+        true => "no agent.toml; the defaults apply".to_owned(),
     })
 }
 
@@ -134,7 +134,7 @@ fn trust(config: &Config, is_named: bool) -> Result<Vec<(&'static str, Finding)>
         };
         let found = trusted.map(|trusted| {
             let path = trusted.path.display();
-            let text = format!("{path} is trusted; to take that back: agent-host trust --revoke");
+            let text = format!("{path} is trusted; to revoke that: agent-host trust --revoke");
             ("trust", Finding::Ok(text))
         });
         return Ok(found.into_iter().collect());
@@ -143,17 +143,17 @@ fn trust(config: &Config, is_named: bool) -> Result<Vec<(&'static str, Finding)>
         LeftOut::Untrusted(untrusted) => untrusted,
         LeftOut::Unusable(file) => {
             let (path, why) = (file.path.display(), unusable_text(file));
-            let text = format!("{path} is not trusted and left out: {why}");
+            let text = format!("{path} is not trusted and is ignored: {why}");
             return Ok(vec![("trust", Finding::Warning(text))]);
         }
     };
     let path = left_out.path.display();
-    let accept = format!("{path} is not trusted and left out; to accept it: agent-host trust");
+    let accept = format!("{path} is not trusted and is ignored; to accept it: agent-host trust");
     let shown = left_out.demands.iter().take(MAX_DEMANDS);
     let shown = shown.map(|demand| one_line(&format!("it {demand}"), MAX_DEMAND));
     let more = match left_out.demands.len().saturating_sub(MAX_DEMANDS) {
         0 => None,
-        more => Some(format!("and {more} more, which the file shows")),
+        more => Some(format!("and {more} more; see the file")),
     };
     let texts = std::iter::once(accept).chain(shown).chain(more);
     Ok(texts
@@ -221,11 +221,10 @@ async fn signatures(config: &Config) -> Finding {
         Err(error) => return Finding::Error(error.to_string()),
     };
     match rows.first() {
-        None => {
-            Finding::Ok("every row of the store that confers authority is signed by it".to_owned())
-        }
+        None => Finding::Ok("it signs every row of the store that grants authority".to_owned()),
         Some(first) => Finding::Warning(format!(
-            "{} ignored, which no host of this store wrote; the first is {first}; list them: agent-host store check",
+            "{} ignored, because no host of this store wrote it; the first is {first}; list them: agent-host store \
+             check",
             match rows.len() {
                 1 => "1 row is".to_owned(),
                 count => format!("{count} rows are"),
@@ -247,7 +246,7 @@ fn signed_files(config: &Config) -> Result<Vec<(&'static str, Finding)>, Failure
         let directory = trusted.path.parent().unwrap_or(Path::new("/"));
         let directory = shell_quoted(&directory.display().to_string());
         format!(
-            "look at it; to accept it: agent-host trust {directory}; to remove it: agent-host trust --revoke {directory}"
+            "review it; to accept it: agent-host trust {directory}; to remove it: agent-host trust --revoke {directory}"
         )
     });
     let tokens = tokens.into_iter().map(|finding| ("tokens", finding));
@@ -272,7 +271,7 @@ fn ignored<E: AuthorityEntry>(
     let count = entries.ignored.len();
     let more = (count > MAX_IGNORED).then(|| {
         let file = E::FILE.name();
-        format!("{file} has {count} entries without a valid signature; the first {MAX_IGNORED} are above")
+        format!("{file} has {count} entries without a valid signature; the first {MAX_IGNORED} are listed above")
     });
     lines.chain(more).map(Finding::Warning).collect()
 }
@@ -287,7 +286,9 @@ async fn waiting(config: &Config) -> Finding {
         Err(error) => return Finding::Error(error.to_string()),
     };
     let Some(oldest) = waiting.iter().map(|session| session.last_ms).min() else {
-        return Finding::Ok("no session waits for an approval, an answer or results".to_owned());
+        return Finding::Ok(
+            "no session is waiting for an approval, an answer or results".to_owned(),
+        );
     };
     let count = match waiting.len() {
         1 => "1 session waits".to_owned(),
@@ -303,7 +304,9 @@ fn cache(config: &Config) -> Finding {
     let dir = config.cache_dir.display();
     match CompileCache::open(&config.cache_dir) {
         Ok(Some(_)) => Finding::Ok(dir.to_string()),
-        Ok(None) => Finding::Warning(format!("{dir} does not exist yet; the first run makes it")),
+        Ok(None) => Finding::Warning(format!(
+            "{dir} does not exist yet; the first run creates it"
+        )),
         Err(error) => Finding::Error(format!("{dir} is not used: {error}")),
     }
 }
@@ -336,7 +339,8 @@ async fn models(config: &Config) -> Vec<(&'static str, Finding)> {
     if let Some(error) = &config.models.selection_error {
         findings.push(("model", Finding::Error(error.to_string())));
     } else if config.models.first.is_none() {
-        let text = "none is configured; `run` plays the scripted tour. Set a provider's key, `model` in agent.toml, or pass --model";
+        let text = "none is configured; `run` plays the scripted tour. Set a provider's key, set `model` in \
+            agent.toml, or pass --model";
         findings.push(("model", Finding::Warning(text.to_owned())));
     }
     for checked in check_models(config).await {
@@ -373,9 +377,9 @@ fn answer(checked: &CheckedModel) -> Finding {
                 (Role::Unused, _) => Finding::Ok(format!("{answers}; no model of it is used")),
                 (_, Some(true)) => Finding::Ok(answers),
                 (_, Some(false)) => Finding::Warning(format!(
-                    "{answers}; its list of models does not have this one, which may be another name of one that it has"
+                    "{answers}; this model is not in its list, but may be an alias of one that is"
                 )),
-                (_, None) => Finding::Warning(format!("{answers}; it has no list of models")),
+                (_, None) => Finding::Warning(format!("{answers}; it does not list its models")),
             }
         }
         ModelAnswer::Unusable(why) => bad(format!("{name}: {why}")),
@@ -434,7 +438,8 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         }));
     }
     for name in registry.absent_servers() {
-        let text = format!("{name} is not there, and its tools are left out; stderr says why");
+        let text =
+            format!("{name} is unavailable, so its tools are left out; see stderr for the reason");
         findings.push(("MCP server", Finding::Warning(text)));
     }
     findings

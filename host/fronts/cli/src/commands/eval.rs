@@ -91,7 +91,7 @@ fn read(file: &Path, terminal: &Terminal) -> Result<Evaluation, Failure> {
         for failure in failures {
             failure.report(terminal);
         }
-        last.unwrap_or_else(|| Failure::usage("the evaluation cannot be used"))
+        last.unwrap_or_else(|| Failure::usage("the evaluation is invalid"))
     })
 }
 

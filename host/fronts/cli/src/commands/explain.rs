@@ -38,7 +38,7 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
         .all(|call| call.asked.is_empty() && call.rule.is_none() && call.hooks.is_empty())
     {
         terminal.println(&format!(
-            "No call of session {id} asked for a file or a request, so nothing was allowed or denied."
+            "No call of session {id} requested a file or a network request, so nothing was allowed or denied."
         ));
         return Ok(Exit::Done);
     }
@@ -56,8 +56,8 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
 }
 
 /// The advice below suggestions.
-const ADVICE: &str = "Grant only what you would hand to the tool's author. A [[tool]] with a list of its own takes the lines as \
-                      [[tool.http]] or changes [[tool.dir]]. `--write` makes the grant of the current directory writable for once.";
+const ADVICE: &str = "Grant only what you would give to the tool's author. For a [[tool]] with its own lists, use \
+    [[tool.http]] or change [[tool.dir]]. `--write` makes the grant of the current directory writable for one run.";
 
 /// The characters of a hook's reason that are shown.
 const MAX_REASON: usize = 200;
@@ -78,7 +78,7 @@ fn call_text(call: &ExplainedCall) -> String {
         ));
         lines.extend(remedy.map(|line| format!("    {line}")));
     } else if call.asked.is_empty() {
-        lines.push("asked for nothing".to_owned());
+        lines.push("requested nothing".to_owned());
     }
     if let Some(by) = &call.decided_by {
         lines.push(format!("decided by {}", escape_line(by)));
@@ -99,8 +99,8 @@ fn call_text(call: &ExplainedCall) -> String {
     format!("{}\n", lines.join("\n  "))
 }
 
-/// Formats all suggestions for copying; `None` if there are none. The policy writes their TOML,
-/// where a guest's text is a string without control characters.
+/// Formats all suggestions for copying; `None` if there are none. The policy writes their
+/// TOML, where a guest's text is a string without control characters.
 pub(super) fn suggestions_text(suggestions: &[Suggestion]) -> Option<String> {
     let toml = |change: bool| -> Vec<String> {
         let of_kind = suggestions.iter().filter(|one| one.change == change);
@@ -112,12 +112,12 @@ pub(super) fn suggestions_text(suggestions: &[Suggestion]) -> Option<String> {
         .collect();
     let parts = [
         (
-            "What would have allowed what was denied, in agent.toml:",
+            "To allow the denied requests, in agent.toml:",
             toml(/*change*/ false).join("\n\n"),
         ),
-        ("The same on the command line:", arguments.join(" \\\n")),
+        ("Or on the command line:", arguments.join(" \\\n")),
         (
-            "What would have to be different in agent.toml:",
+            "To change in agent.toml:",
             toml(/*change*/ true).join("\n\n"),
         ),
     ];

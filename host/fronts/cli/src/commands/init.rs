@@ -54,11 +54,12 @@ const OTHER_CLIENTS: [&str; 3] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.
 pub(super) async fn init(args: InitArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let environment = Environment::from_process()?;
     let file = environment.user_config().ok_or_else(|| {
-        Failure::usage("it is not known where your configuration is to be: there is no HOME and no XDG_CONFIG_HOME; set one of them")
+        Failure::usage("cannot find a directory for your configuration: neither HOME nor XDG_CONFIG_HOME is set; set \
+            one of them")
     })?;
     if file.symlink_metadata().is_ok() {
         return Err(Failure::usage(format!(
-            "{} exists already, and is not overwritten; edit it, or move it away and run `agent-host init` again",
+            "{} already exists, and is not overwritten; edit it, or move it away and run `agent-host init` again",
             path_text(&file)
         )));
     }
@@ -102,7 +103,7 @@ pub(super) async fn offer(args: &RunArgs, terminal: &Terminal) -> Result<(), Fai
     if has_model || config.state_dir.exists() || file.is_none_or(|file| file.exists()) {
         return Ok(());
     }
-    let question = "No model is configured. Set one up now?\n[y] yes  [n] no: a scripted tour without a model plays";
+    let question = "No model is configured. Set one up now?\n[y] yes  [n] no: play a scripted tour without a model";
     let answer = compose(terminal, question).unwrap_or_default();
     if matches!(answer.trim(), "y" | "yes") {
         init(InitArgs::default(), terminal).await?;
@@ -158,7 +159,7 @@ impl Wizard<'_> {
     fn ask(&self, question: &str, flag: &str) -> Result<String, Failure> {
         if !self.terminal.can_ask() {
             return Err(Failure::usage(format!(
-                "there is no terminal to ask on; pass `{flag}`"
+                "there is no terminal to ask at; pass `{flag}`"
             )));
         }
         let answer = compose(self.terminal, question);
@@ -221,7 +222,9 @@ impl Wizard<'_> {
             Some(source) if is_source(source) => return Ok(Some(source.to_owned())),
             Some(_) => {
                 return Err(Failure::usage(
-                    "`--key` says where the key is, and is not the key, which other users could see on a command line; write `env:NAME`, `file:PATH` or `cmd:COMMAND`, or `-` to read it from standard input",
+                    "`--key` takes the source of the key, not the key itself, which other users could see on the \
+                     command line; write `env:NAME`, `file:PATH` or `cmd:COMMAND`, or `-` to read it from standard \
+                     input",
                 ));
             }
             None => {}
@@ -237,8 +240,9 @@ impl Wizard<'_> {
         }
         let is_set = variable.map_or(String::new(), |name| format!(" ({name} is set)"));
         let question = format!(
-            "Where is the key?\n   1  in an environment variable{is_set}\n   2  type or paste it now: it is kept in a file that only \
-             you can read\n   3  a command prints it, such as `pass show {name}` or `secret-tool lookup service {name}`\nA number:",
+            "Where is the key?\n   1  in an environment variable{is_set}\n   2  type or paste it now: it is stored \
+             in a file that only you can read\n   3  a command prints it, such as `pass show {name}` or `secret-tool \
+             lookup service {name}`\nA number:",
             name = preset.name
         );
         loop {
@@ -269,7 +273,7 @@ impl Wizard<'_> {
         let key = key.trim();
         if key.is_empty() || key.contains(char::is_control) {
             return Err(Failure::usage(
-                "the key is empty, or is more than one line; nothing was written",
+                "the key is empty, or has more than one line; nothing was written",
             ));
         }
         let name = format!("{}.key", preset.name);
@@ -332,7 +336,7 @@ impl Wizard<'_> {
             answer_schema: None,
         };
         self.terminal
-            .note("Asking the model one thing, to see that it answers...");
+            .note("Asking the model a short question to check that it answers...");
         let asked = async {
             let model = model(&config).await?;
             let reply = model.respond(&request, &|_| {}).await;
@@ -344,7 +348,8 @@ impl Wizard<'_> {
                 Ok(())
             }
             Err(error) => Err(Failure::failed(format!(
-                "the model does not answer: {error}; nothing was written. Correct it, or pass `--no-test` to write it all the same"
+                "the model does not answer: {error}; nothing was written. Correct it, or pass `--no-test` to write \
+                 it anyway"
             ))),
         }
     }
@@ -356,12 +361,9 @@ fn preset(name: &str) -> Result<Preset, Failure> {
         let known: Vec<&str> = Preset::all().map(|preset| preset.name).collect();
         let fix = match nearest(name, &known) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are {}", known.join(", ")),
+            None => format!("available: {}", known.join(", ")),
         };
-        Failure::usage(format!(
-            "there is no provider `{}`; {fix}",
-            escape_line(name)
-        ))
+        Failure::usage(format!("unknown provider `{}`; {fix}", escape_line(name)))
     })
 }
 
@@ -381,7 +383,7 @@ fn escape_lines(text: &str) -> String {
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error: io::Error| {
         let why = match error.kind() {
-            io::ErrorKind::AlreadyExists => "it exists already, and is not overwritten".to_owned(),
+            io::ErrorKind::AlreadyExists => "it already exists, and is not overwritten".to_owned(),
             _ => error.to_string(),
         };
         Failure::failed(format!("cannot write {}: {why}", path_text(path)))

@@ -37,7 +37,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     }
     let Some(entry) = registry.components().next() else {
         return Err(Failure::usage(format!(
-            "`{}` holds no component",
+            "`{}` is not a component",
             args.component
         )));
     };
@@ -66,7 +66,7 @@ pub(super) async fn screen(
     config: &Config,
 ) -> Result<String, Failure> {
     let entry = registry.components().next();
-    let entry = entry.ok_or_else(|| Failure::usage(format!("`{name}` holds no component")))?;
+    let entry = entry.ok_or_else(|| Failure::usage(format!("`{name}` is not a component")))?;
     let described = describe(entry).await;
     let lock = trust::lock_state(name, entry, config)?;
     let parts = Parts {
@@ -108,7 +108,7 @@ async fn describe(entry: &ComponentEntry) -> Description {
         Err(error) => return Description::unreadable(&error.to_string()),
     };
     let described = tokio::task::spawn_blocking(move || Description::of(bytes.as_ref())).await;
-    described.unwrap_or_else(|_| Description::unreadable("its bytes cannot be made sense of"))
+    described.unwrap_or_else(|_| Description::unreadable("its contents cannot be parsed"))
 }
 
 fn as_json(
@@ -304,7 +304,7 @@ fn language_line(written_in: &WrittenIn) -> String {
         LanguageSource::Component => "",
         LanguageSource::Toolchain => " (its modules are those of this language's toolchain)",
         LanguageSource::Modules => {
-            " (of the modules inside; a runtime or an adapter may be in another than the tool)"
+            " (of the modules inside; a runtime or an adapter may be written in a different language from the tool)"
         }
     };
     escape_line(&format!("  language    {}{how}", written_in.language))

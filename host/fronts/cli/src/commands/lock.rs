@@ -38,7 +38,8 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
     }
     let Some(mut file) = LockFile::open(&config)? else {
         return Err(Failure::usage(
-            "there is no agent.toml here, so there is nothing to lock. Name one with --config, or write one: agent.lock lies beside it.",
+            "there is no agent.toml here, so there is nothing to lock. Pass one with --config, or write one; \
+             agent.lock is stored next to it.",
         ));
     };
     let registry = Registry::open_unlocked(&config).await?;
@@ -67,7 +68,8 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
         return Ok(Exit::Done);
     }
     terminal.note(
-        "Look at what is new with `agent-host inspect NAME`, then accept it with `agent-host lock --accept NAME`, or everything with `agent-host lock --accept`.",
+        "Review the changes with `agent-host inspect NAME`, then accept one with `agent-host lock --accept NAME`, or \
+         all of them with `agent-host lock --accept`.",
     );
     Ok(Exit::Refused)
 }
@@ -83,7 +85,7 @@ fn show_pins(file: &LockFile, as_json: bool, terminal: &Terminal) -> Result<Exit
     let rows: Vec<LockRow> = pins.collect();
     print(file, &rows, as_json, terminal);
     if rows.is_empty() && !as_json {
-        terminal.note("No agent.lock pins anything here.");
+        terminal.note("Nothing is pinned here: there is no agent.lock.");
     }
     Ok(Exit::Done)
 }
@@ -108,7 +110,7 @@ fn check_names(
     };
     let known: Vec<&str> = current.keys().map(String::as_str).collect();
     Err(Failure::usage(format!(
-        "there is no component, MCP server or skill `{name}` to accept; those from files and the servers in agent.toml are: {}",
+        "there is no component, MCP server or skill `{name}` to accept; available: {}",
         known.join(", ")
     )))
 }
@@ -159,9 +161,9 @@ impl LockRow {
             RowStatus::Configured(LockStatus::Same) => ("same", "accepted", &[]),
             RowStatus::Configured(LockStatus::New) => ("new", "new", &[]),
             RowStatus::Configured(LockStatus::Changed(changes)) => {
-                ("changed", "changed since it was accepted", changes)
+                ("changed", "changed since accepted", changes)
             }
-            RowStatus::Gone => ("gone", "accepted, not configured any more", &[]),
+            RowStatus::Gone => ("gone", "accepted, no longer configured", &[]),
             RowStatus::NotCompared => ("not-compared", "pinned, not compared", &[]),
         }
     }

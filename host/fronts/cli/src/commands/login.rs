@@ -25,17 +25,19 @@ pub(super) async fn login(args: LoginArgs, terminal: &Terminal) -> Result<Exit, 
                 Some(name) => format!("`{}`", escape_line(&name)),
                 None => "an identity token".to_owned(),
             };
-            format!("{registry} accepts {who} of {}", escape_line(&source_name))
+            format!("{registry} accepts {who} from {}", escape_line(&source_name))
         }
         Login::Open { unused: None } => format!("{registry} asks for no credentials"),
         Login::Open {
             unused: Some(source),
         } => format!(
-            "{registry} asks for no credentials; those of {} were not sent",
+            "{registry} asks for no credentials; those from {} were not sent",
             escape_line(&source)
         ),
         Login::Anonymous => format!(
-            "{registry} has no credentials of you and lets you read what is public; to push, or to read more, log in with `docker login {registry}`, whose configuration is read, or set `AGENT_HOST_REGISTRY_CREDENTIALS` to `{registry}=NAME:TOKEN`"
+            "you have no credentials for {registry}, which lets you read what is public; to push, or to read more, \
+             log in with `docker login {registry}` (its configuration is used), or set \
+             `AGENT_HOST_REGISTRY_CREDENTIALS` to `{registry}=NAME:TOKEN`"
         ),
     });
     Ok(Exit::Done)

@@ -36,8 +36,8 @@ pub(super) fn page(path: &[String], terminal: &Terminal) -> Result<Exit, Failure
             let of = command.get_bin_name().unwrap_or(command.get_name());
             let known = command.get_subcommands().map(clap::Command::get_name);
             let known = match known.collect::<Vec<_>>().as_slice() {
-                [] => "it has none".to_owned(),
-                known => format!("there are {}", known.join(", ")),
+                [] => "it has no subcommands".to_owned(),
+                known => format!("available: {}", known.join(", ")),
             };
             let name = name.escape_debug();
             Failure::usage(format!("`{of}` has no command `{name}`; {known}"))

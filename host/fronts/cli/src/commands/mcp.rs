@@ -95,7 +95,7 @@ async fn over_stdio(
     stop: CancellationToken,
 ) -> Result<(), Failure> {
     if !quiet {
-        let clients = "standard input and output, to the program that started this";
+        let clients = "standard input and output, to the program that started this one";
         intro(server, clients, terminal);
     }
     let (input, output) = standard_streams();
@@ -129,7 +129,7 @@ async fn over_http(
     }
     if let Some(text) = generated {
         // No client can connect without it.
-        terminal.note(&format!("the token, made for this run alone: {text}"));
+        terminal.note(&format!("the token, valid only for this run: {text}"));
     }
     if let Some(warning) = exposure_warning(address) {
         terminal.warn(&warning);
@@ -169,12 +169,12 @@ fn intro(server: &Server, clients: &str, terminal: &Terminal) {
 fn report_reload(reloaded: Reloaded, quiet: bool, terminal: &Terminal) {
     match reloaded {
         Reloaded::Served(components) if !quiet => terminal.note(&format!(
-            "changed, and served from now on: {}",
+            "changed, and now served: {}",
             escape(&components.join(", "))
         )),
         Reloaded::Served(_) => {}
         Reloaded::Refused(error) => terminal.note(&format!(
-            "{YELLOW}not reloaded, the accepted tools are served on:{YELLOW:#} {}",
+            "{YELLOW}not reloaded; still serving the accepted tools:{YELLOW:#} {}",
             escape(&error.to_string())
         )),
     }

@@ -21,10 +21,10 @@ pub(super) async fn models(args: ModelsArgs, terminal: &Terminal) -> Result<Exit
     {
         let fix = match nearest(unknown, &known) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are {}", known.join(", ")),
+            None => format!("available: {}", known.join(", ")),
         };
         return Err(Failure::usage(format!(
-            "there is no model provider `{unknown}`; {fix}"
+            "unknown model provider `{unknown}`; {fix}"
         )));
     }
     let listed = list_models(&config, &args.providers).await;

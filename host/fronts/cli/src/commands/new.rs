@@ -12,7 +12,8 @@ pub(super) fn new(args: &NewArgs, terminal: &Terminal) -> Result<Exit, Failure> 
     let dir = args.dir.join(&args.name);
     terminal.println(&dir.display().to_string());
     terminal.note(&format!(
-        "{} is a tool in {}. Its README.md says what is in it. Next:\n  cd {}\n  {}\n  agent-host build\n  agent-host test",
+        "{} is a tool in {}. See its README.md for the contents. Next:\n  cd {}\n  {}\n  agent-host build\n  \
+         agent-host test",
         project.name,
         project.language,
         dir.display(),

@@ -19,7 +19,7 @@ pub(super) async fn outdated(args: OutdatedArgs, terminal: &Terminal) -> Result<
         let rows: Vec<Value> = rows.iter().map(as_json).collect();
         terminal.println(&json_text(&json!({ "components": rows })));
     } else if rows.is_empty() {
-        terminal.note("No component of agent.toml is of a registry.");
+        terminal.note("No component in agent.toml comes from a registry.");
     } else {
         let [name, pinned, current] = ["NAME", "PINNED", "NOW"];
         terminal.println(&format!(

@@ -10,7 +10,7 @@ pub(super) fn for_tool(registry: &Registry, tool: &str) -> String {
     }
     match registry.server_of(tool) {
         Some(entry) => format!(
-            "the MCP server `{}`, which is outside of the sandbox and reaches whatever {} reaches",
+            "the MCP server `{}`, which is outside of the sandbox and can access everything that {} can",
             entry.config.name,
             entry.server.config().reach.identity()
         ),

@@ -27,14 +27,12 @@ fn permission(import: &str) -> String {
         }
         "wasi:io" => "streams (wasi:io)",
         "agent:tool" => match interface {
-            "agent:tool/progress" => "telling how far it is (agent:tool/progress)",
+            "agent:tool/progress" => "reporting progress (agent:tool/progress)",
             "agent:tool/state" => "the session's shared state (agent:tool/state)",
             "agent:tool/human" => "asking you questions (agent:tool/human)",
-            "agent:tool/context" => "what the caller says of the request (agent:tool/context)",
+            "agent:tool/context" => "context from the caller (agent:tool/context)",
             "agent:tool/control" => "ending the whole run (agent:tool/control)",
-            "agent:tool/tools" => {
-                "other tools (agent:tool/tools); none outside of the programs of code mode"
-            }
+            "agent:tool/tools" => "other tools (agent:tool/tools); only from programs of code mode",
             "agent:tool/artifacts" => {
                 "the session's artifacts (agent:tool/artifacts); refused unless granted"
             }

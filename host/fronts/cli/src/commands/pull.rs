@@ -46,9 +46,8 @@ where
 }
 
 fn public_key(path: &Path) -> Result<PublicKey, Failure> {
-    let unusable = |why: &dyn Display| {
-        Failure::usage(format!("the key {} cannot be used: {why}", path.display()))
-    };
+    let unusable =
+        |why: &dyn Display| Failure::usage(format!("cannot use the key {}: {why}", path.display()));
     let text = trusted_file::read(path, MAX_KEY_BYTES).map_err(|error| unusable(&error))?;
     text.parse().map_err(|error: KeyError| unusable(&error))
 }
@@ -69,7 +68,7 @@ pub(super) fn signer(pulled: &PulledComponent) -> String {
         Some((key, SignatureForm::Bundle)) => format!("by the key {key}"),
         Some((key, SignatureForm::Simple)) => format!("by the key {key} (older form)"),
         None if pulled.manifest.is_none() => {
-            "nothing shows by whom; it is the file of the digest that you named".to_owned()
+            "nothing proves by whom; it is the file with the digest that you gave".to_owned()
         }
         None => "not checked: no key is configured for it".to_owned(),
     }
@@ -95,7 +94,7 @@ fn as_text(pulled: &PulledComponent) -> Vec<String> {
 pub(super) fn policy_lines(pulled: &PulledComponent) -> Vec<String> {
     let mut lines = Vec::new();
     for policy in &pulled.policies {
-        lines.push("  Its author asks for (nothing of it is granted):".to_owned());
+        lines.push("  Its author asks for (none of it is granted):".to_owned());
         lines.extend(
             escape(&policy.text)
                 .lines()

@@ -36,14 +36,14 @@ pub(super) async fn push(args: PushArgs, terminal: &Terminal) -> Result<Exit, Fa
     // Loaded as a host would, so that nothing is pushed that no host runs.
     let registry = Registry::open_one_unlocked(&config, name).await?;
     let entry = registry.components().next();
-    let entry = entry.ok_or_else(|| Failure::usage(format!("{path} holds no component")))?;
+    let entry = entry.ok_or_else(|| Failure::usage(format!("{path} is not a component")))?;
     let bytes = entry.bytes()?.as_ref().to_vec();
     let read = bytes.clone();
     let info = tokio::task::spawn_blocking(move || PackageInfo::of(&read)).await;
     let info = info
-        .map_err(|_| "its bytes cannot be made sense of".to_owned())
+        .map_err(|_| "its contents cannot be parsed".to_owned())
         .flatten()
-        .map_err(|why| Failure::usage(format!("{path} cannot be pushed: {why}")))?;
+        .map_err(|why| Failure::usage(format!("cannot push {path}: {why}")))?;
     let mut annotations = info.annotations;
     // A tag that is a version says which one it is, where the component does not.
     if let Some(tag) = reference.tag().filter(|tag| parse_version(tag).is_some()) {
@@ -89,7 +89,7 @@ pub(super) async fn push(args: PushArgs, terminal: &Terminal) -> Result<Exit, Fa
     if !args.json {
         terminal.note(&match &pushed.signer {
             Some(key) => format!("signed with the key {key}"),
-            None => "not signed; `--sign KEY` signs it".to_owned(),
+            None => "not signed; sign it with `--sign KEY`".to_owned(),
         });
     }
     Ok(Exit::Done)
@@ -97,7 +97,7 @@ pub(super) async fn push(args: PushArgs, terminal: &Terminal) -> Result<Exit, Fa
 
 fn signing_key(path: &Path) -> Result<SigningKey, Failure> {
     let unusable = |why: &dyn std::fmt::Display| {
-        Failure::usage(format!("the key {} cannot be used: {why}", path.display()))
+        Failure::usage(format!("cannot use the key {}: {why}", path.display()))
     };
     let text = read_secret(path, MAX_KEY_BYTES).map_err(|error| unusable(&error))?;
     text.parse().map_err(|error: KeyError| unusable(&error))

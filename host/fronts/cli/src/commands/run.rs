@@ -193,8 +193,8 @@ fn check_model(
         format!("; its key is read from {variable}")
     });
     Err(Failure::usage(format!(
-        "session {} was run with {name}, and no model is configured now, so the built-in tour would resume it. Name the \
-         model{key}: {resume} --model {}",
+        "session {} was run with {name}, but no model is configured now, so the built-in tour would resume it. Pass \
+         the model{key}: {resume} --model {}",
         session.id(),
         shell_quoted(&name)
     )))
@@ -227,7 +227,9 @@ impl Run<'_> {
         let is_behind = is_behind.map_err(Failure::failed)?;
         if is_behind {
             self.begin_stream(session);
-            self.terminal.note("The program ended in the middle of an answer before; what it had taken continues first.");
+            self.terminal.note(
+                "The program ended in the middle of an answer; that turn is continued first.",
+            );
             let report = self.drive(session, AgentInput::Continue).await?;
             if self.agent.continuation(session).is_none() {
                 return self.finish(session, report).await;

@@ -20,7 +20,7 @@ pub(super) fn schema(name: Option<&str>, terminal: &Terminal) -> Result<Exit, Fa
     let document = document.ok_or_else(|| {
         let names = DOCUMENTS.map(|document| document.name).join(", ");
         Failure::usage(format!(
-            "there is no document `{}`; the documents are {names}",
+            "unknown document `{}`; the documents are {names}",
             escape_line(name)
         ))
     })?;

@@ -41,7 +41,8 @@ pub(super) async fn search(args: SearchArgs, terminal: &Terminal) -> Result<Exit
         more if more > MAX_SHOWN => {
             format!("{} more are not shown; search for more words.", more - MAX_SHOWN)
         }
-        _ => "An index is what its publisher says. `agent-host add REFERENCE` shows what a component really is, and who signed it.".to_owned(),
+        _ => "An index contains only its publisher's claims. `agent-host add REFERENCE` shows what a component \
+            really is, and who signed it.".to_owned(),
     });
     Ok(Exit::Done)
 }

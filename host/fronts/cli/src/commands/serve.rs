@@ -47,7 +47,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     let passed = ListenFd::from_env().take_tcp_listener(0);
     let passed = passed.map_err(|error| {
         Failure::failed(format!(
-            "cannot serve at the socket that was passed: {error}"
+            "cannot serve on the socket that was passed: {error}"
         ))
     })?;
     let config = server_config(&args)?;
@@ -120,7 +120,8 @@ fn server_config(args: &ServeArgs) -> Result<Config, Failure> {
 /// Prints the token that was made for this run, without which no client can connect.
 fn note_generated(token: &str, url: &str, terminal: &Terminal) {
     terminal.note(&format!(
-        "open {url}/#token={token}\nor try it: curl -H 'Authorization: Bearer {token}' {url}{API}/sessions\nthe token is made for this run alone"
+        "open {url}/#token={token}\nor try it: curl -H 'Authorization: Bearer {token}' {url}{API}/sessions\nthe \
+         token is valid only for this run"
     ));
 }
 
@@ -140,8 +141,8 @@ async fn work(
 ) -> Result<Exit, Failure> {
     if host.sessions().store().shared_runs().is_none() {
         return Err(Failure::usage(
-            "`--worker` runs sessions of other hosts, and the store of this one has no others; set `url` in [store], or leave \
-             `--worker` out",
+            "`--worker` runs sessions of other hosts, but this host's store is not shared; set `url` in [store], or \
+             leave `--worker` out",
         ));
     }
     if !quiet {
@@ -182,7 +183,7 @@ fn listen(
     match passed {
         Some(passed) => HttpServer::from_listener(passed, options).map_err(|error| {
             Failure::failed(format!(
-                "cannot serve at the socket that was passed: {error}"
+                "cannot serve on the socket that was passed: {error}"
             ))
         }),
         None => HttpServer::bind(args.http, options).map_err(|error| {

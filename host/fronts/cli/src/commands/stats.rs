@@ -47,8 +47,8 @@ pub(super) async fn stats(args: StatsArgs, terminal: &Terminal) -> Result<Exit, 
     let stats = Stats::read(store, SessionScope::All, args.by.into(), since_ms).await?;
     for session in &stats.unreadable {
         terminal.note(&format!(
-            "{YELLOW}warning:{YELLOW:#} session {session} cannot be read, and nothing of it is \
-             counted; see why: agent-host sessions show {session}"
+            "{YELLOW}warning:{YELLOW:#} session {session} cannot be read and is not counted; see why: agent-host \
+             sessions show {session}"
         ));
     }
     if args.json {
@@ -56,14 +56,14 @@ pub(super) async fn stats(args: StatsArgs, terminal: &Terminal) -> Result<Exit, 
         return Ok(Exit::Done);
     }
     if stats.total.sessions == 0 {
-        terminal.note("No session used anything in this time.");
+        terminal.note("No usage in this period.");
         return Ok(Exit::Done);
     }
     table(&stats).iter().for_each(|line| terminal.println(line));
     if stats.total.unpriced_model_calls > 0 {
         terminal.note(&format!(
-            "{DIM}The cost leaves out model calls without a known price ({}); [prices] in agent.toml \
-             sets it for later ones.{DIM:#}",
+            "{DIM}The cost excludes model calls without a known price ({}); set the price for later ones in [prices] \
+             of agent.toml.{DIM:#}",
             count(stats.total.unpriced_model_calls)
         ));
     }

@@ -47,7 +47,7 @@ pub(super) async fn store(args: StoreArgs, terminal: &Terminal) -> Result<Exit, 
 fn grants(role: &str, terminal: &Terminal) -> Result<Exit, Failure> {
     if role.is_empty() || role.len() > MAX_ROLE_BYTES || role.contains(char::is_control) {
         return Err(Failure::usage(format!(
-            "`{}` is no name of a role; give one of up to {MAX_ROLE_BYTES} bytes",
+            "`{}` is not a role name; use a name of up to {MAX_ROLE_BYTES} bytes",
             escape_line(role)
         )));
     }
@@ -59,7 +59,9 @@ fn grants(role: &str, terminal: &Terminal) -> Result<Exit, Failure> {
 async fn database(config: &Config) -> Result<Database, Failure> {
     let database = Database::of(config, &config.store).await?;
     database.ok_or_else(|| {
-        Failure::usage("[store] names no database; set `url` in it, or leave this to the state directory, which needs no care")
+        Failure::usage(
+            "[store] has no database; set `url` in it (the state directory needs no maintenance)",
+        )
     })
 }
 
@@ -68,13 +70,14 @@ async fn migrate(config: &Config, terminal: &Terminal) -> Result<Exit, Failure> 
     let url = database.url().to_owned();
     let done = PostgresStore::migrate(&url, database.options()).await?;
     terminal.note(&match (done.from, done.to) {
-        (0, to) => format!("The tables are made: version {to}."),
-        (from, to) if from == to => format!("The tables have version {to} already."),
-        (from, to) => format!("The tables are updated from version {from} to {to}."),
+        (0, to) => format!("The tables were created with version {to}."),
+        (from, to) if from == to => format!("The tables already have version {to}."),
+        (from, to) => format!("The tables were updated from version {from} to {to}."),
     });
     if done.signed > 0 {
         terminal.note(&format!(
-            "{} from before {} signed, and believed from now on; look at those that approve calls: agent-host approvals list",
+            "{} from before {} signed, and trusted from now on; review those that approve calls: agent-host \
+             approvals list",
             counted(done.signed, "row"),
             if done.signed == 1 { "is" } else { "are" }
         ));
@@ -94,12 +97,12 @@ async fn rekey(config: &Config, from: Option<&str>, terminal: &Terminal) -> Resu
     let url = database.url().to_owned();
     let options = database.options();
     let how = match options.seal {
-        Some(_) => "are sealed with the key of [store]",
-        None => "are not sealed any more, since [store] has no key",
+        Some(_) => "are sealed with the key in [store]",
+        None => "are no longer sealed, because [store] has no key",
     };
     let count = PostgresStore::rekey(&url, options, from).await?;
     terminal.note(&format!(
-        "{count} secrets {how}. Hosts that run keep the old one; start them anew with the same [store]."
+        "{count} secrets {how}. Running hosts still use the old key; restart them with the same [store]."
     ));
     Ok(Exit::Done)
 }
@@ -159,7 +162,9 @@ async fn settle(
         .collect();
     if checked.sessions > 0 && of_sessions.len() as u64 == checked.sessions {
         return Err(Failure::failed(
-            "no session of this store has a valid signature, so its key is not the one that signed them: put that key back from a backup, and check again. Nothing is removed. To have a copy of a session without that key: agent-host sessions fork ID",
+            "no session of this store has a valid signature, so its key is not the one that signed them: restore \
+             that key from a backup, and check again. Nothing was removed. To copy a session without that key: \
+             agent-host sessions fork ID",
         ));
     }
     let removable: Vec<_> = checked
@@ -181,7 +186,8 @@ async fn settle(
     if !of_sessions.is_empty() {
         let sessions = counted(of_sessions.len() as u64, "session");
         left.push(format!(
-            "{sessions} without a valid signature; to have a copy of one: agent-host sessions fork ID; to remove it: agent-host sessions delete ID"
+            "{sessions} without a valid signature; to copy one: agent-host sessions fork ID; to remove one: \
+             agent-host sessions delete ID"
         ));
     }
     let sessions = counted(checked.sessions, "session");
@@ -189,7 +195,7 @@ async fn settle(
     if checked.damages > 0 {
         let faults = counted(checked.damages as u64, "fault");
         let damaged =
-            format!("{faults} in {sessions} with {events}; restore what is damaged from a backup");
+            format!("{faults} in {sessions} with {events}; restore the damaged data from a backup");
         left.insert(0, damaged);
     }
     if left.is_empty() {
@@ -229,7 +235,7 @@ async fn move_store(
     match moved.kept.len() {
         0 => Ok(Exit::Done),
         kept => Err(Failure::failed(format!(
-            "{kept} sessions stay where they are; see to what keeps them, and run the same command again"
+            "{kept} sessions were not moved; resolve the reasons, and run the same command again"
         ))),
     }
 }
@@ -260,27 +266,27 @@ fn report(moved: &Moved, as_json: bool, terminal: &Terminal) {
         return;
     }
     for (session, why) in kept {
-        terminal.println(&escape_line(&format!("{session} stays: {why}")));
+        terminal.println(&escape_line(&format!("{session} was not moved: {why}")));
     }
     for (session, name) in &moved.unnamed {
         terminal.println(&escape_line(&format!(
-            "{session} has no name any more: another session of its directory is `{name}`"
+            "{session} lost its name: another session of its directory is named `{name}`"
         )));
     }
     if !moved.without_undo.is_empty() {
         terminal.note(&format!(
-            "What {} sessions kept for `undo` was on this machine, and is gone.",
+            "The `undo` data of {} sessions was on this machine and is gone.",
             moved.without_undo.len()
         ));
     }
     for session in &moved.interrupted {
         terminal.note(&format!(
-            "{session} was interrupted: `agent-host run --resume {session}` continues it."
+            "{session} was interrupted: continue it with `agent-host run --resume {session}`."
         ));
     }
     if !moved.has_key {
         terminal.note(
-            "The other store had sessions, and keeps its own key: requests that wait there are asked anew.",
+            "The other store already had sessions and keeps its own key: requests pending there are asked again.",
         );
     }
     terminal.note(&format!(

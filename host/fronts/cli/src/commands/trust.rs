@@ -45,7 +45,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
     if !directory.is_dir() {
         let parent = directory.parent().unwrap_or(Path::new("/"));
         return Err(Failure::usage(format!(
-            "{} is not a directory; trust is given to one: {}",
+            "{} is not a directory; trust applies to directories: {}",
             path_text(&directory),
             trust_command(parent, &[])
         )));
@@ -69,7 +69,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
     for untrusted in found {
         let path = path_text(&untrusted.path);
         if TrustFile::holds(&untrusted, &environment)? {
-            terminal.note(&format!("{path} is trusted already."));
+            terminal.note(&format!("{path} is already trusted."));
             continue;
         }
         if args.yes || !terminal.can_ask() {
@@ -92,7 +92,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
         return Ok(Exit::Done);
     }
     Err(Failure::usage(format!(
-        "there is no terminal to ask on, so nothing is trusted; read {}, then to trust it: {}",
+        "there is no terminal to ask at, so nothing is trusted; read {}, then trust it with: {}",
         undecided.join(" and "),
         trust_command(&args.dir, &["--yes"])
     )))
@@ -127,7 +127,7 @@ fn untrusted_files(args: &TrustArgs, environment: &Environment) -> Result<Vec<Un
         Some(LeftOut::Untrusted(untrusted)) => Some(untrusted),
         Some(LeftOut::Unusable(file)) => {
             return Err(Failure::usage(format!(
-                "cannot trust {}, since {}; then run `{}` again",
+                "cannot trust {}, because {}; then run `{}` again",
                 path_text(&file.path),
                 unusable_text(&file),
                 trust_command(&args.dir, &[])
@@ -205,8 +205,8 @@ pub(super) fn warn_left_out(left_out: &LeftOut, terminal: &Terminal) {
         more => format!("; and {more} more"),
     };
     terminal.warn(&format!(
-        "{} is not trusted and is left out, so the defaults hold. It asks for more: {}{more}. To look \
-         at it and accept it: agent-host trust",
+        "{} is not trusted and is ignored, so the defaults apply. It asks for more: {}{more}. To review and accept \
+         it: agent-host trust",
         path_text(&untrusted.path),
         shown.join("; ")
     ));
@@ -223,13 +223,16 @@ fn confirm_trust(untrusted: &Untrusted, terminal: &Terminal) -> bool {
     let is_short = |demand: &String| demand.chars().nth(MAX_DEMAND).is_none();
     if untrusted.demands.len() > MAX_SHOWN || !untrusted.demands.iter().all(is_short) {
         terminal.note(&demands_text(untrusted));
-        terminal.note("This is more than one question can show: read it, and name the file on the command line.");
+        terminal.note(
+            "This is too much for one question: read the file, and pass it on the command line.",
+        );
         return false;
     }
     let directory = untrusted.path.parent().unwrap_or(Path::new("/"));
     let question = format!(
-        "{}\nTrust is remembered until one of these settings changes, and `agent-host trust --revoke` takes it back. It is trust in \
-         the components and programs of that directory, too.\n{BOLD}Do you trust {}?{BOLD:#} [y] yes  [n] no, as is any other answer",
+        "{}\nTrust is remembered until one of these settings changes or you run `agent-host trust --revoke`. It also \
+         covers the components and programs of that directory.\n{BOLD}Do you trust {}?{BOLD:#} [y] yes  [n] no (any \
+         other answer also means no)",
         demands_text(untrusted),
         path_text(directory)
     );
@@ -247,7 +250,7 @@ fn demands_text(untrusted: &Untrusted) -> String {
     let lines: Vec<String> = lines.collect();
     let more = match untrusted.demands.len().saturating_sub(MAX_SHOWN) {
         0 => String::new(),
-        more => format!("\n  and {more} more, which the file shows"),
+        more => format!("\n  and {more} more; see the file"),
     };
     format!(
         "{YELLOW}{}{YELLOW:#} is not trusted yet and asks for:\n{}{more}{}",
@@ -272,14 +275,14 @@ fn skills_text(skills: &[(String, usize)]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("\nIts skills are read in any case, as text that allows nothing: {named}{more}")
+    format!("\nIts skills are read in any case, as text that grants nothing: {named}{more}")
 }
 
 fn trust_file(environment: &Environment) -> Result<TrustFile, Failure> {
     TrustFile::of(environment).ok_or_else(|| {
         Failure::usage(
-            "it is not known where trust is to be remembered: there is no HOME and no XDG_STATE_HOME; set one of them, or name \
-             the file with `--config`",
+            "no directory to remember trust: neither HOME nor XDG_STATE_HOME is set; set one of them, or pass the \
+             file with `--config`",
         )
     })
 }

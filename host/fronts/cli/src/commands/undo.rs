@@ -41,7 +41,7 @@ pub(super) async fn undo(args: UndoArgs, terminal: &Terminal) -> Result<Exit, Fa
 /// rest.
 pub(super) fn report(undone: Option<&UndoneAnswer>, here: &Path, force: &str) -> String {
     let Some(undone) = undone else {
-        return "No answer of this session has changed files that are kept for undoing.".to_owned();
+        return "No answer of this session has changed files that can be undone.".to_owned();
     };
     let shown = |path: &Path| {
         let path = path.strip_prefix(here).unwrap_or(path);
@@ -65,7 +65,7 @@ pub(super) fn report(undone: Option<&UndoneAnswer>, here: &Path, force: &str) ->
     }
     if !undone.left.is_empty() {
         lines.push(format!(
-            "{YELLOW}Not restored{YELLOW:#} {DIM}({force} restores what was changed since){DIM:#}"
+            "{YELLOW}Not restored{YELLOW:#} {DIM}({force} also restores files that have changed since){DIM:#}"
         ));
         let left = undone.left.iter();
         lines.extend(
@@ -81,8 +81,8 @@ pub(super) fn report(undone: Option<&UndoneAnswer>, here: &Path, force: &str) ->
     for call in &undone.outside {
         let hosts: Vec<String> = call.hosts.iter().map(|host| escape_line(host)).collect();
         let what = match hosts.as_slice() {
-            [] => "what it did outside of the sandbox".to_owned(),
-            hosts => format!("what it sent to {}", hosts.join(", ")),
+            [] => "its effects outside of the sandbox".to_owned(),
+            hosts => format!("data that it sent to {}", hosts.join(", ")),
         };
         lines.push(format!("  {BOLD}{}{BOLD:#}: {what}", tool_name(&call.tool)));
     }

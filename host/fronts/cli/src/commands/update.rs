@@ -32,7 +32,7 @@ pub(super) async fn update(args: UpdateArgs, terminal: &Terminal) -> Result<Exit
         if known.is_empty() {
             let name = escape_line(name);
             return Err(Failure::usage(format!(
-                "there is no component `{name}` of a registry in agent.toml to update; there are: {names}"
+                "there is no component `{name}` from a registry in agent.toml to update; available: {names}"
             )));
         }
     }
@@ -79,7 +79,7 @@ impl Update<'_> {
         let name = escape_line(self.name);
         if self.edit.is_none() && self.reference.digest().is_some() {
             terminal.println(&format!(
-                "{BOLD}{name:<20}{BOLD:#} is named by its digest, which does not change; take a tag with --to TAG"
+                "{BOLD}{name:<20}{BOLD:#} is pinned by digest, which does not change; choose a tag with --to TAG"
             ));
             return Ok(true);
         }
@@ -111,7 +111,7 @@ impl Update<'_> {
             && !args.allow_downgrade
         {
             terminal.note(&format!(
-                "{why}, which is refused; if that is what you want, add --allow-downgrade"
+                "{why}, which is refused; to allow it, add --allow-downgrade"
             ));
             return Ok(false);
         }
@@ -178,7 +178,7 @@ impl Update<'_> {
 async fn current(config: &Config, name: &str) -> Result<LockedComponent, Failure> {
     let registry = Registry::open_one_current(config, name).await?;
     let entry = registry.components().next();
-    let entry = entry.ok_or_else(|| Failure::failed(format!("`{name}` is no component")))?;
+    let entry = entry.ok_or_else(|| Failure::failed(format!("`{name}` is not a component")))?;
     Ok(entry.locked())
 }
 
@@ -195,7 +195,7 @@ fn confirms(name: &str, tag: Option<&str>, terminal: &Terminal) -> bool {
     }
     let name = escape_line(name);
     let question = format!(
-        "{BOLD}Accept `{name}` as it is now?{BOLD:#} [y] yes  [n] no, as is any other answer"
+        "{BOLD}Accept `{name}` as it is now?{BOLD:#} [y] yes  [n] no (any other answer also means no)"
     );
     let said = answer(terminal, &question);
     matches!(said.as_deref().map(str::trim), Some("y" | "yes"))

@@ -52,7 +52,7 @@ fn write_oci(dir: &Path, terminal: &Terminal) -> Result<(), Failure> {
     let layout = format!("oci:{}:{version}", path_text(dir));
     terminal.println(&layout);
     terminal.note(&format!(
-        "a program such as skopeo publishes it: `skopeo copy {} docker://HOST/{REPOSITORY}:{version}`",
+        "publish it with a program such as skopeo: `skopeo copy {} docker://HOST/{REPOSITORY}:{version}`",
         shell_quoted(&layout)
     ));
     Ok(())

@@ -34,7 +34,7 @@ pub(super) async fn workflow(args: WorkflowArgs, terminal: &Terminal) -> Result<
         // A check that passes what it could not read would be believed.
         WorkflowCommand::Check { .. } if matches!(config.left_out, Some(LeftOut::Unusable(_))) => {
             Err(Failure::usage(
-                "the workflows cannot be checked, since agent.toml cannot be used; correct it first",
+                "cannot check the workflows, because agent.toml is invalid; correct it first",
             ))
         }
         WorkflowCommand::Check { name: None, json } if config.workflows.is_empty() => {
@@ -131,7 +131,7 @@ fn report(
     match faulty {
         0 => Ok(Exit::Done),
         faulty => Err(Failure::usage(format!(
-            "{} of {} cannot be run; correct agent.toml",
+            "{} of {} cannot run; correct agent.toml",
             faulty,
             counted(workflows.len() as u64, "workflow")
         ))),

@@ -69,9 +69,9 @@ fn ask_to_open(
     url: &str,
 ) -> Option<ElicitationAnswer> {
     let question = format!(
-        "{asks}It wants you to open this address in a browser, at the host in bold:\n  {}\n\
-         {BOLD}Open it yourself if you trust that host; agent-host does not.{BOLD:#} \
-         [a] tell {server} that you open it  [d] decline  [c] cancel",
+        "{asks}It wants you to open this address in a browser, at the host in bold:\n  {}\n{BOLD}Open it yourself if \
+         you trust that host; agent-host does not.{BOLD:#} [a] tell {server} that you will open it  [d] decline  [c] \
+         cancel",
         highlighted(url)
     );
     loop {
@@ -105,7 +105,7 @@ fn fill_in(
 ) -> Option<ElicitationAnswer> {
     let prompt = FormPrompt {
         question: &format!(
-            "{asks}{} {BOLD}{server} gets what you answer: give it no password and no key.{BOLD:#}",
+            "{asks}{} {BOLD}Your answer is sent to {server}: do not give it a password or a key.{BOLD:#}",
             counted(fields)
         ),
         send: &format!("Send it to the MCP server {server}?"),

@@ -129,12 +129,12 @@ fn wanted(field: &FormField) -> String {
         FieldKind::Integer(_) => "Type a number without a fraction".to_owned(),
         FieldKind::Boolean => "Type y or n".to_owned(),
         FieldKind::One { .. } => "Type the number of a choice".to_owned(),
-        FieldKind::Many { .. } => "Type numbers of choices, with commas between them".to_owned(),
+        FieldKind::Many { .. } => "Type the numbers of choices, separated by commas".to_owned(),
     };
     let otherwise = match (&field.default, field.required) {
-        (Some(default), _) => format!("; nothing for {}", shown(&field.kind, default)),
+        (Some(default), _) => format!("; leave empty for {}", shown(&field.kind, default)),
         (None, true) => " (required)".to_owned(),
-        (None, false) => "; nothing to leave it out".to_owned(),
+        (None, false) => "; leave empty to skip it".to_owned(),
     };
     format!("{what}{otherwise}")
 }

@@ -155,7 +155,7 @@ pub(crate) fn answer(terminal: &Terminal, question: &str) -> Option<String> {
         };
         match typed {
             LineEnd::Complete => return Some(line.into_text()),
-            LineEnd::Pasted => terminal.note("Pasted text is no answer here. Please type it."),
+            LineEnd::Pasted => terminal.note("Pasted text is not accepted here. Please type it."),
             LineEnd::Resumed => {}
             LineEnd::End => return None,
         }
@@ -230,13 +230,13 @@ pub(crate) fn data(max_bytes: u64, what: &str) -> Result<String, Failure> {
         .map_err(|error| refuse(&error))?;
     if bytes.len() as u64 > max_bytes {
         return Err(refuse(&format!(
-            "it has more than {max_bytes} bytes; give the model a file that its tools can read, or less of it"
+            "it has more than {max_bytes} bytes; give the model a file that its tools can read, or a part of it"
         )));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         refuse(&format!(
-            "it is not UTF-8, from byte {at} on; convert it, such as with `iconv -t UTF-8`"
+            "it is not UTF-8 from byte {at} on; convert it, such as with `iconv -t UTF-8`"
         ))
     })
 }
@@ -294,7 +294,7 @@ impl Keyboard {
                 Event::End => return LineEnd::End,
             }
             if Instant::now() > deadline {
-                terminal.note("Input arrives without a pause, so nothing is decided now.");
+                terminal.note("Input is arriving without a pause, so nothing was decided.");
                 return LineEnd::End;
             }
         }

@@ -206,10 +206,10 @@ impl LiveView {
         if self.terminal.stderr {
             let until = Instant::now().checked_add(wait);
             let why = wait_reason(error.kind);
-            self.show_spinner(&format!("{why}; it is asked again"), until);
+            self.show_spinner(&format!("{why}; retrying"), until);
         } else if wait >= Duration::from_secs(1) {
             self.step(&format!(
-                "{DIM}{} It is asked again in {} s.{DIM:#}",
+                "{DIM}{} Retrying in {} s.{DIM:#}",
                 escape_line(&error.message),
                 wait.as_secs()
             ));
@@ -273,8 +273,8 @@ impl Observer for LiveView {
                 self.node(call_id),
                 tool_name(agent)
             ),
-            false if agent == PROGRAM_NAME => format!("{DIM}the program runs{DIM:#}"),
-            false => format!("{DIM}the agent {} works{DIM:#}", escape_line(agent)),
+            false if agent == PROGRAM_NAME => format!("{DIM}the program is running{DIM:#}"),
+            false => format!("{DIM}the agent {} is working{DIM:#}", escape_line(agent)),
         });
         let mut path = self.path.clone();
         path.push(call_id.clone());
@@ -296,18 +296,18 @@ impl Observer for LiveView {
             Live::Delta(ModelDelta::Restarted) => {
                 self.end_output();
                 self.step(&format!(
-                    "{DIM}the model's answer broke off; it is asked again{DIM:#}"
+                    "{DIM}the model's answer was interrupted; retrying{DIM:#}"
                 ));
             }
             Live::ResultsReferenced { count, size } => self.step(&format!(
-                "{DIM}the conversation nears the end of the model's window: {count} old {} in the journal alone now \
+                "{DIM}the conversation is nearing the model's window: {count} old {} now only in the journal \
                  ({}){DIM:#}",
                 if count == 1 { "result is" } else { "results are" },
                 size_change(size)
             )),
             Live::HistorySummarised { messages, size } => self.step(&format!(
-                "{DIM}the conversation nears the end of the model's window: a summary stands for its first {messages} messages \
-                 now ({}){DIM:#}",
+                "{DIM}the conversation is nearing the model's window: its first {messages} messages are now \
+                 summarised ({}){DIM:#}",
                 size_change(size)
             )),
             Live::Delta(ModelDelta::Note(text)) => {
@@ -352,7 +352,7 @@ impl Observer for LiveView {
 /// Describes a failure of the model server in a few words.
 fn wait_reason(kind: ModelErrorKind) -> &'static str {
     match kind {
-        ModelErrorKind::RateLimited => "the model server takes no more requests for now",
+        ModelErrorKind::RateLimited => "the model server is limiting requests",
         ModelErrorKind::Unreachable => "the model server cannot be reached",
         ModelErrorKind::Timeout => "the model server took too long",
         ModelErrorKind::Protocol => "the model's answer could not be used",

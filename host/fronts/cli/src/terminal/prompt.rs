@@ -81,7 +81,7 @@ impl Review<'_> {
                     .map_or(Asked::Back, |tool| self.confirm_rule(tool, remember)),
                 Some(Reply::Pattern(glob)) => self.remember_pattern(glob),
                 None => {
-                    prompt = format!("That is none of the answers.\n{question}");
+                    prompt = format!("That is not one of the answers.\n{question}");
                     continue;
                 }
             };
@@ -152,7 +152,7 @@ impl Review<'_> {
     /// Parses edited arguments and checks them against the tool's schema.
     fn checked(&self, text: &str) -> Result<Map<String, Value>, String> {
         let input: Map<String, Value> = serde_json::from_str(text)
-            .map_err(|error| format!("This is no JSON object: {error}."))?;
+            .map_err(|error| format!("This is not a JSON object: {error}."))?;
         let valid = self.tools.accept(&self.call.tool, &input);
         valid.map_err(|failure| one_line(failure.message(), MAX_LINE_CHARACTERS))?;
         Ok(input)
@@ -171,9 +171,9 @@ impl Review<'_> {
             let line = answer(
                 self.terminal,
                 &format!(
-                    "  [1] calls with exactly these arguments, in this session\n  [2] every call of this tool, in this session\n  \
-                     [3] calls with exactly these arguments, in this project\n  [4] every call of this tool, in this project\n  \
-                     [b] back\n{BOLD}Which calls of {} are not to be asked about again?{BOLD:#}",
+                    "  [1] calls with exactly these arguments, in this session\n  [2] every call of this tool, in \
+                     this session\n  [3] calls with exactly these arguments, in this project\n  [4] every call of \
+                     this tool, in this project\n  [b] back\n{BOLD}Which calls of {} should not ask again?{BOLD:#}",
                     call_heading(self.call)
                 ),
             );
@@ -205,7 +205,7 @@ impl Review<'_> {
             return Asked::Back;
         };
         let Some(name) = main_argument(&tool.definition) else {
-            return back("This tool has no argument that a pattern could be about.");
+            return back("This tool has no argument that a pattern could match.");
         };
         let name = name.replace('~', "~0").replace('/', "~1");
         let pattern = ArgumentPattern {
@@ -214,7 +214,8 @@ impl Review<'_> {
         };
         if !pattern_fits(&pattern, &self.call.input) {
             return back(
-                "This pattern does not match the target of this call. A pattern is written as the target begins, without `..`, such as src/**.",
+                "This pattern does not match the target of this call. Write the pattern like the start of the \
+                 target, without `..`, such as src/**.",
             );
         }
         if pattern
@@ -222,13 +223,14 @@ impl Review<'_> {
             .chars()
             .all(|c| matches!(c, '*' | '?' | '/' | '.'))
         {
-            return back("This pattern is about every call; [t] and [m] remember that.");
+            return back("This pattern matches every call; use [t] or [m] to remember that.");
         }
         loop {
             let line = answer(
                 self.terminal,
                 &format!(
-                    "  [1] in this session\n  [2] in this project\n  [b] back\n{BOLD}Where are such calls of {} not to be asked about again?{BOLD:#}",
+                    "  [1] in this session\n  [2] in this project\n  [b] back\n{BOLD}Where should such calls of {} \
+                     not ask again?{BOLD:#}",
                     call_heading(self.call)
                 ),
             );
@@ -272,7 +274,8 @@ impl Review<'_> {
         };
         let written = as_configuration(tool, &remember.what);
         format!(
-            "in {place}, without asking, {rule}, while the tool and its grants are what they are now ({}). `agent-host approvals revoke` takes it back.{written}",
+            "in {place}, without asking, {rule}, while the tool and its grants stay as they are now ({}). Revoke it \
+             with `agent-host approvals revoke`.{written}",
             rule.identity
         )
     }

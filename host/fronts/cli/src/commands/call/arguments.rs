@@ -26,8 +26,8 @@ pub(super) fn read(words: &[String], schema: &Value) -> Result<Map<String, Value
 fn object(text: &str) -> Result<Map<String, Value>, Failure> {
     serde_json::from_str(text).map_err(|error| {
         Failure::usage(format!(
-            "the arguments are neither `KEY=VALUE` nor a JSON object: {error}. Write them like `path=.`, or like '{{\"path\": \".\"}}' in \
-             single quotes, so that the shell leaves them alone."
+            "the arguments are neither `KEY=VALUE` nor a JSON object: {error}. Write them like `path=.`, or like \
+             '{{\"path\": \".\"}}' in single quotes, so that the shell does not change them."
         ))
     })
 }
@@ -45,7 +45,7 @@ fn pairs(words: &[String], schema: &Value) -> Result<Map<String, Value>, Failure
         let types = Types::of(schema, key);
         let value = types.value(text).ok_or_else(|| {
             Failure::usage(format!(
-                "the value of `{}` is to be {}, and `{}` is not",
+                "the value of `{}` must be {}, and `{}` is not",
                 escape_line(key),
                 types.described(),
                 escape_line(text)
@@ -59,7 +59,7 @@ fn pairs(words: &[String], schema: &Value) -> Result<Map<String, Value>, Failure
             (Value::Array(earlier), Value::Array(more)) => earlier.extend(more),
             _ => {
                 return Err(Failure::usage(format!(
-                    "`{}` is given twice, and is no list; give it once",
+                    "`{}` is given twice but is not a list; give it once",
                     escape_line(key)
                 )));
             }

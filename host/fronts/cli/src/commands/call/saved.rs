@@ -46,19 +46,19 @@ impl Target {
             .filter(|parent| !parent.as_os_str().is_empty());
         if is_directory || parent.is_some_and(|parent| !parent.is_dir()) {
             return Err(refused(
-                "there is no such directory; create it with `mkdir -p`",
+                "the directory does not exist; create it with `mkdir -p`",
             ));
         }
         if path.symlink_metadata().is_ok() {
             return Err(refused(
-                "it exists; name a file that does not, or a directory",
+                "it already exists; choose a new file, or a directory",
             ));
         }
         Ok(Self::File(path))
     }
 
-    /// Writes the files of a result, or the result itself into a file if it has none. Returns a
-    /// line for each file, and whether the result itself was written.
+    /// Writes the files of a result, or the result itself into a file if it has none.
+    /// Returns a line for each file, and whether the result itself was written.
     ///
     /// # Errors
     /// A file cannot be written. Those before it are kept.
@@ -245,14 +245,16 @@ mod tests {
         let path = path.display();
         assert_eq!(
             refused.text(),
-            format!("cannot write {path}: it exists; name a file that does not, or a directory")
+            format!("cannot write {path}: it already exists; choose a new file, or a directory")
         );
         let absent = directory.path().join("absent/a.png");
         let refused = Target::check(absent.clone()).unwrap_err();
         let absent = absent.display();
         assert_eq!(
             refused.text(),
-            format!("cannot write {absent}: there is no such directory; create it with `mkdir -p`")
+            format!(
+                "cannot write {absent}: the directory does not exist; create it with `mkdir -p`"
+            )
         );
     }
 }

@@ -28,7 +28,7 @@ async fn schedule(schedule: &ScheduleConfig) -> Result<String, ConfigError> {
     let timetable = &schedule.timetable;
     let next = match timetable.next(now_ms()) {
         Some(next) => format!("next at {}", timetable.show(next)),
-        None => "it does not fire any more".to_owned(),
+        None => "it will not fire again".to_owned(),
     };
     Ok(format!("{}: {timetable}; {next}", schedule.name))
 }
@@ -39,8 +39,8 @@ async fn webhook(webhook: &WebhookConfig) -> Result<String, ConfigError> {
         notify.open().await?;
     }
     let signed = match webhook.signature {
-        SignatureScheme::Standard => "as Standard Webhooks has it",
-        SignatureScheme::Github => "as GitHub does",
+        SignatureScheme::Standard => "in the Standard Webhooks format",
+        SignatureScheme::Github => "in GitHub's format",
     };
     let name = &webhook.name;
     Ok(format!("{name}: POST /webhooks/{name}, signed {signed}"))

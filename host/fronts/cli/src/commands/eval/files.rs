@@ -34,9 +34,11 @@ enum Kind {
 pub(super) enum FilesError {
     #[error("cannot read the files of a case, {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("the files of a case have {}, which is neither a file nor a directory; replace links and the like by files", _0.display())]
+    #[error("the files of a case include {}, which is neither a file nor a directory; replace links and other \
+        special files with regular files", _0.display())]
     Special(PathBuf),
-    #[error("the files of a case in {} are more than {MAX_ENTRIES}, or have more than {MAX_BYTES} bytes; leave some out", _0.display())]
+    #[error("the files of a case in {} number more than {MAX_ENTRIES}, or have more than {MAX_BYTES} bytes; remove \
+        some", _0.display())]
     TooMany(PathBuf),
 }
 
@@ -104,7 +106,7 @@ fn copy(from: &Path, to: &Path, left: &mut u64) -> io::Result<()> {
         .open(from)?;
     let found = source.metadata()?;
     if !found.is_file() {
-        return Err(io::Error::other("it is no file any more"));
+        return Err(io::Error::other("it is no longer a file"));
     }
     let mut target = File::options().write(true).create_new(true).open(to)?;
     let copied = io::copy(&mut source.take(left.saturating_add(1)), &mut target)?;

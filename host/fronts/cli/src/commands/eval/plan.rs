@@ -98,7 +98,7 @@ impl Plan {
                     let recording = recordings.as_ref().map(|directory| directory.join(&name));
                     if recording.is_some() && !names.insert(name.clone()) {
                         return Err(Failure::usage(format!(
-                            "two runs would have the recording {name}; rename a case"
+                            "two runs would use the recording {name}; rename a case"
                         )));
                     }
                     let replay = recording.as_ref().filter(|_| args.replay.is_some());
@@ -116,7 +116,7 @@ impl Plan {
         }
         if self.tasks.len() > MAX_TASKS {
             return Err(Failure::usage(format!(
-                "there are {} runs, and at most {MAX_TASKS} are possible; lower `runs`, or split the file",
+                "there are {} runs, and the maximum is {MAX_TASKS}; lower `runs`, or split the file",
                 self.tasks.len()
             )));
         }
@@ -139,7 +139,7 @@ impl Plan {
         let mut files = self.tasks.iter().filter_map(|task| task.record.as_ref());
         match files.find(|file| file.symlink_metadata().is_ok()) {
             Some(file) => Err(Failure::usage(format!(
-                "cannot record to {}: it exists; remove it, or name another directory",
+                "cannot record to {}: it already exists; remove it, or choose another directory",
                 file.display()
             ))),
             None => Ok(()),
@@ -174,7 +174,7 @@ impl Plan {
                 && !models.any(|model| matches!(model, ModelConfig::Served { .. }))
             {
                 return Err(Failure::usage(format!(
-                    "there is nothing to record of {}: it is not behind a server; leave out `--record`",
+                    "there is nothing to record for {}: it does not use a server; leave out `--record`",
                     self.model(task)
                 )));
             }

@@ -91,7 +91,8 @@ impl Launcher {
         let config = Config::load(Some(&self.config), &overrides, &environment)?;
         if config.store.database.is_some() {
             return Err(Failure::usage(
-                "the configuration keeps sessions in a database, where those of an evaluation would be, too; name one without `url` in [store] by `--config`",
+                "the configuration keeps sessions in a database, where those of an evaluation would also be stored; \
+                 pass a configuration without `url` in [store] with `--config`",
             ));
         }
         let tools = config.tools.iter().map(|tool| &tool.grants);
@@ -201,8 +202,8 @@ fn check_apart(grants: &Grants, work: &Path) -> Result<(), Failure> {
     match shared {
         None => Ok(()),
         Some(dir) => Err(Failure::usage(format!(
-            "the configuration grants writing in {}, which all runs of an evaluation would share; leave the grant out, and pass \
-             `--write` for writing in the directory of each run",
+            "the configuration grants write access to {}, which all runs of an evaluation would share; remove the \
+             grant, and pass `--write` to let each run write in its own directory",
             dir.host.display()
         ))),
     }
@@ -238,7 +239,7 @@ async fn follow(
     let status = child.wait().await;
     match status.and_then(|status| status.code()) {
         Some(code) => RunEnd::Exited(code),
-        None => RunEnd::Broken("a signal ended it".to_owned()),
+        None => RunEnd::Broken("it was ended by a signal".to_owned()),
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) async fn show(
     for note in server.notes() {
         lines.push(format!("  note        {}", escape_line(&note.to_string())));
     }
-    let worst = format!("  whatever {identity} reaches: it is outside of the sandbox");
+    let worst = format!("  everything that {identity} can access: it is outside of the sandbox");
     section(&mut lines, "At worst", [escape_line(&worst)]);
     let tools = server.definitions().iter().map(|tool| (tool, tool.effect));
     if args.schemas {

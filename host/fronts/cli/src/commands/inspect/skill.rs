@@ -6,7 +6,7 @@ use agent_host_app::Skill;
 use serde_json::{Value, json};
 
 /// The effect of `allowed-tools` here.
-const ALLOWED: &str = "named by its author; this allows nothing";
+const ALLOWED: &str = "listed by its author; this allows nothing";
 
 pub(super) fn show(skill: &Skill, json: bool, terminal: &Terminal) {
     terminal.println_as(json, || as_json(skill), || as_text(skill));

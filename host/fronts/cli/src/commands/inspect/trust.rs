@@ -22,10 +22,10 @@ pub(super) fn lock_state(
         return Ok("yes: it comes with this program");
     }
     if !config.tools.iter().any(|tool| tool.name == name) {
-        return Ok("not asked: it is no tool of the configuration");
+        return Ok("not asked: it is not a configured tool");
     }
     let Some(file) = LockFile::open(config)? else {
-        return Ok("no: there is no agent.toml to pin it beside");
+        return Ok("no: there is no agent.toml next to which to pin it");
     };
     let is_unsigned = entry.origin.as_ref().is_some_and(|it| it.signer.is_none());
     Ok(
@@ -33,14 +33,14 @@ pub(super) fn lock_state(
             .lock
             .status(name, &LockEntry::Component(entry.locked()))
         {
-            LockStatus::Same => "yes: it is the one in agent.lock",
+            LockStatus::Same => "yes: it matches agent.lock",
             LockStatus::New if is_unsigned => {
-                "not yet: nothing shows who made it; `agent-host lock --accept` accepts it"
+                "not yet: nothing proves who made it; accept it with `agent-host lock --accept`"
             }
             LockStatus::New => {
-                "not yet: agent.lock pins it once it is accepted, or with its first run"
+                "not yet: it is pinned in agent.lock when it is accepted or first run"
             }
-            LockStatus::Changed(_) => "no: it changed since it was accepted; see `agent-host lock`",
+            LockStatus::Changed(_) => "no: it has changed since accepted; see `agent-host lock`",
         },
     )
 }
@@ -64,9 +64,9 @@ pub(super) fn at_worst(entry: &ComponentEntry, registry: &Registry) -> Vec<Strin
         });
     }
     let sends = match (can_read, grants.secrets.is_empty()) {
-        (true, _) => "sends what it read to",
-        (false, false) => "sends a secret and what it is called with to",
-        (false, true) => "sends what it is called with to",
+        (true, _) => "sends data that it read to",
+        (false, false) => "sends a secret and its arguments to",
+        (false, true) => "sends its arguments to",
     };
     let hosts = grants.http.iter().filter(|_| http);
     lines.extend(hosts.map(|host| format!("{sends} {}", host.target())));
@@ -74,7 +74,7 @@ pub(super) fn at_worst(entry: &ComponentEntry, registry: &Registry) -> Vec<Strin
         lines.push("asks you a question".to_owned());
     }
     if lines.is_empty() {
-        lines.push("computes, and reaches nothing outside of its call".to_owned());
+        lines.push("only computes; it has no access to anything outside of its call".to_owned());
     }
     let limits = &entry.limits;
     lines.push(format!(

@@ -40,7 +40,7 @@ pub(super) fn print(
         lines.for_each(|line| terminal.note(&line));
     }
     if http.is_some() {
-        terminal.note("Put the server's token in the place of TOKEN.");
+        terminal.note("Replace TOKEN with the server's token.");
     }
     Ok(Exit::Done)
 }
@@ -132,7 +132,7 @@ fn stdio_server(served: &McpArgs, terminal: &Terminal) -> Result<Value, Failure>
         option("--config", text(file)?);
         if served.config.config.is_none() {
             terminal.note(&escape(&format!(
-                "The entry names {}, so that whatever it says from now on is served without a question about trust.",
+                "The entry names {}, so its contents, now and later, are served without a trust question.",
                 file.display()
             )));
         }
@@ -182,7 +182,7 @@ fn absolute_grant(grant: &str, base: &Path) -> Result<String, Failure> {
 fn text(path: &Path) -> Result<String, Failure> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Failure::usage(format!(
-            "the path {} cannot be written in JSON; move what it names to one of UTF-8",
+            "the path {} is not UTF-8, so it cannot be written as JSON; rename it",
             path.display()
         ))
     })

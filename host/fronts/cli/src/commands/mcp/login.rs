@@ -34,13 +34,13 @@ pub(super) async fn login(
         () = stop.token.cancelled() => return Ok(stop.exit()),
         done = tokio::time::timeout(LOGIN_TIMEOUT, log_in(&endpoint, terminal)) => {
             let minutes = LOGIN_TIMEOUT.as_secs() / 60;
-            let late = LoginError::Failed(format!("no one did within {minutes} minutes"));
+            let late = LoginError::Failed(format!("no one logged in within {minutes} minutes"));
             done.unwrap_or(Err(late)).map_err(cannot)?;
         }
     }
     let name = escape_line(name);
     terminal.note(&format!(
-        "{GREEN}logged in{GREEN:#} to the MCP server `{name}`; `agent-host mcp logout {name}` forgets it"
+        "{GREEN}logged in{GREEN:#} to the MCP server `{name}`; forget it with `agent-host mcp logout {name}`"
     ));
     Ok(Exit::Done)
 }
@@ -67,13 +67,13 @@ async fn log_in(endpoint: &Endpoint, terminal: &Terminal) -> Result<(), LoginErr
         scopes => format!("these rights: {}", escape_line(&scopes.join(" "))),
     };
     terminal.note(&format!(
-        "Open this address in a browser, and log in there if you trust its host. It is asked for {scopes}.\n"
+        "Open this address in a browser, and log in there if you trust its host. The login requests {scopes}.\n"
     ));
     // Alone on stdout, so that a script can open it.
     terminal.println_untrusted(login.url());
     if terminal.can_ask() {
         terminal.note(
-            "\nIf the browser is on another machine, it ends at an address of 127.0.0.1 that it cannot open.",
+            "\nIf the browser is on another machine, it ends at an address on 127.0.0.1 that it cannot open.",
         );
     }
     tokio::select! {
@@ -108,19 +108,19 @@ async fn endpoint(name: &str, config: &Config) -> Result<Endpoint, Failure> {
             .map(|server| server.name.as_str())
             .collect();
         let known = if names.is_empty() {
-            "there are none".to_owned()
+            "none are configured".to_owned()
         } else {
             names.join(", ")
         };
         Failure::usage(format!(
-            "there is no MCP server `{}` under [[mcp]]: {known}",
+            "unknown MCP server `{}`: {known}",
             name.escape_debug()
         ))
     })?;
     match server.open(None, None, &config.state_dir).await?.reach {
         Reach::Http(endpoint) if endpoint.oauth.is_some() => Ok(endpoint),
         Reach::Http(_) | Reach::Command(_) => Err(Failure::usage(format!(
-            "the MCP server `{name}` cannot be logged in to: {}",
+            "cannot log in to the MCP server `{name}`: {}",
             LoginError::NotNeeded
         ))),
     }

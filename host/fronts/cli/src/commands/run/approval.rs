@@ -19,8 +19,7 @@ use agent_host_types::{
 use std::sync::PoisonError;
 
 /// The note before a call is shown again.
-const CHANGED: &str =
-    "A file changed while you read, so here it is again, compared with the file as it is now.";
+const CHANGED: &str = "A file changed while you were reading, so here is the call again, compared with the current file.";
 
 /// Returns whether an input has decisions about some of the calls that wait: the others wait on,
 /// and nothing runs.

@@ -57,7 +57,8 @@ pub(super) async fn take_over(mut args: RunArgs, terminal: &Terminal) -> Result<
     if let Some(original) = state.original_arguments() {
         if original.has_authority() {
             terminal.note(&format!(
-                "{YELLOW}Session {id} is a copy, which brings no authority:{YELLOW:#} the original ran with {}. Only flags of this command hold.",
+                "{YELLOW}Session {id} is a copy, which inherits no permissions:{YELLOW:#} the original ran with {}. \
+                 Only the flags of this command apply.",
                 escape_line(&flags(original).join(" "))
             ));
         }
@@ -70,8 +71,8 @@ pub(super) async fn take_over(mut args: RunArgs, terminal: &Terminal) -> Result<
         && taken.has_authority()
     {
         return Err(Failure::usage(format!(
-            "session {id} was run in {elsewhere}, and what it was given there holds for no other directory. Go there: cd {} && {}\nOr \
-             give the arguments that are meant here: {}",
+            "session {id} was run in {elsewhere}, and its arguments apply only to that directory. Change to it: cd \
+             {} && {}\nOr pass the arguments for this directory: {}",
             shell_quoted(elsewhere),
             same_command(&[]),
             same_command(&flags(&taken))
@@ -79,7 +80,8 @@ pub(super) async fn take_over(mut args: RunArgs, terminal: &Terminal) -> Result<
     }
     if let Some(grant) = taken.grants.iter().find(|grant| is_valued(grant)) {
         return Err(Failure::usage(format!(
-            "session {id} was given {grant}VALUE, and values are not recorded. Give it again, with the value in place of VALUE: {}",
+            "session {id} was given {grant}VALUE, and values are not recorded. Pass it again, with the value in \
+             place of VALUE: {}",
             same_command(&flags(&widening(&taken)))
         )));
     }
@@ -158,7 +160,7 @@ pub(super) fn check_given(
         command.push_str(&format!(" --state-dir {state_dir}"));
     }
     Err(Failure::usage(format!(
-        "session {id} was run with {}, which this conversation was not given. To continue it with that: {command}",
+        "session {id} was run with {}, which this conversation does not have. To continue it with that: {command}",
         flags.join(" ")
     )))
 }
@@ -206,8 +208,8 @@ fn confirmed(taken: &RunArguments, id: SessionId, terminal: &Terminal) -> Result
     let flags = flags(&widening(taken));
     if !terminal.can_ask() {
         return Err(Failure::usage(format!(
-            "session {id} was given more than the configuration gives, and a run without a terminal is given it again on its command \
-             line: {}",
+            "session {id} was given more than the configuration allows; without a terminal, pass it again on the \
+             command line: {}",
             same_command(&flags)
         )));
     }
@@ -216,8 +218,8 @@ fn confirmed(taken: &RunArguments, id: SessionId, terminal: &Terminal) -> Result
         .map(|flag| format!("  {}", escape_line(flag)))
         .collect();
     let question = format!(
-        "{YELLOW}Session {id} was given on its command line:{YELLOW:#}\n{}\n{BOLD}Give it that again?{BOLD:#} [y] yes  [n] no, as is any \
-         other answer",
+        "{YELLOW}Session {id} was given on its command line:{YELLOW:#}\n{}\n{BOLD}Give it the same again?{BOLD:#} \
+         [y] yes  [n] no (any other answer also means no)",
         rows.join("\n")
     );
     let answer = answer(terminal, &question);

@@ -57,7 +57,7 @@ pub(super) fn read(images: &[PathBuf], files: &[PathBuf]) -> Result<Vec<ContentP
             (_, seen) => {
                 let seen = seen.unwrap_or("no image");
                 return Err(refuse(&format!(
-                    "it is {seen}; models see PNG, JPEG, GIF and WebP, so convert it"
+                    "it is {seen}; models accept PNG, JPEG, GIF and WebP, so convert it"
                 )));
             }
         }
@@ -89,13 +89,13 @@ fn file_part(file: &Path, media_type: &str, bytes: Vec<u8>) -> ContentPart {
 /// `seen` is its media type by its first bytes.
 fn text_part(file: &Path, seen: Option<&str>, bytes: Vec<u8>) -> Result<ContentPart, String> {
     let accepted =
-        "a prompt takes PNG, JPEG, GIF, WebP, PDF, WAV, MP3 and UTF-8 text, so convert it";
+        "a prompt accepts PNG, JPEG, GIF, WebP, PDF, WAV, MP3 and UTF-8 text, so convert it";
     if let Some(seen) = seen.filter(|seen| !seen.starts_with("text/")) {
         return Err(format!("it is {seen}; {accepted}"));
     }
     let text = String::from_utf8(bytes).ok();
     let text = text.filter(|text| !text.contains('\0'));
-    let text = text.ok_or_else(|| format!("it is of no known type; {accepted}"))?;
+    let text = text.ok_or_else(|| format!("its type is unknown; {accepted}"))?;
     let name = name(file);
     if text.len() > MAX_WHOLE_TEXT_BYTES {
         return Ok(ContentPart::File(FilePart {
@@ -135,13 +135,13 @@ pub(super) fn check(parts: &[ContentPart], config: &Config) -> Result<(), Failur
             "convert the PDF to text, or set `documents = true`",
         )
     } else if !capabilities.audio && has("audio/") {
-        ("recordings of sound", "or set `audio = true`")
+        ("audio recordings", "or set `audio = true`")
     } else {
         return Ok(());
     };
     Err(Failure::usage(format!(
-        "`{model}` takes no {what}, as far as is known; name another model with `--model`, {fix} for `{}` in agent.toml \
-         if its model reads them",
+        "`{model}` is not known to accept {what}; choose another model with `--model`, {fix} for `{}` in agent.toml \
+         if its model accepts them",
         provider.name
     )))
 }

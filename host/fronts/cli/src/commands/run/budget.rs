@@ -10,7 +10,7 @@ pub(super) fn budget_text(budget: &Budget, resume: &str) -> String {
     let (reached, next) = match budget {
         Budget::Turns { limit } => (
             format!(
-                "{limit} model calls were made for this prompt, and that is the budget (max-turns)"
+                "{limit} model calls were made for this prompt, which is the budget (max-turns)"
             ),
             raise(resume, "--max-turns", &twice(*limit).to_string()),
         ),
@@ -39,18 +39,18 @@ pub(super) fn budget_text(budget: &Budget, resume: &str) -> String {
         ),
         Budget::WallClock { limit_ms, used_ms } => (
             format!("this prompt took {used_ms} ms, and the budget is {limit_ms} ms (wall-clock)"),
-            format!("Raise `wall-clock-seconds` in agent.toml. To go on then: {resume}"),
+            format!("Raise `wall-clock-seconds` in agent.toml. Then resume: {resume}"),
         ),
         Budget::ToolCalls { limit } => (
-            format!("{limit} tool calls ran for this prompt, and that is the budget (tool-calls)"),
+            format!("{limit} tool calls ran for this prompt, which is the budget (tool-calls)"),
             raise(resume, "--max-tool-calls", &twice(*limit).to_string()),
         ),
         Budget::Repeats { tool, limit } => (
             format!(
-                "the model called `{}` with the same arguments again, and {limit} times is the budget (repeats)",
+                "the model called `{}` again with the same arguments, and the budget is {limit} times (repeats)",
                 tool_name(tool)
             ),
-            format!("Raise `identical-repeats` in agent.toml. To go on then: {resume}"),
+            format!("Raise `identical-repeats` in agent.toml. Then resume: {resume}"),
         ),
     };
     format!("Stopped: {reached}.\n{next}")
@@ -63,7 +63,10 @@ fn raise(resume: &str, flag: &str, value: &str) -> String {
     let kept = kept.iter().enumerate();
     let kept = kept.filter(|(index, _)| at.is_none_or(|at| *index != at && *index != at + 1));
     let kept: Vec<&str> = kept.map(|(_, word)| *word).collect();
-    format!("To go on with more: {} {flag} {value}", kept.join(" "))
+    format!(
+        "To resume with a larger budget: {} {flag} {value}",
+        kept.join(" ")
+    )
 }
 
 /// Formats millionths of a US dollar.

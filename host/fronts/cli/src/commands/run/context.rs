@@ -7,9 +7,7 @@ use std::{fmt::Display, path::Path};
 
 /// Reads the custom context of the arguments; `None` where there is none.
 pub(super) fn custom_context(args: &RunArgs) -> Result<Option<CustomContext>, Failure> {
-    let fault = |why: &dyn Display| {
-        Failure::usage(format!("cannot use the value of `--context-json`: {why}"))
-    };
+    let fault = |why: &dyn Display| Failure::usage(format!("invalid `--context-json`: {why}"));
     let Some(value) = &args.context_json else {
         return Ok(None);
     };

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The line above the first message.
-const FIRST_QUESTION: &str = "\nWhat do you want to know? (/help for help, Ctrl-D leaves)";
+const FIRST_QUESTION: &str = "\nWhat should the agent do? (/help for help, Ctrl-D to leave)";
 
 /// The directory of histories, below that of the state.
 const HISTORIES: &str = "history";
@@ -190,7 +190,7 @@ impl Conversation<'_, '_> {
             slash::Line::Unknown { name, near } => {
                 let near = near.map(|near| format!(" Did you mean {near}?"));
                 self.run.terminal.note(&format!(
-                    "There is no command {}.{} /help lists them; //{} sends it as a message.",
+                    "Unknown command {}.{} /help lists the commands; //{} sends it as a message.",
                     escape_line(name),
                     near.unwrap_or_default(),
                     escape_line(name.trim_start_matches('/')),
@@ -272,7 +272,7 @@ impl Conversation<'_, '_> {
                 let exit = finished?;
                 if exit == Exit::Waiting && was_stopped {
                     self.was_stopped = true;
-                    self.run.terminal.note("/retry asks again.");
+                    self.run.terminal.note("Type /retry to try again.");
                     return Ok(None);
                 }
                 Ok((exit == Exit::Waiting).then_some(exit))
@@ -296,7 +296,7 @@ impl Conversation<'_, '_> {
         let is_recorded = match (last.map(|last| last.role), &text) {
             (Some(Role::ToolResult), _) => {
                 self.files.clear();
-                self.run.terminal.note("/retry continues from here.");
+                self.run.terminal.note("Type /retry to continue from here.");
                 return;
             }
             (Some(Role::User), Some(text)) => {
@@ -312,7 +312,7 @@ impl Conversation<'_, '_> {
         }
         self.run
             .terminal
-            .note("Enter on the message, or /retry, sends it again.");
+            .note("Press Enter on the message, or type /retry, to send it again.");
         self.unanswered = text.map(|text| Unanswered { text, is_recorded });
     }
 }

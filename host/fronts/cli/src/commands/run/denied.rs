@@ -145,12 +145,12 @@ impl Run<'_> {
         }
         if flags.is_empty() {
             self.terminal.note(&format!(
-                "{count}, since it needs approval and the configuration lets no one approve it."
+                "{count}, because approval is needed but the configuration lets no one give it."
             ));
             return true;
         }
         self.terminal.note(&format!(
-            "{count}, since no one could approve it in this run. To allow such calls: {}",
+            "{count}, because no one could give approval in this run. To allow such calls: {}",
             escape_line(&same_command(&flags))
         ));
         true

@@ -83,7 +83,7 @@ impl Run<'_> {
                 self.terminal.note(&text);
             }
             TurnEnd::NeedsMoreTurns => self.terminal.note(&format!(
-                "Stopped before the next step; nothing is lost.\nTo go on: {}",
+                "Stopped before the next step; nothing is lost.\nTo resume: {}",
                 self.resume
             )),
             TurnEnd::Cancelled if self.in_conversation => self.terminal.note("Stopped."),
@@ -119,10 +119,11 @@ impl Run<'_> {
     fn note_cut(&self, reason: Option<StopReason>) {
         let why = match reason {
             Some(StopReason::MaxTokens) => {
-                "The answer is cut off: the model reached its limit of tokens for one answer."
+                "The answer is cut off: the model reached its token limit for one answer."
             }
             Some(StopReason::ContextWindow) => {
-                "The answer is cut off: the conversation fills the model's window. Use a model with a larger one, or begin a new session."
+                "The answer is cut off: the conversation fills the model's window. Use a model with a larger window, \
+                 or start a new session."
             }
             Some(StopReason::Unknown) => {
                 "The answer may be cut off: the model server did not say why the model stopped."

@@ -9,7 +9,8 @@ use agent_host_app::{ConfiguredAgents, reach};
 use agent_host_engine::{agents::SubAgent, session::Session, turn::Agent};
 
 /// The hint to instructions that are not read unless the user says so.
-pub(in crate::commands) const UNTOLD: &str = "the model is not told what is in AGENTS.md here; to tell it, write `instructions = [\"AGENTS.md\"]` into agent.toml";
+pub(in crate::commands) const UNTOLD: &str = "the model does not see the AGENTS.md here; to include it, set \
+    `instructions = [\"AGENTS.md\"]` in agent.toml";
 
 pub(super) fn show(
     agents: &ConfiguredAgents,
@@ -59,17 +60,18 @@ fn show_model(agents: &ConfiguredAgents, terminal: &Terminal) {
     let models = &agents.config().models;
     if models.first.is_none() {
         terminal.note_at_words(&format!(
-            "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real loop and the \
-             real sandboxed tools over your directory. No language model is involved.\n\
-             For a real agent: `agent-host init`, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model by `--model` or in \
-             agent.toml, such as ollama:NAME, or openai-compat:NAME with OPENAI_COMPAT_BASE_URL naming the server.\n"
+            "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real \
+             loop and the real sandboxed tools on your directory. No language model is involved.\nFor a real agent: \
+             `agent-host init`, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or set a model with \
+             `--model` or in agent.toml, such as ollama:NAME, or openai-compat:NAME with OPENAI_COMPAT_BASE_URL \
+             naming the server.\n"
         ));
     }
     let model = agents.model().provenance();
     let name = format!("{}:{}", model.provider, model.model);
     row(terminal, "model", &name);
     if let Some(source) = &models.chosen_by {
-        let why = format!("chosen because of the key in {source}; `--model` chooses another");
+        let why = format!("chosen because of the key in {source}; choose another with `--model`");
         row(terminal, "", &why);
     }
     for model in &models.fallback {

@@ -17,14 +17,14 @@ impl Run<'_> {
     ) -> Result<Exit, Failure> {
         if !began_with(session, input) {
             return Err(Failure::usage(
-                "another prompt ran under this `--idempotency-key`; give each prompt a key of its own",
+                "another prompt ran under this `--idempotency-key`; use a different key for each prompt",
             ));
         }
         let Some(report) = recorded(session) else {
             return self.once(session, AgentInput::Continue).await;
         };
         self.terminal
-            .note("This run has ended before; nothing runs again.");
+            .note("This run has already ended; nothing runs again.");
         if let TurnEnd::Done { text, .. } | TurnEnd::Refusal { text } = &report.end
             && self.view.streams_text()
         {

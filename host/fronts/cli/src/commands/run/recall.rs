@@ -44,7 +44,7 @@ pub(super) fn lines(session: &Session, view: &LiveView) -> Vec<String> {
     if !lines.is_empty() {
         let id = session.id();
         lines.push(format!(
-            "{DIM}all of it: agent-host sessions show {id}{DIM:#}"
+            "{DIM}show everything: agent-host sessions show {id}{DIM:#}"
         ));
     }
     lines

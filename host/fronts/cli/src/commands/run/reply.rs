@@ -101,7 +101,7 @@ fn submitted(
 
 fn does_not_wait(call: &CallId, continuation: &Continuation, path: &str) -> Failure {
     Failure::usage(format!(
-        "call {} does not wait. These wait:\n{}",
+        "call {} is not pending. The pending calls are:\n{}",
         escape_line(&call.0),
         listed(continuation, path)
     ))
@@ -131,7 +131,7 @@ fn decided(
             })
         }
         Awaiting::External { .. } => Err(Failure::usage(
-            "this session waits for results from outside, not for a decision; give them with `--submit FILE`",
+            "this session waits for external results, not for a decision; submit them with `--submit FILE`",
         )),
         Awaiting::Children { children } => {
             let mut inputs = Vec::new();
@@ -195,20 +195,22 @@ fn parse(text: &str) -> Result<(CallId, DecisionArg), Failure> {
         ("reject", reason) => DecisionArg::Reject(reason.map(str::to_owned)),
         ("edit", Some(arguments)) => {
             DecisionArg::Edit(serde_json::from_str(arguments).map_err(|error| {
-                refuse(&format!("has arguments that are no JSON object ({error})"))
+                refuse(&format!(
+                    "has arguments that are not a JSON object ({error})"
+                ))
             })?)
         }
         ("fields", Some(values)) => {
             DecisionArg::Fields(serde_json::from_str(values).map_err(|error| {
-                refuse(&format!("has fields that are no JSON object ({error})"))
+                refuse(&format!("has fields that are not a JSON object ({error})"))
             })?)
         }
         ("respond", Some(text)) => DecisionArg::Respond(text.to_owned()),
         ("choice", Some(numbers)) => {
             let indexes = choice_indexes(numbers);
-            DecisionArg::Choice(indexes.ok_or_else(|| refuse("has no number from 1 on"))?)
+            DecisionArg::Choice(indexes.ok_or_else(|| refuse("has no number from 1 up"))?)
         }
-        _ => return Err(refuse("is no decision")),
+        _ => return Err(refuse("is not a decision")),
     };
     Ok((CallId(call.to_owned()), word))
 }
@@ -224,7 +226,7 @@ fn decisions(
     for call in calls {
         let Some(place) = words.iter().position(|(id, _)| is(id, call)) else {
             return Err(Failure::usage(format!(
-                "nothing was decided about call {}; every call that waits needs a decision:\n{}",
+                "there is no decision about call {}; every pending call needs one:\n{}",
                 escape_line(&format!("{path}{}", call.call_id)),
                 list(calls, path)
             )));
@@ -241,7 +243,7 @@ fn decisions(
             DecisionArg::Respond(text) => Decision::Respond { call_id, text },
             DecisionArg::Choice(_) | DecisionArg::Fields(_) => {
                 return Err(Failure::usage(format!(
-                    "call {} waits for a decision, and a choice or fields are the answer to a question",
+                    "call {} waits for a decision, but `choice` and `fields` answer a question",
                     escape_line(&call_id.0)
                 )));
             }
@@ -253,10 +255,10 @@ fn decisions(
     let why = if calls.iter().any(|call| is(other, call)) {
         "was decided twice"
     } else {
-        "does not wait"
+        "is not pending"
     };
     Err(Failure::usage(format!(
-        "call {} {why}. These wait:\n{}",
+        "call {} {why}. The pending calls are:\n{}",
         escape_line(&other.0),
         list(calls, path)
     )))
@@ -276,10 +278,10 @@ fn answer(
         ))
     };
     let Ok([(id, word)]) = <[_; 1]>::try_from(words) else {
-        return Err(refuse("One question waits, so it takes one `--decide`."));
+        return Err(refuse("One question is pending, so pass `--decide` once."));
     };
     if id.0 != format!("{path}{call_id}") {
-        return Err(refuse("This call asks nothing."));
+        return Err(refuse("This call has no question."));
     }
     match word {
         DecisionArg::Respond(text) => Ok(Answer::Text { text }),
@@ -296,7 +298,8 @@ fn read_results(file: &Path) -> Result<Vec<SubmittedResult>, Failure> {
     let shown = file.display();
     let fault = |why: &dyn std::fmt::Display| {
         Failure::usage(format!(
-            "cannot take the results in {shown}: {why}. It holds a JSON list of {{\"call_id\": ID, \"output\": RESULT}} or {{\"call_id\": ID, \"value\": ANYTHING}}"
+            "cannot use the results in {shown}: {why}. The file must contain a JSON list of {{\"call_id\": ID, \
+             \"output\": RESULT}} or {{\"call_id\": ID, \"value\": ANYTHING}}"
         ))
     };
     let text = read_bounded(file, MAX_SUBMITTED_BYTES).map_err(|error| fault(&error))?;

@@ -91,7 +91,7 @@ fn until_tool(args: &RunArgs) -> Option<UntilTool> {
 fn output_schema(file: &Path) -> Result<Arc<AnswerSchema>, Failure> {
     let fault = |why: &dyn std::fmt::Display| {
         Failure::usage(format!(
-            "cannot use the output schema {}: {why}; it is a file with one JSON Schema",
+            "cannot use the output schema {}: {why}; pass a file with one JSON Schema",
             file.display()
         ))
     };

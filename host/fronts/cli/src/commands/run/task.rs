@@ -49,7 +49,8 @@ pub(super) fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure>
     match args.prompt.as_deref() {
         Some(FROM_STDIN) if terminal.stdin => {
             return Err(Failure::usage(
-                "`-` reads the prompt from standard input, and that is a terminal; leave it out for a conversation: agent-host run",
+                "`-` reads the prompt from standard input, but that is a terminal; leave it out for a conversation: \
+                 agent-host run",
             ));
         }
         Some(FROM_STDIN) | None => {}
@@ -64,7 +65,8 @@ pub(super) fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure>
         (false, _) => once(prompt, files),
         (true, Some(_)) if files.is_empty() => Ok(Task::Once(Box::new(AgentInput::Continue))),
         (true, _) => Err(Failure::usage(
-            "there is no prompt: give one as an argument, like agent-host run \"What is in this directory?\", or on standard input",
+            "there is no prompt: pass one as an argument, like agent-host run \"What is in this directory?\", or on \
+             standard input",
         )),
     }
 }

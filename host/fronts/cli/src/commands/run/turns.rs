@@ -97,7 +97,7 @@ impl Run<'_> {
         }
         self.view.end_output();
         self.terminal.note(
-            "Stopping after what runs now; nothing else starts. A second SIGTERM stops that, too.",
+            "Stopping after the current step; nothing else starts. A second SIGTERM stops that step, too.",
         );
         turn.await
     }

@@ -35,7 +35,7 @@ pub(super) fn waiting_text(continuation: &Continuation, resume: &str, path: &str
     match &continuation.awaiting {
         Awaiting::Confirm { calls, .. } => {
             let until = continuation.expires_at_ms.map_or_else(String::new, |late| {
-                format!(" until {} UTC, and are denied then", date(late))
+                format!(" until {} UTC, and are then denied", date(late))
             });
             format!(
                 "These calls wait for a decision{until} (--output-format json prints all of them):\n{}\n\
@@ -51,7 +51,7 @@ pub(super) fn waiting_text(continuation: &Continuation, resume: &str, path: &str
         } => {
             let id = format!("{path}{call_id}");
             format!(
-                "Call {} of {} asks: {}\nTo answer on a terminal: {resume}\n{}",
+                "Call {} of {} asks: {}\nTo answer at a terminal: {resume}\n{}",
                 escape_line(&id),
                 tool_name(tool),
                 one_line(&question.prompt, 500),
@@ -67,7 +67,7 @@ pub(super) fn waiting_text(continuation: &Continuation, resume: &str, path: &str
             let agents = with_paths(children, path);
             let agents = agents.map(|(child, path)| {
                 let waiting = waiting_text(&child.continuation, resume, &path);
-                format!("{} waits. {waiting}", waiting_name(child))
+                format!("{} is waiting. {waiting}", waiting_name(child))
             });
             agents.collect::<Vec<_>>().join("\n\n")
         }
@@ -90,7 +90,7 @@ fn decide_text(calls: &[PendingCall], resume: &str, path: &str) -> String {
     ];
     let mut allowed = decisions.into_iter().filter(|(kind, ..)| allowed(kind));
     let Some((_, verb, decision, _)) = allowed.next() else {
-        return "Each of them allows another decision (--decide CALL=DECISION).".to_owned();
+        return "Each of them allows different decisions (--decide CALL=DECISION).".to_owned();
     };
     let flags = calls.iter().map(|call| {
         let id = format!("{path}{}", call.call_id);
@@ -100,12 +100,12 @@ fn decide_text(calls: &[PendingCall], resume: &str, path: &str) -> String {
     let others = match others.as_slice() {
         [] => String::new(),
         others => format!(
-            "\nIn place of `{decision}` stands {}, for each call its own.",
+            "\nReplace `{decision}` with {}, separately for each call.",
             others.join(" or ")
         ),
     };
     format!(
-        "To {verb} {} anywhere: {resume}{}{others}",
+        "To {verb} {} without a terminal: {resume}{}{others}",
         match calls {
             [_] => "it",
             _ => "all of them",
@@ -117,7 +117,8 @@ fn decide_text(calls: &[PendingCall], resume: &str, path: &str) -> String {
 fn answer_text(id: &str, question: &Question, resume: &str) -> String {
     if let Some(form) = &question.form {
         return format!(
-            "Its form has the fields {}.\nTo answer anywhere: {resume} --decide {}\nIn place of `fields:JSON` stands a JSON object of the fields after `fields:`, or reject.",
+            "Its form has the fields {}.\nTo answer without a terminal: {resume} --decide {}\nReplace `fields:JSON` \
+             with `fields:` and a JSON object of the fields, or with reject.",
             fields_text(form),
             argument(id, "fields:JSON")
         );
@@ -132,7 +133,7 @@ fn answer_text(id: &str, question: &Question, resume: &str) -> String {
         (false, false) => ("choice:1", format!("{several} or reject")),
     };
     format!(
-        "To answer anywhere: {resume} --decide {}\nIn place of `{first}` may stand {others}.",
+        "To answer without a terminal: {resume} --decide {}\nInstead of `{first}`, you can use {others}.",
         argument(id, first)
     )
 }

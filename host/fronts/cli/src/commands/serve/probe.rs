@@ -29,10 +29,10 @@ pub(super) async fn probe(
     let route = if live { "health" } else { "ready" };
     let address: Url = format!("{}{API}/{route}", url.trim_end_matches('/'))
         .parse()
-        .map_err(|error| Failure::usage(format!("`--url` cannot be used: {error}")))?;
+        .map_err(|error| Failure::usage(format!("invalid `--url`: {error}")))?;
     if address.scheme() != "https" && !is_loopback(&address) {
         return Err(Failure::usage(
-            "the server is on another machine, where the token would go in the clear; give an address with https",
+            "the server is on another machine, so the token would be sent unencrypted; use an https address",
         ));
     }
     let token = read_token(token_file)?;
@@ -40,10 +40,7 @@ pub(super) async fn probe(
         None => tls_config().map_err(Failure::failed)?,
         Some(file) => {
             let unusable = |error: String| {
-                Failure::usage(format!(
-                    "`--ca` cannot be used: {}: {error}",
-                    file.display()
-                ))
+                Failure::usage(format!("invalid `--ca`: {}: {error}", file.display()))
             };
             let pem = fs::read(file).map_err(|error| unusable(error.to_string()))?;
             let roots = authorities(&pem).map_err(|error| unusable(error.to_string()))?;
@@ -87,7 +84,7 @@ fn read_token(file: Option<&Path>) -> Result<String, Failure> {
         let token = std::env::var(TOKEN_VARIABLE).ok();
         return token.filter(|token| !token.is_empty()).ok_or_else(|| {
             Failure::usage(format!(
-                "there is no token; give one with `--token-file` or {TOKEN_VARIABLE}"
+                "there is no token; pass one with `--token-file` or {TOKEN_VARIABLE}"
             ))
         });
     };
@@ -98,7 +95,7 @@ fn read_token(file: Option<&Path>) -> Result<String, Failure> {
     });
     read.map_err(|error| {
         let path = path.display();
-        Failure::usage(format!("the token cannot be read from {path}: {error}"))
+        Failure::usage(format!("cannot read the token from {path}: {error}"))
     })?;
     Ok(text.trim().to_owned())
 }

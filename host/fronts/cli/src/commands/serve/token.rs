@@ -25,7 +25,7 @@ pub(super) fn token(
         } => {
             let text = file.create(name, role, sessions).map_err(failure)?;
             terminal.println(&text);
-            terminal.note("This is the token, which is not shown again.");
+            terminal.note("This is the token. It will not be shown again.");
         }
         TokenCommand::List { json } => {
             let entries = file.read().map_err(failure)?;

@@ -21,7 +21,7 @@ pub(super) async fn content(
     let name: ArtifactName = name.parse().map_err(Failure::usage)?;
     let artifact = kept.get(&name).ok_or_else(|| {
         Failure::usage(format!(
-            "session {id} has no artifact `{name}`; `agent-host sessions artifacts {id}` lists those that it has"
+            "session {id} has no artifact `{name}`; `agent-host sessions artifacts {id}` lists its artifacts"
         ))
     })?;
     Ok(store.read_blob(artifact.blob.digest).await?)
@@ -64,7 +64,7 @@ pub(super) async fn list(
     }
     for error in refused {
         let error = escape_line(&error.to_string());
-        terminal.note(&format!("Not kept by name: {error}"));
+        terminal.note(&format!("Not stored by name: {error}"));
     }
     Ok(Exit::Done)
 }

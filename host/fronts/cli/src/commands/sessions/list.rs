@@ -54,7 +54,7 @@ pub(super) async fn list(
 ) -> Result<Exit, Failure> {
     let sessions = store.list().await?;
     if sessions.is_empty() && !as_json {
-        terminal.note("There are no sessions yet. `agent-host run \"...\"` makes one.");
+        terminal.note("There are no sessions yet. Start one with `agent-host run \"...\"`.");
     }
     warn_of_lost_events(store, terminal).await?;
     if as_json {
@@ -92,8 +92,9 @@ pub(in crate::commands) async fn warn_of_lost_events(
             missing,
         } = lost;
         terminal.note(&format!(
-            "{YELLOW}warning:{YELLOW:#} the last {missing} events of session {session} are missing, and {left} are left; restore \
-             the journal from a backup, or take the session as it is: agent-host sessions recover {session}"
+            "{YELLOW}warning:{YELLOW:#} the last {missing} events of session {session} are missing, and {left} are \
+             left; restore the journal from a backup, or accept the session as it is: agent-host sessions recover \
+             {session}"
         ));
     }
     Ok(())

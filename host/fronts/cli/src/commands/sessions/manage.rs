@@ -55,7 +55,7 @@ pub(super) async fn write_content(
 ) -> Result<Exit, Failure> {
     if let Some(path) = output {
         let unwritten =
-            |error: io::Error| JournalError::storage(format!("cannot write it out: {error}"));
+            |error: io::Error| JournalError::storage(format!("cannot export it: {error}"));
         write_file(path, async |mut file| {
             file.write_all(content)
                 .and_then(|()| file.flush())
@@ -67,7 +67,7 @@ pub(super) async fn write_content(
         let text = std::str::from_utf8(content).ok().filter(is_text);
         let text = text.ok_or_else(|| {
             Failure::usage(format!(
-                "these {} are not text, and a terminal may obey them; write them to a file with `-o FILE`",
+                "these {} are not text, and a terminal may interpret them; write them to a file with `-o FILE`",
                 bytes(content.len() as u64)
             ))
         })?;
@@ -179,10 +179,10 @@ pub(super) async fn prune(
     }
     for (session, why) in kept {
         terminal.note(&match why {
-            KeepReason::InUse => format!("session {session} stays: it is in use"),
+            KeepReason::InUse => format!("session {session} is kept: it is in use"),
             KeepReason::Awaiting => format!(
-                "session {session} stays: it waits for a decision, an answer or a result; to remove it: agent-host sessions \
-                 delete {session}"
+                "session {session} is kept: it waits for a decision, an answer or a result; to remove it: agent-host \
+                 sessions delete {session}"
             ),
         });
     }
@@ -202,9 +202,10 @@ pub(super) async fn recover(
     let events = store.recover(session).await?;
     terminal.println(&session.to_string());
     terminal.note(&match events {
-        0 => "Nothing of the session is left, and nothing warns of it any more.".to_owned(),
+        0 => "Nothing of the session is left, and there will be no more warnings about it."
+            .to_owned(),
         events => format!(
-            "The session has {events} events. To go on: agent-host sessions resume {session}"
+            "The session has {events} events. To resume it: agent-host sessions resume {session}"
         ),
     });
     Ok(Exit::Done)
@@ -213,12 +214,14 @@ pub(super) async fn recover(
 /// Prints the id of a new session.
 pub(super) fn report_new_session(session: SessionId, terminal: &Terminal) {
     terminal.println(&session.to_string());
-    terminal.note(&format!("To go on: agent-host sessions resume {session}"));
+    terminal.note(&format!(
+        "To resume it: agent-host sessions resume {session}"
+    ));
 }
 
 pub(super) fn file_failure(path: &Path, verb: &str, why: &dyn std::fmt::Display) -> Failure {
     Failure::usage(format!(
-        "cannot {verb} {}: {why}; give another file",
+        "cannot {verb} {}: {why}; choose another file",
         path.display()
     ))
 }

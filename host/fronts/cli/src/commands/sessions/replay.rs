@@ -123,7 +123,7 @@ pub(super) async fn decide(
             terminal.println(&line_of(call));
         }
         terminal.println(&format!(
-            "{} calls: {stricter} decided stricter, {looser} looser",
+            "{} calls: {stricter} decided more strictly, {looser} less strictly",
             calls.len()
         ));
     }

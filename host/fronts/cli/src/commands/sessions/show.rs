@@ -66,7 +66,7 @@ fn event(event: &Event) -> String {
         Event::SenderNamed { input, by } => {
             let text = match input {
                 SentInput::Continue => "continue",
-                SentInput::Results => "results of calls from outside",
+                SentInput::Results => "external results of calls",
             };
             ("input", format!("{text}{}", sender(Some(by))))
         }
@@ -203,7 +203,7 @@ fn event(event: &Event) -> String {
             );
         }
         Event::CallsDispatched { calls, .. } => {
-            return waits("results from outside of", calls);
+            return waits("external results of", calls);
         }
         Event::AgentSpawned { session, agent, .. } => (
             "agent",
@@ -365,7 +365,7 @@ fn tokens(usage: Usage) -> String {
 fn replied(reply: &ModelReply, discarded: Usage, duration_ms: u64) -> String {
     let mut usage = tokens(reply.usage);
     if !discarded.is_none() {
-        usage = format!("{usage}; thrown away before: {}", tokens(discarded));
+        usage = format!("{usage}; discarded before: {}", tokens(discarded));
     }
     let calls = match reply.tool_calls.len() {
         0 => String::new(),
@@ -474,7 +474,7 @@ fn ended(report: &TurnReport) -> String {
         TurnEnd::BudgetExceeded { .. } => "stopped: a budget is used up",
         TurnEnd::AwaitingConfirmation { .. } => "waits for the user",
         TurnEnd::AwaitingAnswer { .. } => "waits for an answer",
-        TurnEnd::PendingToolCalls { .. } => "waits for results from outside",
+        TurnEnd::PendingToolCalls { .. } => "waits for external results",
         TurnEnd::AwaitingChildren { .. } => "waits for its agents",
         TurnEnd::Refusal { .. } => "refused by the model",
         TurnEnd::Cancelled => "cancelled",

@@ -43,7 +43,7 @@ pub(super) async fn list(
         return Ok(Exit::Done);
     }
     if sessions.is_empty() {
-        terminal.note("No session waits.");
+        terminal.note("No sessions are waiting.");
         return Ok(Exit::Done);
     }
     let (now_ms, columns) = (now_ms(), terminal.stdout_columns());

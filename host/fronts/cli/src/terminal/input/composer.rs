@@ -14,7 +14,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use std::{path::PathBuf, sync::PoisonError};
 
 /// The notice after the first Ctrl-C.
-const LEAVE: &str = "Ctrl-C again leaves; Ctrl-D does, too.";
+const LEAVE: &str = "Press Ctrl-C again or Ctrl-D to leave.";
 
 /// Reads messages, and keeps their history.
 #[derive(Debug)]
@@ -187,7 +187,7 @@ impl Session<'_> {
         if left_out > 0 {
             let size = bytes(left_out as u64);
             self.notices
-                .push(format!("The message is full: {size} were left out."));
+                .push(format!("The message is full: {size} were dropped."));
         }
         let mut below = std::mem::take(&mut self.notices);
         match &self.search {

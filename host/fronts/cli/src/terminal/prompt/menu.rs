@@ -37,9 +37,7 @@ pub(super) fn menu(call: &PendingCall, rest: usize) -> Vec<String> {
             DecisionKind::Approve => {
                 add(&["[y] yes"]);
                 if rest > 1 {
-                    add(&[&format!(
-                        "[a] show all {rest} that are left, and approve them"
-                    )]);
+                    add(&[&format!("[a] show the remaining {rest}, and approve them")]);
                 }
                 add(&[
                     "[t] yes, and each call of this tool in this session",

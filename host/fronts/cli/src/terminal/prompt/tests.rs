@@ -96,7 +96,8 @@ fn menu_offers_only_allowed_decisions() {
         ),
         (
             &[Edit, Reject],
-            "[e] with other arguments  [n] no  [n REASON] no, and tell the model why  [l] decide later  [j] show the exact JSON",
+            "[e] with other arguments  [n] no  [n REASON] no, and tell the model why  [l] decide later  [j] show the \
+             exact JSON",
             &["e", "n", "l", "j"],
         ),
         (

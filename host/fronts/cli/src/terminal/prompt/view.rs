@@ -29,7 +29,7 @@ impl Review<'_> {
             Some(FileChange::Compared { rows, shows }) => (self.comparison(rows), *shows),
             Some(FileChange::Unread { reason }) => (
                 self.named(
-                    "The file cannot be compared, the tool says",
+                    "The tool says that the file cannot be compared",
                     reason,
                     MAX_REACH_ROWS,
                 ),
@@ -105,7 +105,7 @@ impl Review<'_> {
     /// Renders a comparison with the file as it is.
     fn comparison(&self, rows: &[DiffRow]) -> String {
         if rows.is_empty() {
-            return format!("\n{BOLD}The file has this content already.{BOLD:#}");
+            return format!("\n{BOLD}The file already has this content.{BOLD:#}");
         }
         let rows = rows.iter().map(|row| self.diff_row(row));
         format!(

@@ -57,7 +57,7 @@ impl Conversation<'_, '_> {
         match command {
             Command::Help => self.run.terminal.note_at_words(&super::slash::help()),
             Command::Retry => {
-                self.note("There is nothing to send again: the last message has its answer.");
+                self.note("There is nothing to retry: the last message was answered.");
             }
             Command::Model => return self.choose_model(argument).await,
             Command::Effort => return self.choose_effort(argument).await,
@@ -96,7 +96,7 @@ impl Conversation<'_, '_> {
             let model = self.run.agent.model.provenance();
             let now = escape_line(&format!("{}:{}", model.provider, model.model));
             self.note(&format!(
-                "{BOLD}{now}{BOLD:#} answers; another one: /model PROVIDER:NAME"
+                "The model is {BOLD}{now}{BOLD:#}; to change it: /model PROVIDER:NAME"
             ));
             return Ok(());
         }
@@ -107,7 +107,7 @@ impl Conversation<'_, '_> {
         if level.is_empty() {
             let now = self.effort.map_or("as configured", Effort::name);
             self.note(&format!(
-                "The effort is {BOLD}{now}{BOLD:#}; another one: /effort LEVEL"
+                "The effort is {BOLD}{now}{BOLD:#}; to change it: /effort LEVEL"
             ));
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl Conversation<'_, '_> {
     fn note_model(&self) {
         let now = self.run.agent.model.provenance();
         self.note(&format!(
-            "From the next message on, {BOLD}{}{BOLD:#} answers.",
+            "{BOLD}{}{BOLD:#} answers from the next message on.",
             escape_line(&format!("{}:{}", now.provider, now.model))
         ));
     }
@@ -142,7 +142,7 @@ impl Conversation<'_, '_> {
     ) -> Result<Agent, Failure> {
         if self.run.agent.workflow.is_some() {
             return Err(Failure::usage(
-                "the agents of a workflow have the models of its configuration; change them there",
+                "the agents of a workflow use the models of its configuration; change them there",
             ));
         }
         let overrides = Overrides {
@@ -194,7 +194,7 @@ impl Conversation<'_, '_> {
         let usage = self.session.state().usage();
         let cost = match usage.cost_micros {
             Some(micros) => dollars(micros),
-            None => "at prices that the configuration does not name".to_owned(),
+            None => "at unknown prices".to_owned(),
         };
         self.note(&format!(
             "{} tokens read ({} from the cache), {} written: {cost}",
@@ -209,8 +209,8 @@ impl Conversation<'_, '_> {
         };
         let percent = size.saturating_mul(100) / limits.window_tokens.max(1);
         self.note(&format!(
-            "The next request has about {size} tokens, {percent} % of the window of {}; above {} tokens, old results and \
-             messages become shorter.",
+            "The next request has about {size} tokens, {percent} % of the window of {}; above {} tokens, old results \
+             and messages are shortened.",
             limits.window_tokens,
             limits.threshold()
         ));
@@ -232,9 +232,9 @@ impl Conversation<'_, '_> {
                 self.window.get_or_insert(*limits);
                 limits.window_tokens = limits.window_tokens.min(size);
                 limits.is_known = false;
-                self.note("The conversation is shortened before the next answer.");
+                self.note("The conversation will be shortened before the next answer.");
             }
-            None => self.note("This model has no window, so nothing needs to be shorter."),
+            None => self.note("This model has no window limit, so nothing needs to be shortened."),
         }
     }
 
@@ -255,7 +255,7 @@ impl Conversation<'_, '_> {
         self.unanswered = None;
         self.files.clear();
         self.note(&format!(
-            "This is session {}; the one before is kept: /resume {}",
+            "This is session {}; the previous one is kept: /resume {}",
             self.session.id(),
             before.id()
         ));
@@ -302,7 +302,7 @@ impl Conversation<'_, '_> {
             self.note("There are no other sessions of this project.");
             return Ok(());
         }
-        self.note("Type the number of a session, and Enter.");
+        self.note("Type the number of a session and press Enter.");
         self.begun = Some("/resume ".to_owned());
         Ok(())
     }
@@ -316,12 +316,12 @@ impl Conversation<'_, '_> {
         });
         let name = listed.unwrap_or_else(|| name.to_owned());
         if name == self.session.id().to_string() {
-            return Err(Failure::usage("this session is open already"));
+            return Err(Failure::usage("this session is already open"));
         }
         let session = self.run.host.sessions().resume(&name).await?;
         if session.state().workflow().is_some() {
             return Err(Failure::usage(format!(
-                "session {name} is one of a workflow; continue it with agent-host run --resume {name}"
+                "session {name} belongs to a workflow; continue it with agent-host run --resume {name}"
             )));
         }
         let directory = &self.run.host.config().working_dir;
@@ -364,7 +364,7 @@ impl Conversation<'_, '_> {
     /// Attaches a file to the next message.
     fn attach(&mut self, file: &str, is_image: bool) -> Result<(), Failure> {
         if file.is_empty() {
-            return Err(Failure::usage("name the file, such as /file notes.txt"));
+            return Err(Failure::usage("give the file, such as /file notes.txt"));
         }
         let file = [self.path(file)];
         let (images, files): (&[PathBuf], &[PathBuf]) = match is_image {
@@ -374,7 +374,7 @@ impl Conversation<'_, '_> {
         let parts: Vec<ContentPart> = attachments::read(images, files)?;
         attachments::check(&parts, self.run.host.config())?;
         self.files.extend(parts);
-        self.note("It goes with the next message.");
+        self.note("It will be sent with the next message.");
         Ok(())
     }
 
@@ -400,7 +400,7 @@ impl Conversation<'_, '_> {
             FORCE => true,
             _ => {
                 return Err(Failure::usage(
-                    "it is /undo, or /undo --force to restore what was changed since, too",
+                    "use /undo, or /undo --force to also restore files that have changed since",
                 ));
             }
         };
@@ -427,14 +427,14 @@ impl Conversation<'_, '_> {
     async fn export(&self, file: &str) -> Result<(), Failure> {
         if file.is_empty() {
             return Err(Failure::usage(
-                "name the new file, such as /export talk.session",
+                "give the new file, such as /export talk.session",
             ));
         }
         let (store, id) = (self.run.host.sessions().store().as_ref(), self.session.id());
         let path = self.path(file);
         sessions::export(store, &id.to_string(), Some(&path), self.run.terminal).await?;
         self.note(&format!(
-            "Written. To read it back: agent-host sessions import {}",
+            "Written. To import it: agent-host sessions import {}",
             explain::shell_quoted(&escape_line(file))
         ));
         Ok(())

@@ -63,22 +63,22 @@ struct Row {
 #[rustfmt::skip]
 const ROWS: [Row; 20] = [
     row(Command::Help, "/help", Argument::None, "lists the commands and keys"),
-    row(Command::Retry, "/retry", Argument::None, "asks for the answer that is missing again"),
-    row(Command::Model, "/model", Argument::Model, "shows the model, or has another one answer from now on"),
+    row(Command::Retry, "/retry", Argument::None, "retries the last message"),
+    row(Command::Model, "/model", Argument::Model, "shows the model, or switches to another one"),
     row(Command::Effort, "/effort", Argument::Effort, "shows or sets how much the model reasons"),
     row(Command::Tools, "/tools", Argument::None, "lists the tools"),
-    row(Command::Grants, "/grants", Argument::None, "shows what the tools may reach"),
-    row(Command::Approvals, "/approvals", Argument::None, "lists the approvals that are remembered"),
+    row(Command::Grants, "/grants", Argument::None, "shows what the tools can access"),
+    row(Command::Approvals, "/approvals", Argument::None, "lists the remembered approvals"),
     row(Command::Cost, "/cost", Argument::None, "shows the tokens and the cost of the session"),
     row(Command::Context, "/context", Argument::None, "shows how full the model's window is"),
-    row(Command::Reasoning, "/reasoning", Argument::None, "shows all of the model's last reasoning"),
+    row(Command::Reasoning, "/reasoning", Argument::None, "shows the model's last reasoning in full"),
     row(Command::Compact, "/compact", Argument::None, "shortens the conversation before the next answer"),
     row(Command::Clear, "/clear", Argument::None, "starts a new session"),
-    row(Command::Resume, "/resume", Argument::Session, "lists the sessions of this project, or continues one"),
+    row(Command::Resume, "/resume", Argument::Session, "lists the sessions of this project, or resumes one"),
     row(Command::Fork, "/fork", Argument::None, "continues in a copy of the session"),
     row(Command::Image, "/image", Argument::File, "attaches an image to the next message"),
-    row(Command::File, "/file", Argument::File, "attaches a document, an image or text to it"),
-    row(Command::Explain, "/explain", Argument::None, "shows what calls asked for, and what was denied"),
+    row(Command::File, "/file", Argument::File, "attaches a document, an image or text to the next message"),
+    row(Command::Explain, "/explain", Argument::None, "shows what calls requested, and what was denied"),
     row(Command::Undo, "/undo", Argument::Force, "restores the files that the last answer changed"),
     row(Command::Export, "/export", Argument::NewFile, "writes the session to a new file"),
     row(Command::Quit, "/quit", Argument::None, "leaves; the session is kept"),
@@ -100,10 +100,9 @@ const EFFORTS: [Effort; 7] = [
 
 /// The keys, below the commands.
 const KEYS: &str = "\
-Enter sends; Alt-Enter, or Enter behind a backslash, begins a line.
-Tab completes commands, their arguments, @FILE and paths. Up and Down go through the history, \
-Ctrl-R searches in it; a message that begins with a space is not written to it.
-Ctrl-C or Esc stops the answer, and the same key again leaves. Ctrl-D leaves, too.";
+Enter sends; Alt-Enter, or Enter after a backslash, starts a new line.
+Tab completes commands, their arguments, @FILE and paths. Up and Down go through the history, and Ctrl-R searches it; a message that begins with a space is not added to it.
+Ctrl-C or Esc stops the answer, and the same key again leaves. Ctrl-D also leaves.";
 
 /// The likeness from which an unknown name is taken for a misspelt one.
 const MIN_LIKENESS: f64 = 0.7;

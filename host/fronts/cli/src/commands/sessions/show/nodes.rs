@@ -78,7 +78,7 @@ pub(super) fn event(event: &Event) -> String {
             failure,
             ..
         } => format!(
-            "{YELLOW}failed{YELLOW:#} {} in attempt {attempt}, and is tried again: {}",
+            "{YELLOW}failed{YELLOW:#} {} in attempt {attempt}, retrying: {}",
             name(node, *iteration),
             cause(failure)
         ),
