@@ -210,8 +210,9 @@ fn approval_inside_an_agent_is_decided_elsewhere() {
     let ran = decide("call_0=approve");
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
-        ran.stderr
-            .contains("call call_0 does not wait. These wait:\n  call_0/call_0  write_file"),
+        ran.stderr.contains(
+            "call call_0 is not pending. The pending calls are:\n  call_0/call_0  write_file"
+        ),
         "{}",
         ran.stderr
     );

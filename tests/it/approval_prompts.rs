@@ -199,7 +199,7 @@ fn edited_arguments_run_when_they_fit() {
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for shown in [
-        "This is no JSON object",
+        "This is not a JSON object",
         "The arguments do not fit the tool's schema",
         "Run write_file, which is effectful, with these arguments?",
     ] {
@@ -249,7 +249,9 @@ fn only_allowed_decisions_are_offered() {
     assert!(ran.stdout.contains(menu), "{}", ran.stdout);
     assert!(!ran.stdout.contains("[y] yes"), "{}", ran.stdout);
     assert_eq!(
-        ran.stdout.matches("That is none of the answers.").count(),
+        ran.stdout
+            .matches("That is not one of the answers.")
+            .count(),
         3
     );
     assert_eq!(server.tool_results(), ["Tool call execution denied."]);

@@ -114,7 +114,7 @@ fn answers_are_broken_between_words() {
             60,
             &[
                 "Run write_file, which is effectful? [y] yes",
-                "[a] show all 2 that are left, and approve them",
+                "[a] show the remaining 2, and approve them",
                 "[t] yes, and each call of this tool in this session",
                 "[p GLOB] yes, and each call with such a target",
                 "[m] yes, and do not ask again  [e] with other arguments",
@@ -127,7 +127,7 @@ fn answers_are_broken_between_words() {
             80,
             &[
                 "Run write_file, which is effectful? [y] yes",
-                "[a] show all 2 that are left, and approve them",
+                "[a] show the remaining 2, and approve them",
                 "[t] yes, and each call of this tool in this session",
                 "[p GLOB] yes, and each call with such a target  [m] yes, and do not ask again",
                 "[e] with other arguments  [n] no  [n REASON] no, and tell the model why",
@@ -137,10 +137,10 @@ fn answers_are_broken_between_words() {
         (
             200,
             &[
-                "Run write_file, which is effectful? [y] yes  [a] show all 2 that are left, and approve them  \
-                 [t] yes, and each call of this tool in this session  [p GLOB] yes, and each call with such a target",
-                "[m] yes, and do not ask again  [e] with other arguments  [n] no  [n REASON] no, and tell the model why  \
-                 [r TEXT] no, and this is its result  [l] decide later  [j] show the exact JSON",
+                "Run write_file, which is effectful? [y] yes  [a] show the remaining 2, and approve them  [t] yes, \
+                 and each call of this tool in this session  [p GLOB] yes, and each call with such a target",
+                "[m] yes, and do not ask again  [e] with other arguments  [n] no  [n REASON] no, and tell the model \
+                 why  [r TEXT] no, and this is its result  [l] decide later  [j] show the exact JSON",
             ],
         ),
     ];
@@ -271,7 +271,7 @@ fn comparison_shows_no_file_that_is_masked_or_behind_a_link() {
         assert!(!ran.stdout.contains("TOPSECRET"), "{path}: {}", ran.stdout);
         let shown = prompt(&ran, 80).join("\n");
         assert!(
-            shown.contains("The file cannot be compared, the tool says:\n│ "),
+            shown.contains("The tool says that the file cannot be compared:\n│ "),
             "{path}: {shown}"
         );
         assert!(shown.contains("│ content:\n│   new\n"), "{path}: {shown}");
@@ -296,7 +296,10 @@ fn file_that_changed_meanwhile_is_shown_again() {
     let ran = running.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let shown = plain(&ran.stdout);
-    assert!(shown.contains("A file changed while you read"), "{shown}");
+    assert!(
+        shown.contains("A file changed while you were reading"),
+        "{shown}"
+    );
     let (first, second) = (
         shown.find("│ -bread").unwrap(),
         shown.find("│ -salt").unwrap(),
@@ -320,8 +323,8 @@ fn batch_is_approved_after_it_was_shown() {
         let shown = plain(&ran.stdout);
         for text in [
             "1 of 3: the model wants to run write_file",
-            "[a] show all 3 that are left, and approve them",
-            "[a] show all 2 that are left, and approve them",
+            "[a] show the remaining 3, and approve them",
+            "[a] show the remaining 2, and approve them",
             "All of these:\r\n  2. write_file, which is effectful\r\n  3. write_file, which is effectful\r\nRun all 2 calls? [y] yes",
         ] {
             assert!(shown.contains(text), "no {text:?} in {shown}");
@@ -427,7 +430,7 @@ fn pattern_is_approved_and_never_widens() {
     let refused = "This pattern does not match the target of this call.";
     assert_eq!(shown.matches(refused).count(), 4, "{shown}");
     assert_eq!(
-        shown.matches("This pattern is about every call").count(),
+        shown.matches("This pattern matches every call").count(),
         1,
         "{shown}"
     );

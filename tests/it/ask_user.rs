@@ -42,7 +42,8 @@ fn questions_of_the_model_are_answered_by_other_processes() {
     let server = server();
     let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    let hint = "--decide call_0=choice:1\nIn place of `choice:1` may stand choice:NUMBER[,NUMBER], respond:TEXT or reject.";
+    let hint = "--decide call_0=choice:1\nInstead of `choice:1`, you can use choice:NUMBER[,NUMBER], respond:TEXT or \
+        reject.";
     assert!(ran.stderr.contains(hint), "{}", ran.stderr);
     let decide = |decision| {
         let args = ["--resume", "latest", "--decide", decision];

@@ -344,7 +344,8 @@ fn contract_is_written_as_a_layout_of_oci() {
         (
             Some(0),
             "oci:deps/agent tool:0.1.0\n",
-            "a program such as skopeo publishes it: `skopeo copy 'oci:deps/agent tool:0.1.0' docker://HOST/agent/tool:0.1.0`\n"
+            "publish it with a program such as skopeo: `skopeo copy 'oci:deps/agent tool:0.1.0' \
+             docker://HOST/agent/tool:0.1.0`\n"
         )
     );
     let read = |path: &str| -> Value {

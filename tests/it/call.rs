@@ -33,7 +33,7 @@ fn key_value_words_have_the_types_of_the_schema() {
     for (arguments, message) in [
         (
             &["depth=two"][..],
-            "error: the value of `depth` is to be a whole number, and `two` is not\n",
+            "error: the value of `depth` must be a whole number, and `two` is not\n",
         ),
         (
             &["path=a", "b"],
@@ -130,7 +130,7 @@ fn files_of_a_result_are_saved() {
         (refused.code, refused.stderr.as_str()),
         (
             Some(2),
-            "error: cannot write small.png: it exists; name a file that does not, or a directory\n"
+            "error: cannot write small.png: it already exists; choose a new file, or a directory\n"
         )
     );
     // A result without files is written itself.

@@ -65,7 +65,7 @@ fn long_conversation_is_compacted_and_resumed() {
     );
     assert!(
         ran.stderr.contains(
-            "the conversation nears the end of the model's window: 3 old results are in the journal alone now (about 1"
+            "the conversation is nearing the model's window: 3 old results are now only in the journal (about 1"
         ),
         "{}",
         ran.stderr
@@ -98,7 +98,7 @@ fn long_conversation_is_compacted_and_resumed() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(
         ran.stderr
-            .contains("a summary stands for its first 13 messages now (about 1"),
+            .contains("its first 13 messages are now summarised (about 1"),
         "{}",
         ran.stderr
     );

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::mpsc::{Sender, channel};
 
 pub(crate) const CHAT: [&str; 4] = ["run", "--quiet", "--model", "openai-compat:m"];
-const QUESTION: &str = "What do you want to know? (/help for help, Ctrl-D leaves)";
+const QUESTION: &str = "What should the agent do? (/help for help, Ctrl-D to leave)";
 const CTRL_C: &str = "\u{3}";
 pub(crate) const CTRL_D: &str = "\u{4}";
 
@@ -229,7 +229,7 @@ fn failed_answer_is_asked_for_again() {
         let server = ChatServer::start(vec![failure, Answer::text("Here."), Answer::text("More.")]);
         let mut screen = begin(&env, &server, 80);
         screen.types("a question\r");
-        screen.until_text("Enter on the message, or /retry, sends it again.");
+        screen.until_text("Press Enter on the message, or type /retry, to send it again.");
         screen.until_last_row("> a question");
         screen.types("\r");
         screen.until_row("Here.");
@@ -269,7 +269,7 @@ fn failed_message_is_retried_or_changed() {
         let server = ChatServer::start(vec![failure, Answer::text("Here.")]);
         let mut screen = begin(&env, &server, 80);
         screen.types("a question\r");
-        screen.until_text("Enter on the message, or /retry");
+        screen.until_text("Press Enter on the message, or type /retry");
         screen.until_last_row("> a question");
         screen.types(keys);
         screen.until_row("Here.");
@@ -317,12 +317,12 @@ fn interrupt_in_the_composer_leaves_at_the_second_time() {
         screen.types("a thought");
         screen.until_last_row("> a thought");
         screen.types(CTRL_C);
-        screen.until_last_row("Ctrl-C again leaves; Ctrl-D does, too.");
+        screen.until_last_row("Press Ctrl-C again or Ctrl-D to leave.");
         // Another key, and the text is still there.
         screen.types(UP);
         screen.until_last_row("> a thought");
         screen.types(CTRL_C);
-        screen.until_last_row("Ctrl-C again leaves; Ctrl-D does, too.");
+        screen.until_last_row("Press Ctrl-C again or Ctrl-D to leave.");
         screen.types(CTRL_C);
         assert_eq!(screen.end(), Some(130));
     }

@@ -17,7 +17,7 @@ fn unknown_command_suggests_a_known_one() {
     let server = ChatServer::start(vec![Answer::text("Sent.")]);
     let mut screen = begin(&env, &server, 80);
     screen.types("/hlep me\r");
-    screen.until_text("There is no command /hlep. Did you mean /help?");
+    screen.until_text("Unknown command /hlep. Did you mean /help?");
     screen.until_last_row("> /hlep me");
     screen.types("\u{1}/\r");
     screen.until_row("Sent.");
@@ -47,16 +47,16 @@ fn commands_at(columns: u16) {
         ("/model", "openai-compat:m answers"),
         ("/effort", "The effort is as configured"),
         ("/grants", "no network"),
-        ("/approvals", "No approval is remembered"),
+        ("/approvals", "No approvals are remembered"),
         ("/explain", "No call of session"),
-        ("/retry", "There is nothing to send again"),
+        ("/retry", "There is nothing to retry"),
         ("/model openai-compat:other", "openai-compat:other answers."),
         ("/effort most", "write one of `none`"),
         ("/file none.txt", "cannot use the file none.txt"),
-        ("/file notes.txt", "It goes with the next message."),
+        ("/file notes.txt", "It will be sent with the next message."),
         ("/image none.png", "cannot use the image none.png"),
-        ("/image dot.png", "It goes with the next message."),
-        ("/export", "name the new file"),
+        ("/image dot.png", "It will be sent with the next message."),
+        ("/export", "give the new file"),
         (
             "/export talk.session",
             "agent-host sessions import talk.session",
@@ -81,7 +81,7 @@ fn commands_at(columns: u16) {
         &mut screen,
         &[(
             "/compact",
-            "The conversation is shortened before the next answer.",
+            "The conversation will be shortened before the next answer.",
         )],
     );
     screen.types("/quit\r");
@@ -136,10 +136,11 @@ fn resume_takes_over_what_a_session_was_run_with() {
     run(&["--name", "writing", "--write", "second"]);
     let mut screen = OnScreen::start(&env, &server, 80, &["run", "--quiet"]);
     screen.until_last_row(">");
-    let refused = "was run with --write, which this conversation was not given. To continue it with that: agent-host run --resume ";
+    let refused = "was run with --write, which this conversation does not have. To continue it with that: agent-host \
+        run --resume ";
     show(&mut screen, &[("/resume writing", refused)]);
     screen.types("/resume other\r");
-    screen.until_row("From the next message on, openai-compat:other answers.");
+    screen.until_row("openai-compat:other answers from the next message on.");
     screen.until_last_row(">");
     let rows = screen.rows();
     let end = rows.iter().position(|row| row == "You: first");
@@ -253,8 +254,8 @@ fn standard_input_follows_the_prompt() {
     let server = ChatServer::start(Vec::new());
     let ran = piped(&env, &server, &["summarise"], b"caf\xe9");
     assert_eq!(ran.code, Some(2));
-    let why = "error: cannot read what follows the prompt from standard input: it is not UTF-8, from byte 3 on; \
-               convert it, such as with `iconv -t UTF-8`\n";
+    let why = "error: cannot read what follows the prompt from standard input: it is not UTF-8 from byte 3 on; \
+        convert it, such as with `iconv -t UTF-8`\n";
     assert_eq!(ran.stderr, why);
 }
 

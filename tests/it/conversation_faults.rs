@@ -12,7 +12,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 const UP: &str = "\u{1b}[A";
-const RETRY: &str = "Enter on the message, or /retry, sends it again.";
+const RETRY: &str = "Press Enter on the message, or type /retry, to send it again.";
 
 /// Starts a conversation with its steps, which is not quiet.
 fn begin_with_steps(env: &TestEnv, server: &ChatServer, columns: u16) -> OnScreen {
@@ -110,7 +110,7 @@ fn wait_for_a_retry_is_shown() {
         let server = ChatServer::start(vec![fault, Answer::text("Here.")]);
         let mut screen = begin_with_steps(&env, &server, columns);
         screen.types("a question\r");
-        let reason = "the model server takes no more requests for now; it is asked again in ";
+        let reason = "the model server is limiting requests; retrying in ";
         let visible = &reason[..reason.len().min(usize::from(columns) - 4)];
         screen.until_text(visible);
         screen.until_row("Here.");

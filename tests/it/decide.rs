@@ -81,7 +81,8 @@ fn waiting_calls_are_listed_in_text_output() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
     for shown in [
         "These calls wait for a decision until ",
-        " UTC, and are denied then (--output-format json prints all of them):\n  call_0  write_file {\"content\":\"hello\",\"path\":\"note.txt\"}\n",
+        " UTC, and are then denied (--output-format json prints all of them):\n  call_0  write_file \
+         {\"content\":\"hello\",\"path\":\"note.txt\"}\n",
         "\nTo approve it anywhere: agent-host run --resume ",
         " --decide call_0=approve\n",
     ] {
@@ -122,20 +123,23 @@ fn mismatched_input_changes_nothing() {
     env.write("results.json", r#"[{"call_id": "call_0", "value": 1}]"#);
     let before = env.events();
     let table: [(&[&str], &str); 11] = [
-        (&["call_0=approve"], "nothing was decided about call call_1"),
+        (
+            &["call_0=approve"],
+            "there is no decision about call call_1",
+        ),
         (
             &["call_0=approve", "call_1=approve", "call_2=approve"],
-            "call call_2 does not wait. These wait:\n  call_0  write_file",
+            "call call_2 is not pending. The pending calls are:\n  call_0  write_file",
         ),
         (
             &["call_0=approve", "call_0=reject", "call_1=approve"],
             "call call_0 was decided twice",
         ),
         (&["call_0", "call_1=approve"], "names no call"),
-        (&["call_0=maybe", "call_1=approve"], "is no decision"),
+        (&["call_0=maybe", "call_1=approve"], "is not a decision"),
         (
             &["call_0=edit:[1]", "call_1=approve"],
-            "has arguments that are no JSON object",
+            "has arguments that are not a JSON object",
         ),
         (
             &["call_0=edit:{\"path\": 1}", "call_1=approve"],
@@ -147,9 +151,9 @@ fn mismatched_input_changes_nothing() {
         ),
         (
             &["call_0=choice:1", "call_1=approve"],
-            "a choice or fields are the answer to a question",
+            "`choice` and `fields` answer a question",
         ),
-        (&["call_1=approve", "call_0=edit"], "is no decision"),
+        (&["call_1=approve", "call_0=edit"], "is not a decision"),
         (
             &[],
             "a continuation of kind `confirm` cannot be resumed with tool results",
@@ -304,7 +308,7 @@ fn question_is_answered_by_another_process() {
             "A question is answered with `respond:TEXT`",
         ),
         ("call_0=choice:1", "invalid choice"),
-        ("call_1=respond:red", "This call asks nothing."),
+        ("call_1=respond:red", "This call has no question."),
     ] {
         let ran = decide(&env, &server, &[decision]);
         assert_eq!(ran.code, Some(2), "{decision}: {ran:?}");

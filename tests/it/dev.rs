@@ -177,6 +177,7 @@ fn project_that_was_never_built_is_not_served() {
     std::fs::remove_file(greeter.env.work().join("one")).unwrap();
     let ran: Ran = greeter.command(&["--mcp"]).output().unwrap().into();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
-    let why = "not built\nerror: there is nothing to serve: no build succeeded yet; correct the project, and start again\n";
+    let why = "not built\nerror: there is nothing to serve: no build has succeeded yet; correct the project, and \
+        start again\n";
     assert!(ran.stderr.ends_with(why), "{}", ran.stderr);
 }

@@ -375,7 +375,7 @@ fn eval_refuses_unusable_files() {
         (
             fine.clone(),
             &["--record", "new"],
-            "there is nothing to record of script:tour",
+            "there is nothing to record for script:tour",
         ),
         (
             fine.clone(),

@@ -205,9 +205,9 @@ fn explain_without_requests_or_session() {
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(
         shown.stdout.starts_with("No call of session ")
-            && shown
-                .stdout
-                .ends_with(" asked for a file or a request, so nothing was allowed or denied.\n"),
+            && shown.stdout.ends_with(
+                " requested a file or a network request, so nothing was allowed or denied.\n"
+            ),
         "{}",
         shown.stdout
     );

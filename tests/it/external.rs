@@ -165,7 +165,7 @@ fn mismatched_input_changes_nothing() {
             .to_string(),
             "the result of call call_2 cannot be taken",
         ),
-        ("{".to_owned(), "cannot take the results in results.json"),
+        ("{".to_owned(), "cannot use the results in results.json"),
     ];
     for (results, why) in table {
         let ran = submit(&env, &server, &results);
@@ -180,7 +180,7 @@ fn mismatched_input_changes_nothing() {
     );
     assert_eq!(decided.code, Some(2), "{decided:?}");
     assert!(
-        decided.stderr.contains("waits for results from outside"),
+        decided.stderr.contains("waits for external results"),
         "{}",
         decided.stderr
     );

@@ -428,6 +428,6 @@ fn worker_without_other_hosts_is_refused() {
     let env = TestEnv::new();
     let ran = env.run(&["serve", "--worker"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    let expected = "`--worker` runs sessions of other hosts, and the store of this one has no others; set `url` in [store]";
+    let expected = "`--worker` runs sessions of other hosts, but this host's store is not shared; set `url` in [store]";
     assert!(ran.stderr.contains(expected), "{ran:?}");
 }

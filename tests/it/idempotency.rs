@@ -27,7 +27,7 @@ fn ended_run_is_printed_and_not_repeated() {
     assert!(
         second
             .stderr
-            .contains("This run has ended before; nothing runs again."),
+            .contains("This run has already ended; nothing runs again."),
         "{}",
         second.stderr
     );
@@ -43,7 +43,7 @@ fn ended_run_is_printed_and_not_repeated() {
     assert_eq!(other.code, Some(2), "{other:?}");
     assert!(
         other.stderr.contains(
-            "error: another prompt ran under this `--idempotency-key`; give each prompt a key of its own"
+            "error: another prompt ran under this `--idempotency-key`; use a different key for each prompt"
         ),
         "{}",
         other.stderr

@@ -89,10 +89,16 @@ fn file_arguments_reach_the_model() {
     env.write("a.zip", b"PK\x03\x04\0\0\0\0\0\0");
     env.write("zeros", [0; 9]);
     for (file, says) in [
-        ("paper.bin", "`openai-compat:m` takes no PDF documents"),
-        ("a.mp3", "`openai-compat:m` takes no recordings of sound"),
+        (
+            "paper.bin",
+            "`openai-compat:m` is not known to accept PDF documents",
+        ),
+        (
+            "a.mp3",
+            "`openai-compat:m` is not known to accept audio recordings",
+        ),
         ("a.zip", "cannot use the file a.zip: it is application/zip"),
-        ("zeros", "it is of no known type"),
+        ("zeros", "its type is unknown"),
     ] {
         let ran = ask(&env, &server, &["--file", file, "read"]);
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);

@@ -334,8 +334,8 @@ fn inspect_fits_on_one_screen() {
     assert!(files.contains(&worst), "{files}");
     let echo = shown("made");
     for part in [
-        "\n  accepted    not yet: agent.lock pins it once it is accepted, or with its first run\n",
-        "\nAt worst\n  computes, and reaches nothing outside of its call\n",
+        "\n  accepted    not yet: it is pinned in agent.lock when it is accepted or first run\n",
+        "\nAt worst\n  only computes; it has no access to anything outside of its call\n",
     ] {
         assert!(echo.contains(part), "no {part:?} in {echo}");
     }
@@ -343,7 +343,7 @@ fn inspect_fits_on_one_screen() {
     assert_eq!(accepted.code, Some(0), "{}", accepted.stderr);
     let echo = shown("made");
     assert!(
-        echo.contains("accepted    yes: it is the one in agent.lock\n"),
+        echo.contains("accepted    yes: it matches agent.lock\n"),
         "{echo}"
     );
     env.write(
@@ -356,7 +356,7 @@ fn inspect_fits_on_one_screen() {
     );
     let echo = shown("made");
     assert!(
-        echo.contains("accepted    no: it changed since it was accepted"),
+        echo.contains("accepted    no: it changed since accepted"),
         "{echo}"
     );
 }

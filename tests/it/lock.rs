@@ -180,9 +180,8 @@ fn changed_component_is_refused_until_accepted() {
             .collect();
 
         let refusal = format!(
-            "error: the component `mine` has changed since it was accepted in {}/agent.lock \
-             (changed-since-approval), so nothing runs:\n{}\nRun `agent-host lock --accept mine` to accept it, or \
-             restore the old component\n",
+            "error: the component `mine` has changed since accepted in {}/agent.lock (changed-since-approval), so \
+             nothing runs:\n{}\nRun `agent-host lock --accept mine` to accept it, or restore the old component\n",
             env.work().display(),
             expected.join("\n")
         );
@@ -199,7 +198,7 @@ fn changed_component_is_refused_until_accepted() {
         ends_well(&env.run(&["inspect", "mine"]));
 
         let shown = env.run(&["lock"]);
-        let status = "changed since it was accepted";
+        let status = "changed since accepted";
         assert_eq!(
             (shown.code, shown.stdout),
             (
@@ -279,7 +278,7 @@ fn lock_json_lists_status_of_each_component() {
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
     assert_eq!(
         unknown.stderr,
-        "error: there is no component, MCP server or skill `others` to accept; those from files and the servers in agent.toml are: mine, new\n"
+        "error: there is no component, MCP server or skill `others` to accept; available: mine, new\n"
     );
     expect(&["lock", "--json"], 5, &lines[..2]);
 }

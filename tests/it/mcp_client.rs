@@ -95,7 +95,7 @@ fn servers_of_another_client_are_added() {
     let none = env.run(&["add", "--mcp", "x.json"]);
     assert_eq!(
         none.stderr,
-        "error: cannot add servers of x.json: it has neither mcpServers nor servers\n"
+        "error: cannot add servers from x.json: it has neither mcpServers nor servers\n"
     );
 }
 
@@ -125,7 +125,7 @@ fn server_is_pinned_at_first_use_and_refused_on_change() {
     let ran = call(&env, "act", &json!({}));
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     for says in [
-        "the MCP server `s` changed since it was accepted",
+        "the MCP server `s` changed since accepted",
         "(changed-since-approval), so nothing runs",
         "tool `s_act`, description: Acts well. -> Acts.",
         "`agent-host lock --accept s`",

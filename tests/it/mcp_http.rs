@@ -85,11 +85,11 @@ fn token_comes_from_file_variable_or_is_generated() {
         );
         let ran = server.end();
         assert_eq!(ran.code, Some(0));
-        assert!(!ran.stderr.contains("the token, made"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("the token, valid"), "{}", ran.stderr);
     }
     // A generated token is shown, even when the log is off.
     let mut server = Server::start(&env, &[], None);
-    let line = server.running.stderr.line_with("made for this run alone: ");
+    let line = server.running.stderr.line_with("valid only for this run: ");
     let (_, made) = line.trim_end().split_once("alone: ").unwrap();
     server.begin(made);
     assert_eq!(server.end().code, Some(0));

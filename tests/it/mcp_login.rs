@@ -233,9 +233,9 @@ fn login_where_there_is_nothing_to_log_in_to_is_refused() {
     let cases = [
         (
             "p",
-            "the MCP server `p` cannot be logged in to: it needs no login",
+            "cannot log in to the MCP server `p`: it needs no login",
         ),
-        ("q", "there is no MCP server `q` under [[mcp]]: p"),
+        ("q", "unknown MCP server `q`: p"),
     ];
     for (name, why) in cases {
         let ran = env.run(&["mcp", "login", name, "--config", "agent.toml"]);

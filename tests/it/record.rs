@@ -88,11 +88,11 @@ fn invalid_recording_is_refused() {
     for (ran, expected) in [
         (
             ask(&env, &server, &["--record", "taken", "hi"]),
-            "taken: it exists; name a file that does not",
+            "taken: it already exists; choose a new file",
         ),
         (
             env.run(&["run", "--model", "script:tour", "--record", "new", "hi"]),
-            "there is nothing to record: the model of this run is not behind a server",
+            "there is nothing to record: the model of this run does not use a server",
         ),
         (
             env.run(&["run", "--model", "replay:./taken", "hi"]),

@@ -222,7 +222,7 @@ fn grants_are_confirmed_on_a_terminal() {
         let shown = plain(&ran.stdout);
         for text in [
             "was given on its command line:\r\n  --write\r\n",
-            "Give it that again? [y] yes",
+            "Give it the same again? [y] yes",
         ] {
             assert!(shown.contains(text), "no {text:?} in {shown}");
         }
@@ -256,7 +256,7 @@ fn authority_stays_with_its_session_and_directory() {
     assert_eq!(refused.code, Some(2), "{refused:?}");
     let directory = env.work().canonicalize().unwrap();
     let why = format!(
-        "was run in {}, and what it was given there holds for no other directory",
+        "was run in {}, and its arguments apply only to that directory",
         directory.display()
     );
     assert!(refused.stderr.contains(&why), "{}", refused.stderr);
@@ -281,7 +281,7 @@ fn authority_stays_with_its_session_and_directory() {
         "{ran:?}"
     );
     let note = format!(
-        "Session {fork} is a copy, which brings no authority: the original ran with --config "
+        "Session {fork} is a copy, which inherits no permissions: the original ran with --config "
     );
     assert!(plain(&ran.stderr).contains(&note), "{}", ran.stderr);
     let kept = configured(&env);
@@ -309,7 +309,7 @@ fn authority_stays_with_its_session_and_directory() {
         "{ran:?}"
     );
     assert!(
-        plain(&ran.stderr).contains("which brings no authority"),
+        plain(&ran.stderr).contains("which inherits no permissions"),
         "{}",
         ran.stderr
     );

@@ -206,10 +206,14 @@ fn run_that_lacked_an_approval_names_the_flag() {
             "{path}: {ran:?}"
         );
         let last = ran.stderr.lines().last().unwrap_or_default();
-        let named = match flag {
-            "" => !ran.stderr.contains("no one could approve"),
-            flag => last.starts_with("1 call was denied, since no one could approve it in this run. To allow such calls: agent-host run ") && last.ends_with(&format!(" {flag}")),
-        };
+        let named =
+            match flag {
+                "" => !ran.stderr.contains("no one could approve"),
+                flag => last.starts_with(
+                    "1 call was denied, because no one could give approval in this run. To allow \
+                such calls: agent-host run ",
+                ) && last.ends_with(&format!(" {flag}")),
+            };
         assert!(named, "{path}: {}", ran.stderr);
     }
 }
@@ -227,7 +231,10 @@ fn unusable_flag_is_refused() {
         (["--allow", "write_file()"], "is empty"),
         (["--allow", ""], "is empty"),
         (["--allow", "write_file(/~2=a)"], "is not a JSON pointer"),
-        (["--allow-tool", "write_file(a)"], "arguments go to --allow"),
+        (
+            ["--allow-tool", "write_file(a)"],
+            "use --allow to match arguments",
+        ),
     ] {
         let ran = env.run(&[&["run", "--model", "script:tour", "go"][..], &flags].concat());
         assert_eq!(

@@ -201,7 +201,7 @@ fn documents_are_listed_and_unknown_ones_refused() {
     assert_eq!(refused.code, Some(2));
     assert_eq!(
         refused.stderr,
-        "error: there is no document `events`; the documents are continuation, event, node-output, stream-line, \
+        "error: unknown document `events`; the documents are continuation, event, node-output, stream-line, \
          submitted-result, tool-result-output, turn-report, turn-step\n"
     );
 }

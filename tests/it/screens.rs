@@ -77,8 +77,8 @@ fn steps_stand_between_rendered_texts() {
     let (_, shown) = shown.split_once("\n\n").unwrap();
     assert_eq!(
         without_time(shown),
-        "Half of an answer that is cut\nthe model's answer broke off; it is asked again\nThe whole answer\n11 tokens in, 7 \
-         out"
+        "Half of an answer that is cut\nthe model's answer was interrupted; retrying\nThe whole answer\n11 tokens \
+         in, 7 out"
     );
 }
 
@@ -142,14 +142,14 @@ fn resumed_conversation_begins_with_its_end() {
     let server = ChatServer::start(vec![]);
     for columns in [60, 80, 200] {
         let mut running = on_screen(&env, &server, columns, "", "run --model openai-compat:m -c");
-        running.stdout.until("What do you want to know?");
+        running.stdout.until("What should the agent do?");
         running.types("\u{4}");
         let ran = running.end();
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = screen(&ran.stdout, columns);
         let (_, end) = shown.split_once("\n\n").unwrap();
         let (end, _) = end
-            .split_once("\nall of it: agent-host sessions show ")
+            .split_once("\nshow everything: agent-host sessions show ")
             .unwrap();
         assert_eq!(end, "You: second\nTwo.\n\nYou: third\n• Three\n");
     }

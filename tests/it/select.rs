@@ -318,8 +318,8 @@ fn doctor_reports_which_models_answer() {
                 compat.base_url
             ),
             format!(
-                "! fallback       ollama:x answers at {}, without a key; its list of models does not have this one, which may be \
-                 another name of one that it has",
+                "! fallback       ollama:x answers at {}, without a key; this model is not in its list, but may be \
+                 an alias of one that is",
                 ollama.base_url
             ),
             "✗ fallback       openai:y: there is no key for `openai`; set the variable OPENAI_API_KEY, or `api-key` under [openai] \

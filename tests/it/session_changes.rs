@@ -192,7 +192,7 @@ fn context_that_cannot_be_used_is_refused_before_anything_runs() {
     ] {
         let (ran, server) = run(&env, Vec::new(), &["--context-json", value, "go"]);
         assert_eq!(ran.code, Some(2), "{ran:?}");
-        let said = "cannot use the value of `--context-json`: ";
+        let said = "invalid `--context-json`: ";
         assert!(
             ran.stderr.contains(&format!("{said}{why}")),
             "{}",

@@ -329,8 +329,8 @@ fn prune_keeps_waiting_sessions_with_note() {
     let ran = sessions(&env, &["prune", "--older-than", "0"]);
     assert_eq!(printed(&ran), done);
     let said = format!(
-        "session {waiting} stays: it waits for a decision, an answer or a result; to remove it: agent-host sessions delete \
-         {waiting}\n"
+        "session {waiting} is kept: it waits for a decision, an answer or a result; to remove it: agent-host \
+         sessions delete {waiting}\n"
     );
     assert_eq!(ran.stderr, said);
     // Without `--older-than` the bound of `agent.toml` applies, which covers all of them.
@@ -407,8 +407,11 @@ fn artifacts_are_listed_and_written_out() {
     assert_eq!(contents[0], contents[1]);
     for (name, why) in [
         ("gone.png", "has no artifact `gone.png`"),
-        ("../lamp.png", "invalid artifact name `..`"),
-        ("/etc/passwd", "is no name of an artifact: it is absolute"),
+        ("../lamp.png", "it contains `.` or `..`"),
+        (
+            "/etc/passwd",
+            "invalid artifact name `/etc/passwd`: it is absolute",
+        ),
     ] {
         let ran = sessions(&env, &["artifacts", &original, name]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");

@@ -91,7 +91,7 @@ fn init_by_flags_writes_what_it_shows_and_nothing_over_it() {
     assert!(
         again
             .stderr
-            .contains("exists already, and is not overwritten"),
+            .contains("already exists, and is not overwritten"),
         "{again:?}"
     );
     assert_eq!(fs::read_to_string(user_config(&env)).unwrap(), text);
@@ -143,7 +143,7 @@ fn init_refuses_a_key_on_the_command_line_and_a_dead_server() {
         (
             &["--provider", "openai", "--key", KEY, "--model", "m"][..],
             2,
-            "`--key` says where the key is",
+            "`--key` takes the source of the key, not the key itself",
         ),
         (&["--provider", "opena"], 2, "did you mean `openai`?"),
         (

@@ -84,7 +84,7 @@ fn changed_skill_is_refused_until_it_is_accepted() {
     let refused = ask(&env, &server, &["--config", "agent.toml", "greet them"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     for says in [
-        "the skill `greet` changed since it was accepted",
+        "the skill `greet` changed since accepted",
         "words.md, sha256:",
         "accept it with `agent-host lock --accept greet`",
     ] {
@@ -117,7 +117,7 @@ fn skill_is_shown_before_it_is_used() {
         .run(&[&["inspect", "greet"][..], &config].concat())
         .stdout;
     assert!(
-        text.contains("tools       Bash (named by its author; this allows nothing)\n"),
+        text.contains("tools       Bash (listed by its author; this allows nothing)\n"),
         "{text}"
     );
     assert!(
@@ -218,7 +218,7 @@ fn resumed_session_has_the_accepted_skill() {
     let server = ChatServer::start(vec![read(), Answer::text("Good evening.")]);
     let refused = ask(&env, &server, &resume);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    let why = "the skill `greet` changed since it was accepted";
+    let why = "the skill `greet` changed since accepted";
     assert!(refused.stderr.contains(why), "{}", refused.stderr);
     assert_eq!(server.requests().len(), 0);
     let accepted = env.run(&["lock", "--accept", "greet", "--config", "agent.toml"]);
@@ -235,7 +235,8 @@ fn resumed_session_has_the_accepted_skill() {
 fn agents_file_is_not_read_unless_it_is_named() {
     let env = TestEnv::new();
     env.write("AGENTS.md", "Use tabs.");
-    let hint = "the model is not told what is in AGENTS.md here; to tell it, write `instructions = [\"AGENTS.md\"]` into agent.toml";
+    let hint = "the model does not see the AGENTS.md here; to include it, set `instructions = [\"AGENTS.md\"]` in \
+        agent.toml";
     for (toml, is_told) in [("", false), ("instructions = [\"AGENTS.md\"]\n", true)] {
         env.write("agent.toml", toml);
         let server = ChatServer::start(vec![Answer::text("Hi.")]);

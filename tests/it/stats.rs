@@ -194,7 +194,7 @@ fn stats_without_sessions_are_empty() {
     let ran = stats(&env, &[]);
     assert_eq!(
         (ran.stdout.as_str(), ran.stderr.as_str()),
-        ("", "No session used anything in this time.\n")
+        ("", "No usage in this period.\n")
     );
     let expected = json!({ "by": "day", "rows": [], "total": figures(&[]), "unreadable": [] });
     assert_eq!(document(&stats(&env, &["--json"])), expected);
@@ -229,7 +229,7 @@ fn stats_name_sessions_that_cannot_be_read() {
     assert_eq!(
         ran.stderr,
         format!(
-            "warning: session {0} cannot be read, and nothing of it is counted; see why: agent-host sessions show {0}\n",
+            "warning: session {0} cannot be read and is not counted; see why: agent-host sessions show {0}\n",
             ids[0]
         )
     );
@@ -283,6 +283,7 @@ fn stats_table_has_a_sum_and_what_it_lacks() {
     );
     assert_eq!(
         ran.stderr,
-        "The cost leaves out model calls without a known price (1); [prices] in agent.toml sets it for later ones.\n"
+        "The cost excludes model calls without a known price (1); set the price for later ones in [prices] of \
+         agent.toml.\n"
     );
 }

@@ -82,7 +82,7 @@ fn waiting_sessions_are_listed_with_their_requests() {
     );
     let none = env.run(&["sessions", "list", "--waiting"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
-    assert!(none.stderr.contains("No session waits."), "{none:?}");
+    assert!(none.stderr.contains("No sessions are waiting."), "{none:?}");
     let note = json!({"path": "note.txt", "content": "hello"});
     let model = ChatServer::start(vec![
         Answer::text("Done."),

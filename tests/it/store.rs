@@ -41,8 +41,8 @@ fn database_is_prepared_for_a_role_and_checked() {
     let env = TestEnv::new();
     env.configure(STORE);
     for said in [
-        "The tables are made: version 6.",
-        "The tables have version 6 already.",
+        "The tables were created with version 6.",
+        "The tables already have version 6.",
     ] {
         let migrated = run(&env, &owner, "", &["store", "migrate"]);
         assert_eq!(migrated.code, Some(0), "{migrated:?}");
@@ -106,7 +106,8 @@ fn approval_that_was_inserted_by_hand_is_reported() {
     assert!(checked.stderr.contains(next), "{checked:?}");
     let doctor = run(&env, &url, &key, &["doctor"]);
     let said = format!(
-        "1 row is ignored, which no host of this store wrote; the first is {fault}; list them: agent-host store check"
+        "1 row is ignored, because no host of this store wrote it; the first is {fault}; list them: agent-host store \
+         check"
     );
     assert!(doctor.stdout.contains(&said), "{doctor:?}");
     let removed = run(&env, &url, &key, &["store", "check", "--remove-unsigned"]);
@@ -142,7 +143,7 @@ fn key_of_a_store_that_is_gone_is_named() {
     ] {
         let checked = run(&env, "", "", args);
         assert_eq!(checked.code, Some(1), "{checked:?}");
-        let said = "its key is not the one that signed them: put that key back from a backup";
+        let said = "its key is not the one that signed them: restore that key from a backup";
         assert!(checked.stderr.contains(said), "{checked:?}");
     }
     let forked = run(&env, "", "", &["sessions", "fork", &session]);
@@ -249,7 +250,7 @@ fn key_of_a_database_is_replaced() {
     let rekey = ["store", "rekey", "--from", "file:old.key"];
     let done = run(&env, &url, &new, &rekey);
     assert_eq!(done.code, Some(0), "{done:?}");
-    let said = "2 secrets are sealed with the key of [store].";
+    let said = "2 secrets are sealed with the key in [store].";
     assert!(done.stderr.contains(said), "{done:?}");
     assert_eq!(run(&env, &url, &new, &list).code, Some(0));
     assert_eq!(run(&env, &url, &old, &list).code, Some(1));
@@ -353,18 +354,18 @@ fn probe_tells_a_standby_from_a_primary() {
         (
             vec!["--url", "http://192.0.2.1:8420"],
             2,
-            "the token would go in the clear",
+            "the token would be sent unencrypted",
         ),
         (
             vec!["--url", "http://127.0.0.1:1"],
             1,
             "the server does not answer",
         ),
-        (vec!["--ca", "token"], 2, "`--ca` cannot be used"),
+        (vec!["--ca", "token"], 2, "invalid `--ca`"),
         (
             vec!["--token-file", "none"],
             2,
-            "the token cannot be read from none",
+            "cannot read the token from none",
         ),
     ] {
         let ran = env.run(&[&["serve", "probe"], args.as_slice()].concat());
@@ -396,16 +397,12 @@ fn store_commands_without_a_use_are_refused() {
         (
             vec!["store", "migrate"],
             2,
-            "[store] names no database; set `url` in it",
+            "[store] has no database; set `url` in it",
         ),
-        (vec!["store", "rekey"], 2, "[store] names no database"),
-        (vec!["store", "grants", ""], 2, "`` is no name of a role"),
-        (vec!["store", "grants", &long], 2, "is no name of a role"),
-        (
-            vec!["store", "grants", "a\u{1b}b"],
-            2,
-            "is no name of a role",
-        ),
+        (vec!["store", "rekey"], 2, "[store] has no database"),
+        (vec!["store", "grants", ""], 2, "`` is not a role name"),
+        (vec!["store", "grants", &long], 2, "is not a role name"),
+        (vec!["store", "grants", "a\u{1b}b"], 2, "is not a role name"),
         (
             vec!["store", "move", "--to", "state-dir"],
             1,

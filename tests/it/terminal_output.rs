@@ -161,7 +161,8 @@ fn bytes_are_not_written_to_a_terminal() {
         let shown = Running::start(&mut script).end();
         assert_eq!(shown.code, Some(2), "{shown:?}");
         let said = format!(
-            "error: these {}.{} KiB are not text, and a terminal may obey them; write them to a file with `-o FILE`\r\n",
+            "error: these {}.{} KiB are not text, and a terminal may interpret them; write them to a file with `-o \
+             FILE`\r\n",
             expected.len() / 1024,
             expected.len() * 10 / 1024 % 10
         );

@@ -145,7 +145,7 @@ fn next_times_are_listed() {
     let shown = format!("yearly: {times}; next at {next}-01-01T09:30:00+01:00[Europe/Berlin]");
     assert_eq!(of("schedule"), [("ok".to_owned(), shown)]);
     let [served, absent] = of("webhook").try_into().unwrap();
-    let signed = "w: POST /webhooks/w, signed as Standard Webhooks has it";
+    let signed = "w: POST /webhooks/w, signed in the Standard Webhooks format";
     assert_eq!(served, ("ok".to_owned(), signed.to_owned()));
     assert_eq!(absent.0, "error");
     assert!(

@@ -106,7 +106,7 @@ fn answers_are_undone_one_after_the_other() {
     assert!(!env.work().join("new").exists());
 
     let nothing = undo(&env, &[]);
-    let expected = "No answer of this session has changed files that are kept for undoing.\n";
+    let expected = "No answer of this session has changed files that can be undone.\n";
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), expected));
 
     let third = ChatServer::start(vec![Answer::text("I see."), Answer::text("Yes.")]);
@@ -147,8 +147,8 @@ fn file_that_was_changed_since_is_restored_by_force_alone() {
     assert_eq!(ask(&env, &model, &["go"]).code, Some(0));
     env.write("note.txt", "mine");
     let undone = undo(&env, &[]);
-    let expected = "The answer to: go\n  removed       new.txt\nNot restored (--force restores what was changed \
-                    since)\n\u{20} note.txt: it has changed since\n";
+    let expected = "The answer to: go\n  removed       new.txt\nNot restored (--force also restores files that have \
+        changed since)\n\u{20} note.txt: it has changed since\n";
     assert_eq!(
         (undone.code, undone.stdout.as_str()),
         (Some(1), expected),
@@ -256,8 +256,8 @@ fn effects_outside_of_the_sandbox_are_listed() {
     let ran = ask(&env, &model, &["go"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let undone = undo(&env, &[]);
-    let expected = "The answer to: go\n  written back  note.txt\nCannot be undone\n  \
-                    s_write_file: what it did outside of the sandbox\n";
+    let expected = "The answer to: go\n  written back  note.txt\nCannot be undone\n  s_write_file: its effects \
+                    outside of the sandbox\n";
     assert_eq!(undone.stdout, expected, "{ran:?}");
     assert_eq!(texts(&env, &["served/note.txt"]), [Some("out".to_owned())]);
 }
@@ -274,10 +274,11 @@ fn conversation_undoes_its_last_answer() {
         screen.until_last_row(">");
         env.write("note.txt", "mine");
         screen.types("/undo\r");
-        screen.until_text("Not restored (/undo --force restores what was changed since)");
+        screen
+            .until_text("Not restored (/undo --force also restores files that have changed since)");
         screen.until_last_row(">");
         screen.types("/undo now\r");
-        screen.until_text("it is /undo, or /undo --force");
+        screen.until_text("use /undo, or /undo --force");
         screen.until_last_row(">");
         screen.types("/undo --force\r");
         screen.until_text("written back  note.txt");

@@ -145,7 +145,7 @@ fn workflow_list_shows_names_nodes_and_descriptions() {
 fn workflow_check_shows_all_faults_of_all() {
     let env = env(&format!("{REPORT}{BROKEN}"));
     let all = format!("report: ok\nbroken: 7 faults\n{FAULTS}");
-    let one_of = |all: &str| format!("error: 1 of {all} cannot be run; correct agent.toml\n");
+    let one_of = |all: &str| format!("error: 1 of {all} cannot run; correct agent.toml\n");
     assert_eq!(
         told(&env, &["check"]),
         refusal(2, &all, &one_of("2 workflows"))
@@ -336,7 +336,7 @@ fn workflow_commands_obey_trust_and_config() {
     let refused = told(&env, &["list"]);
     assert_eq!((refused.0, refused.1.as_str()), (Some(0), ""));
     assert!(
-        refused.2.contains("is not trusted and is left out"),
+        refused.2.contains("is not trusted and is ignored"),
         "{}",
         refused.2
     );

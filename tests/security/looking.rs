@@ -259,7 +259,7 @@ fn untrusted_directory_can_be_looked_at_and_not_acted_on() {
 /// Returns what is wrong with the end of a command, and with what it says about the file.
 fn faults(ran: &Ran, does: Does) -> Vec<&'static str> {
     let line =
-        "agent.toml is not trusted and is left out, so the defaults hold. It asks for more: ";
+        "agent.toml is not trusted and is ignored, so the defaults apply. It asks for more: ";
     let refusal = "agent.toml is not trusted, and it";
     let said = |text: &str| ran.stderr.matches(text).count();
     let (code, told) = match does {
@@ -276,7 +276,7 @@ fn faults(ran: &Ran, does: Does) -> Vec<&'static str> {
                 && told.contains(
                     "It asks for more: it keeps sessions in the database \"cmd:touch ran-store",
                 )
-                && told.ends_with("; and 18 more. To look at it and accept it: agent-host trust")
+                && told.ends_with("; and 18 more. To review and accept it: agent-host trust")
         })
     };
     let texts = [&ran.stdout, &ran.stderr];
@@ -398,7 +398,7 @@ fn doctor_of_an_untrusted_directory_lists_what_it_asks_for() {
         })
         .collect();
     let left_out = format!(
-        "{} is not trusted and left out; to accept it: agent-host trust",
+        "{} is not trusted and is ignored; to accept it: agent-host trust",
         path.display()
     );
     assert_eq!(

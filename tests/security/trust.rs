@@ -289,7 +289,7 @@ fn trust_is_offered_on_a_terminal_and_remembered() {
         }
         assert_eq!(trust_file(&env).exists(), code == 0);
         let skills =
-            "Its skills are read in any case, as text that allows nothing: greet (2 files)";
+            "Its skills are read in any case, as text that grants nothing: greet (2 files)";
         assert_eq!(ran.stdout.contains(skills), code == 0, "{}", ran.stdout);
         if code == 0 {
             let again = on_a_terminal(&env, &reply(), "run --model openai-compat:m hi", "");
@@ -308,7 +308,7 @@ fn trust_is_not_offered_for_more_than_one_screen() {
     let ran = on_a_terminal(&env, &server, "run --model openai-compat:m hi", "y\n");
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
-        ran.stdout.contains("and 1 more, which the file shows"),
+        ran.stdout.contains("and 1 more; see the file"),
         "{}",
         ran.stdout
     );

@@ -135,7 +135,7 @@ fn pasted_text_is_no_answer() {
         let server = ChatServer::start(model(&["note.txt"]));
         let running = at_a_terminal(&env, &server, RUN);
         let ran = types(running, 0, &[keys, "n\n"]);
-        let refused = "Pasted text is no answer here. Please type it.";
+        let refused = "Pasted text is not accepted here. Please type it.";
         assert_eq!(ran.stdout.matches(refused).count(), 1, "{keys:?}: {ran:?}");
         nothing_approved(&env, &ran, keys);
     });
@@ -216,7 +216,7 @@ fn flood_of_keys_decides_nothing() {
     env.prepare(shell.args(["-c", flood, &command]));
     let ran = Running::start(shell.env("OPENAI_COMPAT_BASE_URL", &server.base_url)).end();
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    let said = "Input arrives without a pause, so nothing is decided now.";
+    let said = "Input is arriving without a pause, so nothing was decided.";
     assert!(ran.stdout.contains(said), "{}", ran.stdout);
     assert!(!env.work().join("note.txt").exists());
     assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);

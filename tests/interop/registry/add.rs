@@ -44,7 +44,7 @@ fn unsigned_component_runs_after_its_digest_is_accepted() {
     assert!(
         refused
             .stderr
-            .contains("nothing shows who made the component `mine`"),
+            .contains("nothing proves who made the component `mine`"),
         "{}",
         refused.stderr
     );
@@ -166,7 +166,7 @@ fn component_at_an_address_is_added_by_its_digest() {
     assert_eq!(fs::read(output).unwrap(), fs::read(&file).unwrap());
     let added = ok(env.run(&["add", &url, "--as", "mine"]));
     assert!(
-        added.stdout.contains("nothing shows by whom"),
+        added.stdout.contains("nothing proves by whom"),
         "{}",
         added.stdout
     );

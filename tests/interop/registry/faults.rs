@@ -97,8 +97,9 @@ fn two_components_added_at_once_are_both_whole() {
             if ran.code != Some(0) {
                 assert_eq!(ran.code, Some(1), "{}", ran.stderr);
                 assert!(
-                    ran.stderr
-                        .contains("was changed meanwhile, so nothing is written; run it again"),
+                    ran.stderr.contains(
+                        "was changed in the meantime, so nothing was written; run the command again"
+                    ),
                     "{}",
                     ran.stderr
                 );

@@ -164,7 +164,7 @@ fn artifact_of_oras_in_the_layout_of_wassette_is_added() {
         let added = ok(env.run(&["add", &reference, "--as", name, "--yes"]));
         let asks = added
             .stdout
-            .contains("Its author asks for (nothing of it is granted):");
+            .contains("Its author asks for (none of it is granted):");
         assert_eq!(asks, policy.is_some(), "{}", added.stdout);
         assert!(!added.stdout.contains('\u{1b}'), "{}", added.stdout);
         // What the author asks for is not granted.

@@ -189,7 +189,7 @@ fn eval_that_was_recorded_replays_offline() {
     let taken = eval_with(&env, &server, &["--record", "tapes"]);
     assert_eq!(taken.code, Some(2), "{taken:?}");
     assert!(
-        taken.stderr.contains("it exists; remove it"),
+        taken.stderr.contains("it already exists; remove it"),
         "{}",
         taken.stderr
     );

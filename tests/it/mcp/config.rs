@@ -107,11 +107,7 @@ fn http_entry_has_a_place_for_the_token() {
         "headers": { "Authorization": "Bearer TOKEN" },
     });
     assert_eq!(ran.json(), json!({ "mcpServers": { "agent-host": entry } }));
-    assert!(
-        ran.stderr.contains("token in the place of TOKEN"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("Replace TOKEN"), "{}", ran.stderr);
 }
 
 /// Each client's own form and file, and the command that adds the server where there is one.

@@ -78,7 +78,7 @@ fn changed_skill_is_served_after_it_is_accepted() {
     let told = client.next();
     let why = told["params"]["data"].as_str().unwrap();
     assert!(
-        why.contains("the skill `greet` changed since it was accepted"),
+        why.contains("the skill `greet` changed since accepted"),
         "{told}"
     );
     assert_eq!(text(&mut client), "Say hello.");
@@ -94,8 +94,7 @@ fn changed_skill_is_served_after_it_is_accepted() {
     assert_eq!(told["params"]["level"], "warning", "{told}");
     let ran = client.close();
     assert!(
-        ran.stderr
-            .contains("changed, and served from now on: greet\n"),
+        ran.stderr.contains("changed, and now served: greet\n"),
         "{}",
         ran.stderr
     );

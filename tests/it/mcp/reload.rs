@@ -70,11 +70,7 @@ fn changed_component_by_path_is_reloaded() {
     );
     let ran = client.close();
     assert_eq!(ran.code, Some(0));
-    for said in [
-        "changed, and served from now on: tool",
-        "not reloaded",
-        "tool.wasm",
-    ] {
+    for said in ["changed, and now served: tool", "not reloaded", "tool.wasm"] {
         assert!(ran.stderr.contains(said), "no {said:?} in {}", ran.stderr);
     }
 }

@@ -39,7 +39,7 @@ fn question_of_a_server_is_answered_at_a_terminal() {
         let of_the_server = match behaviour {
             "asks-a-form" => [
                 "│ agent-host: all is well",
-                "give it no password and no key",
+                "do not give it a password or a key",
             ],
             _ => ["https://pay.example/bill?id=1", "agent-host does not"],
         };

@@ -120,7 +120,7 @@ fn conversation_of_other_programs_is_imported() {
         );
         let ran = sessions(&env, &["import", &format!("{file}/{form}.json")]);
         let id = printed(&ran);
-        let next = format!("To go on: agent-host sessions resume {id}\n");
+        let next = format!("To resume it: agent-host sessions resume {id}\n");
         assert_eq!(ran.stderr, format!("{warning}{next}"), "{form}");
         let server = ChatServer::start(vec![Answer::text("It purrs.")]);
         let ran = ask(&env, &server, &["--resume", &id, "and now?"]);

@@ -223,7 +223,7 @@ fn signal_leaves_prompt_undecided() {
     // A conversation continues, and ends at the second Ctrl-C.
     for (args, prompts) in [
         ("go", &[asks] as &[&str]),
-        ("--resume latest", &[asks, "/retry asks again."]),
+        ("--resume latest", &[asks, "Type /retry to try again."]),
     ] {
         at_the_terminal(args, prompts);
         let events = journaled(&env);
@@ -242,7 +242,7 @@ fn signal_leaves_prompt_undecided() {
     ];
     is_done(&asking(&env, &server, &decided).output().unwrap().into());
     assert!(env.work().join("note.txt").exists());
-    let prompts = ["What do you want to know?", "Ctrl-C again leaves"];
+    let prompts = ["What should the agent do?", "Press Ctrl-C again"];
     at_the_terminal("--resume latest", &prompts);
 }
 

@@ -12,7 +12,7 @@ use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 
 /// A part of the note that a run writes when it is drained.
-pub(crate) const DRAINS: &str = "Stopping after what runs now";
+pub(crate) const DRAINS: &str = "Stopping after the current step";
 
 /// The play, the arguments of its run, the request during which the signal comes, the requests of
 /// the drained process, and the answer of the next one.
@@ -62,7 +62,7 @@ fn drained_run_resumes_and_runs_nothing_twice() {
         let ran = running.end();
         let events = journaled(&env);
         let session = events[0]["session"].as_str().unwrap();
-        let resume = format!("To go on: agent-host run --resume {session} --config agent.toml");
+        let resume = format!("To resume: agent-host run --resume {session} --config agent.toml");
         assert_eq!(
             (ran.code, ran.stdout.as_str(), ran.stderr.lines().last()),
             (Some(130), "", Some(resume.as_str())),

@@ -128,7 +128,7 @@ async fn m04_disallowed_edit_is_refused() {
     refuses(world, &continuation, &wrong, expected, &[approve("b")]).await;
 }
 
-/// `edit` without arguments is no decision; with arguments that do not fit, it is refused.
+/// `edit` without arguments is not a decision; with arguments that do not fit, it is refused.
 #[tokio::test]
 async fn m05_edit_with_invalid_arguments_is_refused() {
     let form = json!({"type": "edit", "call_id": "b"});

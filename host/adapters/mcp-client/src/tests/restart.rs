@@ -27,8 +27,8 @@ fn count(directory: &Path) -> usize {
     starts.lines().count()
 }
 
-/// A call that does not wait for a slow start says that nothing was sent, and a later one finds the
-/// server connected: the attempt continues without the call.
+/// A call that does not wait for a slow start says that nothing was sent, and a later one finds
+/// the server connected: the attempt continues without the call.
 #[tokio::test]
 async fn slow_restart_outlives_the_call_that_needed_it() {
     if !python() {

@@ -99,8 +99,13 @@ async fn list_failure_says_why() {
         ),
         (404, html, Kind::NotFound, "does not list its models"),
         (500, "", Kind::Server, "failed (500)"),
-        (200, html, Kind::Protocol, "no list of models"),
-        (200, r#"{"models": 1}"#, Kind::Protocol, "no list of models"),
+        (200, html, Kind::Protocol, "not a list of models"),
+        (
+            200,
+            r#"{"models": 1}"#,
+            Kind::Protocol,
+            "not a list of models",
+        ),
         (302, "", Kind::Protocol, "redirects"),
     ] {
         let server = TestServer::sequence([Answer::new(status).text(body)]).await;

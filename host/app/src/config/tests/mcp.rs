@@ -287,7 +287,7 @@ fn mcp_server_with_bad_settings_is_refused() {
         ),
         (
             "url = \"https://a\"\ntoken = \"secret\"\n",
-            "does not say where the token of the MCP server `m` is",
+            "does not name the source of the token of the MCP server `m`",
         ),
         (
             "command = [\"a\"]\nheaders = { X-A = \"1\" }\n",

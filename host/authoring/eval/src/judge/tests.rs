@@ -159,9 +159,9 @@ fn stopped_and_broken_runs_have_one_failure() {
             "it did not finish within 5 seconds and was stopped",
         ),
         (
-            RunEnd::Broken("a signal ended it".to_owned()),
+            RunEnd::Broken("it was ended by a signal".to_owned()),
             Status::Error,
-            "a signal ended it",
+            "it was ended by a signal",
         ),
     ] {
         let verdict = Verdict {

@@ -61,7 +61,8 @@ async fn turn_has_two_barriers_and_one_per_effect() {
     }
 }
 
-/// The sender of a message to a long conversation does not wait for the request that is made of it.
+/// The sender of a message to a long conversation does not wait for the request that is made of
+/// it.
 #[tokio::test]
 async fn input_of_a_long_conversation_is_durable_first() {
     for (earlier, barriers) in [(1_023, 2), (1_024, 3)] {
