@@ -103,7 +103,7 @@ impl AcpAgent {
             "session/close" => self.close_session(&read(method, params)?),
             _ => Err(RpcError::new(
                 ErrorCode::MethodNotFound,
-                format!("there is no method {}", method.escape_debug()),
+                format!("unknown method {}", method.escape_debug()),
             )),
         }
     }

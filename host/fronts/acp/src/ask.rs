@@ -87,7 +87,8 @@ impl AcpAgent {
                 }
                 Awaiting::External { .. } => Err(NoAnswer::Failed(RpcError::new(
                     ErrorCode::ExternalCalls,
-                    "calls of external tools wait for their results, which this protocol has no message for; submit them with `agent-host run --resume`",
+                    "calls of external tools wait for their results, which this protocol cannot carry; submit them \
+                     with `agent-host run --resume`",
                 ))),
             }
         })
@@ -185,8 +186,8 @@ impl AcpAgent {
         let answer = self.connection.request(METHOD, params, cancel).await?;
         let invalid = |why: String| {
             let message = format!(
-                "the answer to {METHOD} {why}, so nothing was decided and the session waits on; send another message, or answer \
-                 with `agent-host run --resume`"
+                "the answer to {METHOD} {why}, so nothing was decided and the session is still waiting; send another \
+                 message, or answer with `agent-host run --resume`"
             );
             NoAnswer::Failed(RpcError::new(ErrorCode::Unanswered, message))
         };

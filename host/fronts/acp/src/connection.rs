@@ -104,9 +104,9 @@ impl Connection {
             } => match result {
                 Ok(Ok(result)) => Ok(result),
                 Ok(Err(error)) => Err(unanswered(&format!("the client answered {method} with the error {error}"))),
-                Err(_) => Err(unanswered("the client is gone")),
+                Err(_) => Err(unanswered("the client has disconnected")),
             },
-            () = self.ended.cancelled() => Err(unanswered("the client is gone")),
+            () = self.ended.cancelled() => Err(unanswered("the client has disconnected")),
         };
         self.waiting().remove(&id);
         result
@@ -136,7 +136,8 @@ impl Connection {
 
 fn unanswered(why: &str) -> NoAnswer {
     let message = format!(
-        "{why}, so nothing was decided and the session waits on; send another message, or answer with `agent-host run --resume`"
+        "{why}, so nothing was decided and the session is still waiting; send another message, or answer with \
+         `agent-host run --resume`"
     );
     NoAnswer::Failed(RpcError::new(ErrorCode::Unanswered, message))
 }

@@ -17,7 +17,7 @@ const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 pub(crate) fn message(prompt: Vec<ContentBlock>) -> Result<Message, RpcError> {
     if prompt.len() > MAX_PARTS {
         return Err(invalid(format!(
-            "the prompt has {} parts; {MAX_PARTS} are allowed",
+            "the prompt has {} parts; the maximum is {MAX_PARTS}",
             prompt.len()
         )));
     }
@@ -31,7 +31,7 @@ pub(crate) fn message(prompt: Vec<ContentBlock>) -> Result<Message, RpcError> {
     }
     let is_blank = |part: &ContentPart| part.text().is_some_and(|text| text.trim().is_empty());
     if parts.iter().all(is_blank) {
-        return Err(invalid("the prompt is empty; give it a text".to_owned()));
+        return Err(invalid("the prompt is empty; add a text".to_owned()));
     }
     Ok(Message::parts(Role::User, parts))
 }
@@ -66,7 +66,7 @@ fn embedded(resource: Resource) -> Result<ContentPart, &'static str> {
             let media_type = or("application/octet-stream");
             Ok(file(media_type, bytes(&blob)?, Some(name)))
         }
-        _ => Err("is a resource that has not exactly one of `text` and `blob`"),
+        _ => Err("is a resource without exactly one of `text` and `blob`"),
     }
 }
 
@@ -82,7 +82,7 @@ fn bytes(base64: &str) -> Result<FileData, &'static str> {
     let bytes = STANDARD.decode(base64);
     bytes
         .map(FileData::Bytes)
-        .map_err(|_| "is not in standard base64")
+        .map_err(|_| "is not standard base64")
 }
 
 fn invalid(message: String) -> RpcError {

@@ -89,7 +89,7 @@ async fn read_lines(agent: &Arc<AcpAgent>, input: Input, stop: &CancellationToke
                     .await;
             }
             Some(Err(error)) => {
-                tracing::debug!("the input cannot be read: {error}");
+                tracing::debug!("cannot read the input: {error}");
                 return;
             }
             None => return,

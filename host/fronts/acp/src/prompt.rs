@@ -29,9 +29,9 @@ impl AcpAgent {
         self.check_initialized()?;
         let Prompt { session_id, prompt } = read("session/prompt", params)?;
         let message = message(prompt)?;
-        let session = session_id.parse().map_err(|_| {
-            RpcError::new(ErrorCode::NotFound, "a session is named by its whole id")
-        })?;
+        let session = session_id
+            .parse()
+            .map_err(|_| RpcError::new(ErrorCode::NotFound, "pass the whole id of a session"))?;
         let (begin, cancel) = self.sessions.begin_prompt(session, request.clone())?;
         let agent = Arc::clone(self);
         self.prompts.spawn(async move {
@@ -155,7 +155,7 @@ fn stop_reason(end: TurnEnd) -> Result<&'static str, RpcError> {
         }),
         TurnEnd::NeedsMoreTurns => Err(RpcError::new(
             ErrorCode::ShuttingDown,
-            "the program is about to end; the session can be loaded again",
+            "the program is stopping; the session can be loaded again",
         )),
         TurnEnd::Error { error } => Err(failed(&error)),
         TurnEnd::AwaitingConfirmation { .. }

@@ -140,7 +140,7 @@ impl OpenSessions {
             None if sessions.len() < MAX_OPEN => Ok(()),
             None => Err(RpcError::new(
                 ErrorCode::Busy,
-                format!("{MAX_OPEN} sessions are open; close one of them"),
+                format!("the maximum of {MAX_OPEN} sessions are open; close one of them"),
             )),
         }
     }
@@ -288,7 +288,7 @@ impl AcpAgent {
         let offset: usize = match request.cursor.as_deref() {
             None => 0,
             Some(cursor) => cursor.parse().map_err(|_| {
-                let message = "`cursor` is none that a list returned";
+                let message = "`cursor` was not returned by a list";
                 RpcError::new(ErrorCode::InvalidParams, message)
             })?,
         };
@@ -336,7 +336,7 @@ impl AcpAgent {
             Refused::Running => running(),
             Refused::ShuttingDown | Refused::Full => RpcError::new(
                 ErrorCode::ShuttingDown,
-                "the program is about to end; the session can be loaded again",
+                "the program is stopping; the session can be loaded again",
             ),
         })
     }
@@ -365,7 +365,8 @@ impl AcpAgent {
             return Err(RpcError::new(
                 ErrorCode::DirectoryNotGranted,
                 format!(
-                    "`cwd` is {}, and this agent-host works in {here}; start `agent-host acp` in the directory of the project",
+                    "`cwd` is {}, but this agent-host works in {here}; start `agent-host acp` in the project's \
+                     directory",
                     request.cwd.escape_debug()
                 ),
             ));
@@ -373,7 +374,7 @@ impl AcpAgent {
         if !request.additional_directories.is_empty() {
             return Err(RpcError::new(
                 ErrorCode::DirectoryNotGranted,
-                "`additionalDirectories` are not granted by a client; grant them in agent.toml or with --grant",
+                "a client cannot grant `additionalDirectories`; grant them in agent.toml or with --grant",
             ));
         }
         self.check_servers(&request.mcp_servers)
@@ -396,7 +397,9 @@ impl AcpAgent {
             Some(refused) => Err(RpcError::new(
                 ErrorCode::McpServersRefused,
                 format!(
-                    "the MCP server `{}` of `mcpServers` is not configured, and would run by the authority of the client; configure its exact command or `url` under [[mcp]] in agent.toml, or let the client not send it",
+                    "the MCP server `{}` in `mcpServers` is not configured, and would run with the client's \
+                     authority; configure its exact command or `url` under [[mcp]] in agent.toml, or remove it from \
+                     the client's configuration",
                     refused.name.escape_debug()
                 ),
             )),
@@ -449,14 +452,14 @@ impl AcpAgent {
 pub(crate) fn running() -> RpcError {
     RpcError::new(
         ErrorCode::SessionRunning,
-        "the session has a prompt that has not ended; wait for its end, or send `session/cancel`",
+        "a prompt of the session is still running; wait for it to end, or send `session/cancel`",
     )
 }
 
 fn no_session() -> RpcError {
     RpcError::new(
         ErrorCode::NotFound,
-        "there is no such session of this directory; `session/list` lists them",
+        "this directory has no such session; `session/list` lists its sessions",
     )
 }
 

@@ -22,7 +22,8 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
 /// The note in the place of a line that cannot be read.
-const UNREADABLE: &str = "(Something of this session cannot be shown here: this version cannot read it. The log has the reason.)";
+const UNREADABLE: &str = "(A part of this session cannot be shown, because this version cannot read it. The log has \
+    the reason.)";
 
 /// A call that the client was told of and that has not ended.
 #[derive(Debug)]
@@ -105,14 +106,14 @@ impl Transcript {
             LiveLine::Restarted if is_own => {
                 let note = self.chunk(
                     "agent_thought_chunk",
-                    "The reply broke off; the model is asked again.",
+                    "The reply was interrupted; retrying.",
                 );
                 self.next_message();
                 vec![note]
             }
             LiveLine::Note { text } if is_own => vec![self.chunk("agent_thought_chunk", text)],
             LiveLine::Waiting { error, .. } if is_own => {
-                let note = format!("The model is asked again after a wait: {error}");
+                let note = format!("Retrying after a wait: {error}");
                 vec![self.chunk("agent_thought_chunk", &note)]
             }
             LiveLine::CallStarted {

@@ -125,11 +125,11 @@ pub(crate) fn parse(line: &[u8]) -> Result<Incoming, NoMessage> {
         error: RpcError::new(code, message),
     };
     let value = serde_json::from_slice(line).map_err(|error| {
-        let message = format!("the line is no JSON: {error}");
+        let message = format!("the line is not JSON: {error}");
         no_message(Value::Null, ErrorCode::ParseError, message)
     })?;
     let Value::Object(mut object) = value else {
-        let message = "the line is no JSON object; send one message a line, and no batches";
+        let message = "the line is not a JSON object; send one message per line, without batches";
         return Err(no_message(
             Value::Null,
             ErrorCode::InvalidRequest,
@@ -142,8 +142,8 @@ pub(crate) fn parse(line: &[u8]) -> Result<Incoming, NoMessage> {
         _ => Value::Null,
     };
     message(object, id).ok_or_else(|| {
-        let message = "the line is no message of JSON-RPC 2.0: a request has `jsonrpc` \"2.0\", an `id` that is a whole number or a \
-                       string, and a `method` that is a string";
+        let message = "the line is not a JSON-RPC 2.0 message: a request has `jsonrpc` \"2.0\", an `id` that is a \
+            whole number or a string, and a `method` that is a string";
         no_message(id_for_answer, ErrorCode::InvalidRequest, message.to_owned())
     })
 }
@@ -195,7 +195,7 @@ pub(crate) fn response(id: &Value, result: &Result<Value, RpcError>) -> String {
 /// Reads the parameters of a method.
 pub(crate) fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, RpcError> {
     serde_json::from_value(params).map_err(|error| {
-        let message = format!("the parameters do not fit {method}: {error}");
+        let message = format!("invalid parameters for {method}: {error}");
         RpcError::new(ErrorCode::InvalidParams, message)
     })
 }

@@ -42,14 +42,15 @@ pub struct AllowedOrigin {
 pub enum ParseAllowedError {
     /// The text is no host.
     #[error(
-        "this is no host; write a name or an address, such as mcp.example.org, mcp.example.org:8443 or [::1]:8443, without \
-         a scheme and a path"
+        "this is not a host; write a name or an address, such as mcp.example.org, mcp.example.org:8443 or \
+         [::1]:8443, without a scheme or a path"
     )]
     Host,
     /// The text is no origin.
     #[error(
-        "this is no origin; write scheme, host and, where it is not the scheme's own, port, such as https://app.example.org \
-         or http://localhost:3000; `null` and `*` stand for every origin and are not taken"
+        "this is not an origin; write the scheme, the host and, if it is not the scheme's default, the port, such as \
+         https://app.example.org or http://localhost:3000; `null` and `*` would allow every origin and are not \
+         accepted"
     )]
     Origin,
 }
@@ -100,11 +101,11 @@ pub(crate) fn own_hosts(address: SocketAddr) -> Vec<AllowedHost> {
 
 const FOREIGN_HOST: Refusal = Refusal::new(
     StatusCode::FORBIDDEN,
-    "the server is not to be called by this Host; its operator can allow it with --allow-host",
+    "this Host is not allowed; the server's operator can allow it with --allow-host",
 );
 const INVALID_HOST: Refusal = Refusal::new(
     StatusCode::BAD_REQUEST,
-    "the request needs one Host field with a name or an address",
+    "the request needs exactly one Host field, with a name or an address",
 );
 const FOREIGN_ORIGIN: Refusal = Refusal::new(
     StatusCode::FORBIDDEN,

@@ -179,11 +179,11 @@ async fn read(body: Body, limits: &HttpLimits) -> Result<Body, Refusal> {
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(TOO_LONG),
         Ok(Err(_)) => Err(Refusal::new(
             StatusCode::BAD_REQUEST,
-            "the request's body broke off",
+            "the request's body was interrupted",
         )),
         Err(_) => Err(Refusal::new(
             StatusCode::REQUEST_TIMEOUT,
-            "the request's body was too long in coming",
+            "the request's body took too long to arrive",
         )),
     }
 }

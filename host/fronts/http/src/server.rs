@@ -178,14 +178,14 @@ async fn accept(
                             biased;
                             () = serve.connection(stream, &connection) => {}
                             () = connection.gives_way() => {
-                                tracing::debug!("a connection without a request gave way");
+                                tracing::debug!("an idle connection was closed to make room");
                             }
                         }
                     });
                 }
             }
             Err(error) => {
-                tracing::warn!("a connection could not be accepted: {error}");
+                tracing::warn!("cannot accept a connection: {error}");
                 table.evict_oldest();
                 table.changed(Some(Instant::now() + ACCEPT_RETRY)).await;
             }
@@ -200,7 +200,7 @@ async fn admit(table: &Arc<Connections>, address: IpAddr) -> Option<Arc<Connecti
         match table.admit(address, Instant::now()) {
             Admission::Admitted(connection) => return Some(connection),
             Admission::Refused => {
-                tracing::debug!("a connection of {address} was refused, which has too many");
+                tracing::debug!("a connection from {address}, which has too many, was refused");
                 return None;
             }
             Admission::Full(until) => table.changed(until).await,
@@ -238,7 +238,7 @@ impl Serve {
         match encrypted {
             Ok(Ok(stream)) => self.requests(stream, connection).await,
             Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
-            Err(_) => tracing::debug!("a TLS handshake was too long in coming"),
+            Err(_) => tracing::debug!("a TLS handshake took too long"),
         }
     }
 
@@ -313,8 +313,8 @@ pub fn exposure_warning(address: SocketAddr) -> Option<String> {
     };
     (!ip.is_loopback()).then(|| {
         format!(
-            "other machines can reach {address}, and the traffic is not encrypted: anyone who reads it learns the token; listen at \
-             127.0.0.1 and put a proxy with TLS before it"
+            "other machines can reach {address}, and the traffic is not encrypted, so anyone who reads it learns the \
+             token; listen on 127.0.0.1 behind a TLS proxy"
         )
     })
 }

@@ -47,7 +47,7 @@ pub enum TlsError {
         source: io::Error,
     },
     /// A file has not what it is named for.
-    #[error("{} has no {what} in the form of PEM: {source}", path.display())]
+    #[error("{} has no {what} in PEM format: {source}", path.display())]
     Pem {
         /// The file.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum TlsError {
     },
     /// The two do not belong together, or are of an unknown kind.
     #[error(
-        "the certificate {} cannot be used with the key {}: {source}",
+        "the certificate {} does not work with the key {}: {source}",
         certificate.display(),
         key.display()
     )]
@@ -100,7 +100,7 @@ impl TlsFiles {
                     tracing::info!("the certificate was replaced");
                 }
                 // One of the two may be written in a moment.
-                Err(error) => tracing::warn!("the certificate before is served on: {error}"),
+                Err(error) => tracing::warn!("the previous certificate is still used: {error}"),
             }
             current.stamps = stamps;
         }

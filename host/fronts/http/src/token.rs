@@ -19,13 +19,13 @@ pub struct Token(blake3::Hash);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFormatError {
     /// It is shorter than 16 bytes.
-    #[error("it is shorter than 16 bytes, which can be tried out")]
+    #[error("it is shorter than 16 bytes, which can be guessed")]
     TooShort,
     /// It is longer than [`Token::MAX_BYTES`].
     #[error("it is longer than 4096 bytes")]
     TooLong,
     /// It cannot be sent in a header field.
-    #[error("it is not one line of ASCII letters, digits and signs without spaces")]
+    #[error("it is not one line of ASCII letters, digits and punctuation without spaces")]
     NotPrintable,
 }
 

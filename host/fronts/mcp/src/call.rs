@@ -234,7 +234,7 @@ impl CallRunner {
         };
         if catalog.listing.find(&tool).is_none() {
             return Err(ErrorData::invalid_params(
-                format!("there is no tool `{}`", tool.escape_debug()),
+                format!("unknown tool `{}`", tool.escape_debug()),
                 None,
             ));
         }
@@ -272,7 +272,7 @@ impl CallRunner {
             let call = &pending.call;
             if call.tool != request.name || call.arguments != request.arguments {
                 return Err(ErrorData::invalid_params(
-                    "another call waits under this requestState; repeat the request as it was",
+                    "another call is waiting under this requestState; repeat the request unchanged",
                     None,
                 ));
             }
@@ -393,7 +393,7 @@ impl SuspendedCall {
             Err(error) => Err(error),
         };
         if let Err(error) = ended {
-            tracing::warn!("a pending call cannot be ended: {error}");
+            tracing::warn!("cannot end a pending call: {error}");
         }
     }
 }
@@ -410,8 +410,8 @@ fn agent_depth(context: &RequestContext<RoleServer>) -> u8 {
 fn not_run(cause: &dyn Display) -> ErrorData {
     tracing::warn!("a call did not run: {cause}");
     ErrorData::internal_error(
-        "the call did not run: the server cannot use its journal now; call again later, or ask the server's operator, whose log \
-         says why",
+        "the call did not run: the server cannot use its journal now; call again later, or ask the server's operator \
+         to check the log",
         None,
     )
 }
@@ -420,8 +420,8 @@ fn not_run(cause: &dyn Display) -> ErrorData {
 fn not_stored(cause: &dyn Display) -> ErrorData {
     tracing::warn!("a call ran, and its result is not stored yet: {cause}");
     ErrorData::internal_error(
-        "the call ran, but its result is not returned: the server cannot write its journal now; it may have taken effect, so \
-         check that before you call again, or ask the server's operator, whose log says why",
+        "the call ran, but its result cannot be returned: the server cannot write its journal now; it may have taken \
+         effect, so check before you call again, or ask the server's operator to check the log",
         None,
     )
 }
@@ -452,7 +452,7 @@ fn reply_of(responses: Option<&InputResponses>) -> Result<Option<ElicitResult>, 
     };
     let reply = elicitation::parse(reply).ok_or_else(|| {
         ErrorData::invalid_params(
-            format!("what inputResponses has as `{INPUT}` is no result of an elicitation"),
+            format!("`{INPUT}` in inputResponses is not an elicitation result"),
             None,
         )
     })?;

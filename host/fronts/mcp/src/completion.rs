@@ -37,7 +37,8 @@ impl CallRunner {
                     names.filter(|name| name.starts_with(typed)).collect()
                 }
                 _ => {
-                    let why = "there is no such template with this argument; `resources/templates/list` has those that are";
+                    let why = "there is no such template with this argument; `resources/templates/list` lists the \
+                        templates";
                     return Err(ErrorData::invalid_params(why, None));
                 }
             },

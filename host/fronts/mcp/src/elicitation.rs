@@ -81,7 +81,7 @@ impl Prompt {
                 answer_schema(question),
             ),
         };
-        let of_agent = agent.map(|agent| format!("The agent {agent} waits.\n"));
+        let of_agent = agent.map(|agent| format!("The agent {agent} is waiting.\n"));
         ElicitRequestParams::FormElicitationParams {
             meta: None,
             message: of_agent.unwrap_or_default() + &message,
@@ -100,7 +100,7 @@ pub(crate) fn decision(call: &PendingCall, reply: &ElicitResult) -> Decision {
             "the client's user rejected it"
         }
         (ElicitationAction::Cancel, _) => "the client's user did not decide",
-        _ => "what came back from the client is no decision",
+        _ => "the client did not return a decision",
     };
     Decision::Reject {
         call_id: call.call_id.clone(),

@@ -26,8 +26,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// The server's instructions for the client's model.
-const INSTRUCTIONS: &str = "These tools run as sandboxed WebAssembly components. What each may reach is what the operator granted; \
-                            a denied call says which rule denied it, and repeating it changes nothing.";
+const INSTRUCTIONS: &str = "These tools run as sandboxed WebAssembly components. Each can access only what the \
+    operator granted; a denied call says which rule denied it, and repeating it changes nothing.";
 
 /// The request methods of this server. `rmcp` reports one with malformed parameters as a custom
 /// request.
@@ -102,7 +102,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         if !self.own.initialize() {
-            let why = "the connection is initialized already; open another one to begin anew";
+            let why = "the connection is already initialized; open another one to start over";
             return Err(ErrorData::invalid_request(why, None));
         }
         context.peer.set_peer_info(request.clone());
@@ -250,7 +250,7 @@ impl ServerHandler for Handler {
         let is_gone = is_stateless(&context) && HANDSHAKE_METHODS.contains(&method.as_str());
         if METHODS.contains(&method.as_str()) && !is_gone {
             return Err(ErrorData::invalid_params(
-                format!("the parameters of {method} are not those that it takes"),
+                format!("invalid parameters for {method}"),
                 None,
             ));
         }

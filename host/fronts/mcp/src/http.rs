@@ -94,7 +94,7 @@ async fn serve_handlers<H: ServerHandler + Send + 'static>(
     let router = Router::new()
         .route_service(PATH, protocol)
         .route_layer(from_fn_with_state(admission, admit))
-        .fallback(async || Refusal::new(StatusCode::NOT_FOUND, "there is nothing but /mcp here"));
+        .fallback(async || Refusal::new(StatusCode::NOT_FOUND, "the only path here is /mcp"));
     tokio::select! {
         never = sessions.expire() => match never {},
         () = server.serve(router, shutdown) => {}

@@ -153,13 +153,13 @@ impl Busy {
     /// `busy` like one of the sandbox.
     pub(crate) fn response(self, request: &ClientRequest, id: RequestId) -> ServerJsonRpcMessage {
         let ClientRequest::CallToolRequest(_) = request else {
-            let error = ErrorData::new(BUSY, "too many requests run; ask again", None);
+            let error = ErrorData::new(BUSY, "too many requests are running; try again", None);
             return ServerJsonRpcMessage::error(error, Some(id));
         };
         let Self { calls, free } = self;
         let message = format!(
-            "This call was not started, because {calls} calls of this tool are in flight, and {free} more of all tools would fit, or \
-             fewer with such long arguments. Call the tool again when others have ended."
+            "This call was not started, because {calls} calls of this tool are in flight, and only {free} more of \
+             all tools would fit, or fewer with such long arguments. Call the tool again when others have ended."
         );
         let failure = ToolFailure::new(ToolErrorCode::Busy, message);
         let result = call_result(failure.into(), Structured::Objects, StructuredAs::Value);

@@ -68,7 +68,7 @@ impl Listing {
                 let rest = last.and_then(|last| self.tools.get(last + 1..));
                 rest.ok_or_else(|| {
                     ErrorData::invalid_params(
-                        "there is no such cursor; list the tools from the beginning, without one",
+                        "invalid cursor; list the tools from the beginning, without one",
                         None,
                     )
                 })?

@@ -58,7 +58,7 @@ fn messages(tool: &str, stdio: &str) -> Vec<LoggingMessageNotificationParam> {
     let more = lines.count();
     if more > 0 {
         messages.push(message(format!(
-            "... and {more} lines more, which the session in the journal has"
+            "... and {more} more lines, which the session's journal contains"
         )));
     }
     messages

@@ -105,7 +105,8 @@ impl<T> PendingCalls<T> {
 
 fn unknown_key() -> ErrorData {
     ErrorData::invalid_params(
-        "no call waits under this requestState: it was answered, or no one answered in time; call the tool again without it",
+        "no call is waiting under this requestState: it was answered, or no one answered in time; call the tool \
+         again without it",
         None,
     )
 }

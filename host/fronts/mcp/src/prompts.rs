@@ -39,7 +39,7 @@ pub(crate) fn get(
     arguments: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     let skill = skills.iter().find(|skill| skill.name == name);
-    let why = "there is no such prompt; `prompts/list` has those that are";
+    let why = "unknown prompt; `prompts/list` lists the prompts";
     let skill = skill.ok_or_else(|| ErrorData::invalid_params(why, None))?;
     let mut files = Vec::new();
     let mut omitted = Vec::new();

@@ -66,7 +66,7 @@ pub(crate) fn has_resources(registry: &Registry) -> bool {
 /// Returns the templates of URIs.
 pub(crate) fn templates(registry: &Registry) -> ListResourceTemplatesResult {
     let file = ResourceTemplate::new(FILE_TEMPLATE, "file").with_description(
-        "A file in a granted directory. A long text is its first page, which says where it ends.",
+        "A file in a granted directory. Of a long text, the first page is returned, which says where it ends.",
     );
     let artifact = ResourceTemplate::new(ARTIFACT_TEMPLATE, "artifact")
         .with_description("A file that a call on this connection returned.");
@@ -89,7 +89,7 @@ impl CallRunner {
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         if cursor.is_some_and(|cursor| ResourceUri::parse(cursor).is_none()) {
-            let why = "there is no such cursor; list the resources from the beginning, without one";
+            let why = "invalid cursor; list the resources from the beginning, without one";
             return Err(ErrorData::invalid_params(why, None));
         }
         let mut all = self.artifact_resources(connection).await?;
@@ -134,7 +134,7 @@ impl CallRunner {
                 vec![content_of_bytes(bytes, media_type, text)]
             }
             None => {
-                let why = "there is no such resource; `resources/list` has those that are";
+                let why = "unknown resource; `resources/list` lists the resources";
                 return Err(not_found(why.to_owned()));
             }
         };

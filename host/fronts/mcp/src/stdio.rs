@@ -64,10 +64,10 @@ pub enum StdioError {
     #[error("could not write to the client: {0}")]
     Write(#[source] Arc<io::Error>),
     /// The client's first message does not start a lifecycle of the protocol.
-    #[error("the connection broke: {0}")]
+    #[error("the connection was lost: {0}")]
     Initialize(#[source] Box<ServerInitializeError>),
     /// The task that serves the connection failed.
-    #[error("the connection broke: {0}")]
+    #[error("the connection was lost: {0}")]
     Service(#[source] JoinError),
 }
 
@@ -271,7 +271,7 @@ where
                 }
                 end => {
                     if let Some(Err(error)) = end {
-                        tracing::debug!("the input cannot be read: {error}");
+                        tracing::debug!("cannot read the input: {error}");
                     }
                     self.drain_until = Some(Instant::now() + DRAIN_TIMEOUT);
                     None

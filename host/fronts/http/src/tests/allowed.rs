@@ -20,7 +20,10 @@ fn malformed_host_or_origin_is_refused() {
         "*.host",
     ] {
         let error = text.parse::<AllowedHost>().unwrap_err().to_string();
-        assert!(error.starts_with("this is no host; "), "{text:?}: {error}");
+        assert!(
+            error.starts_with("this is not a host; "),
+            "{text:?}: {error}"
+        );
     }
     for text in [
         "",
@@ -34,7 +37,7 @@ fn malformed_host_or_origin_is_refused() {
     ] {
         let error = text.parse::<AllowedOrigin>().unwrap_err().to_string();
         assert!(
-            error.starts_with("this is no origin; "),
+            error.starts_with("this is not an origin; "),
             "{text:?}: {error}"
         );
     }
@@ -88,8 +91,8 @@ fn own_hosts_and_warning_follow_the_bound_address() {
         assert_eq!(own.collect::<Vec<_>>(), expected, "{address}");
         let warning = reachable.map(|address| {
             format!(
-                "other machines can reach {address}, and the traffic is not encrypted: anyone who reads it learns the token; listen \
-                 at 127.0.0.1 and put a proxy with TLS before it"
+                "other machines can reach {address}, and the traffic is not encrypted, so anyone who reads it learns \
+                 the token; listen on 127.0.0.1 behind a TLS proxy"
             )
         });
         assert_eq!(exposure_warning(address), warning);

@@ -11,8 +11,8 @@ fn token_text_is_trimmed_and_bounded() {
     assert_eq!(format!("{token:?}"), "Token");
     assert_eq!(Token::from_hash(&token.hash()), Some(token));
     assert_eq!(Token::from_hash("00"), None);
-    let short = "it is shorter than 16 bytes, which can be tried out";
-    let line = "it is not one line of ASCII letters, digits and signs without spaces";
+    let short = "it is shorter than 16 bytes, which can be guessed";
+    let line = "it is not one line of ASCII letters, digits and punctuation without spaces";
     for (text, expected) in [
         ("", short),
         (SHORT, short),

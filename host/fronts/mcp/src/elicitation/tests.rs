@@ -95,7 +95,7 @@ fn only_a_clear_approval_approves() {
     };
     let no = rejected("the client's user rejected it");
     let silent = rejected("the client's user did not decide");
-    let unclear = rejected("what came back from the client is not a decision");
+    let unclear = rejected("the client did not return a decision");
     let approve = json!({ "decision": "approve" });
     let cases = [
         (

@@ -89,7 +89,7 @@ impl Admission {
         let is_new = matches!(request, ClientRequest::InitializeRequest(_));
         if is_new && !parts.headers.contains_key(SESSION_ID) {
             let Some(session) = self.sessions.reserve() else {
-                let reason = "too many sessions are open; end one with DELETE, or ask again";
+                let reason = "too many sessions are open; end one with DELETE, or try again";
                 let error = ErrorData::new(BUSY, reason, None);
                 return Err(Box::new(ServerJsonRpcMessage::error(error, Some(id))));
             };
@@ -104,11 +104,11 @@ impl Admission {
 fn invalid_message(body: &[u8]) -> Response {
     let (error, id) = match serde_json::from_slice::<Value>(body) {
         Err(error) => {
-            let reason = format!("the body is no JSON: {error}");
+            let reason = format!("the body is not JSON: {error}");
             (ErrorData::parse_error(reason, None), None)
         }
         Ok(value) => {
-            let reason = "the body is no single message of JSON-RPC 2.0; batches are not taken";
+            let reason = "the body is not a single JSON-RPC 2.0 message; batches are not supported";
             let id = value.get("id");
             let id = id.and_then(|id| RequestId::deserialize(id).ok());
             (ErrorData::invalid_request(reason, None), id)

@@ -32,9 +32,7 @@ pub enum TokenError {
         error: io::Error,
     },
     /// The configured text is no token.
-    #[error(
-        "{origin} has no usable token: {error}; a good one is what `openssl rand -base64 32` prints"
-    )]
+    #[error("{origin} has no usable token: {error}; create one with `openssl rand -base64 32`")]
     Format {
         /// The file or the variable.
         origin: String,
@@ -43,7 +41,7 @@ pub enum TokenError {
         error: TokenFormatError,
     },
     /// The system has no random bytes.
-    #[error("cannot make a token: {error}; name a file with one, or set {variable}")]
+    #[error("cannot create a token: {error}; pass a file with one, or set {variable}")]
     Random {
         /// The variable that may hold one.
         variable: &'static str,

@@ -32,7 +32,7 @@ fn each_line_is_a_message() {
     let mut expected = vec![line("x"); MAX_LINES];
     assert_eq!(sent(&"x\n".repeat(MAX_LINES)), expected);
     expected.push(line(
-        "... and 2 lines more, which the session in the journal has",
+        "... and 2 more lines, which the session's journal contains",
     ));
     assert_eq!(sent(&long), expected);
 }

@@ -60,7 +60,7 @@ pub(super) fn substituted(
         };
         if out.len() > MAX_TEXT_BYTES {
             return Err(invalid(format!(
-                "the instructions with their `{NAME}` have more than {MAX_TEXT_BYTES} bytes; send a shorter text"
+                "the instructions including `{NAME}` have more than {MAX_TEXT_BYTES} bytes; send a shorter text"
             )));
         }
     }
@@ -78,7 +78,7 @@ fn argument<'a>(
         if !is_declared || name != NAME {
             let name: String = name.chars().take(80).flat_map(char::escape_debug).collect();
             return Err(invalid(format!(
-                "the prompt has no argument `{name}`; `prompts/list` has those that it takes"
+                "the prompt has no argument `{name}`; `prompts/list` lists its arguments"
             )));
         }
         argument = match value {

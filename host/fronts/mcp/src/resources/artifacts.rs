@@ -52,7 +52,7 @@ impl CallRunner {
 
 /// Returns the error of a journal that cannot be read now. The cause is logged for the operator.
 fn unreadable(cause: &dyn Display) -> ErrorData {
-    tracing::warn!("the files of a session cannot be read: {cause}");
-    let why = "the server cannot use its journal now; ask again later, or ask the server's operator, whose log says why";
+    tracing::warn!("cannot read the files of a session: {cause}");
+    let why = "the server cannot use its journal now; try again later, or ask the server's operator to check the log";
     ErrorData::internal_error(why, None)
 }

@@ -11,13 +11,13 @@ pub(super) fn refusal(line: &[u8]) -> Option<ServerJsonRpcMessage> {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
         Err(error) => {
-            let error = ErrorData::parse_error(format!("the line is no JSON: {error}"), None);
+            let error = ErrorData::parse_error(format!("the line is not JSON: {error}"), None);
             return Some(ServerJsonRpcMessage::error(error, None));
         }
     };
     let Value::Object(object) = value else {
         return Some(invalid(
-            "the line is no JSON object; send one message a line, and no batches",
+            "the line is not a JSON object; send one message per line, without batches",
             None,
         ));
     };
@@ -32,8 +32,8 @@ pub(super) fn refusal(line: &[u8]) -> Option<ServerJsonRpcMessage> {
         .get("id")
         .and_then(|id| RequestId::deserialize(id).ok());
     Some(invalid(
-        "the line is no JSON-RPC 2.0 message: a request has `jsonrpc` \"2.0\", an `id` that is a whole number or a string, and a \
-         `method` that is a string",
+        "the line is not a JSON-RPC 2.0 message: a request has `jsonrpc` \"2.0\", an `id` that is a whole number or \
+         a string, and a `method` that is a string",
         id,
     ))
 }

@@ -102,7 +102,7 @@ async fn client_slow_to_send_is_disconnected() {
     assert_eq!(
         (answer.brief(), answer.field("connection")),
         (
-            (408, "the request's body was too long in coming"),
+            (408, "the request's body took too long to arrive"),
             Some("close")
         )
     );
@@ -182,7 +182,7 @@ async fn request_beyond_the_bound_is_answered_with_503() {
             json!({
                 "jsonrpc": "2.0",
                 "id": refused.json()["id"],
-                "error": {"code": -32000, "message": "too many requests run; ask again"},
+                "error": {"code": -32000, "message": "too many requests are running; try again"},
             })
         )
     );

@@ -13,17 +13,17 @@ const PASSED: (u16, &str) = (400, "Bad Request: Session ID is required");
 
 const FOREIGN_HOST: (u16, &str) = (
     403,
-    "the server is not to be called by this Host; its operator can allow it with --allow-host",
+    "this Host is not allowed; the server's operator can allow it with --allow-host",
 );
 const NO_HOST: (u16, &str) = (
     400,
-    "the request needs one Host field with a name or an address",
+    "the request needs exactly one Host field, with a name or an address",
 );
 const FOREIGN_ORIGIN: (u16, &str) = (
     403,
     "pages of this Origin may not use the server; its operator can allow them with --allow-origin",
 );
-const NO_PATH: (u16, &str) = (404, "there is nothing but /mcp here");
+const NO_PATH: (u16, &str) = (404, "the only path here is /mcp");
 const NO_TOKEN: (u16, &str) = (
     401,
     "the request needs the server's token: Authorization: Bearer TOKEN",

@@ -103,7 +103,7 @@ async fn invalid_message_gets_the_json_rpc_error() {
     let server = Running::start(|_| {}).await;
     let mut connection = Raw::connect(server.address).await;
     let session = connection.begin().await;
-    let none = "the body is no single message of JSON-RPC 2.0; batches are not taken";
+    let none = "the body is not a single JSON-RPC 2.0 message; batches are not supported";
     let raw = |body: &str| Ask::post(body).and("Mcp-Session-Id", &session);
     for (ask, expected) in [
         (
@@ -111,7 +111,7 @@ async fn invalid_message_gets_the_json_rpc_error() {
             rpc_error(
                 None,
                 -32700,
-                "the body is no JSON: EOF while parsing a value at line 1 column 11",
+                "the body is not JSON: EOF while parsing a value at line 1 column 11",
             ),
         ),
         (
@@ -119,7 +119,7 @@ async fn invalid_message_gets_the_json_rpc_error() {
             rpc_error(
                 None,
                 -32700,
-                "the body is no JSON: EOF while parsing a value at line 1 column 0",
+                "the body is not JSON: EOF while parsing a value at line 1 column 0",
             ),
         ),
         (raw("[]"), rpc_error(None, -32600, none)),
@@ -213,7 +213,7 @@ async fn sessions_are_bounded_and_an_ended_one_frees_its_permit() {
     assert_ne!(first, second);
     assert_eq!(server.stage.handlers.load(Ordering::Relaxed), 2);
     let refused = connection.ask(&Ask::post(initialize())).await;
-    let why = "too many sessions are open; end one with DELETE, or ask again";
+    let why = "too many sessions are open; end one with DELETE, or try again";
     assert_eq!(
         (refused.status, refused.field("retry-after"), refused.json()),
         (503, Some("5"), rpc_error(Some(0), -32000, why))

@@ -57,7 +57,8 @@ fn unusable_token_source_is_an_error() {
     assert_eq!(
         error(Some(&file), right),
         format!(
-            "cannot read the token from {shown}: No such file or directory (os error 2); check the path and its permissions"
+            "cannot read the token from {shown}: No such file or directory (os error 2); check the path and its \
+             permissions"
         )
     );
     fs::write(&file, TEXT).unwrap();
@@ -79,7 +80,7 @@ fn unusable_token_source_is_an_error() {
             "cannot read the token from {shown}: it is longer than 4096 bytes; is it the right file?"
         )
     );
-    let unusable = "it is shorter than 16 bytes, which can be tried out; a good one is what `openssl rand -base64 32` prints";
+    let unusable = "it is shorter than 16 bytes, which can be guessed; create one with `openssl rand -base64 32`";
     fs::write(&file, "short").unwrap();
     assert_eq!(
         error(Some(&file), right),

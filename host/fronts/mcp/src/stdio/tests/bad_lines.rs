@@ -4,9 +4,9 @@ use super::{super::MAX_LINE_BYTES, Client, Double, ping, pong};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-const NO_OBJECT: &str = "the line is no JSON object; send one message a line, and no batches";
-const NO_MESSAGE: &str = "the line is no JSON-RPC 2.0 message: a request has `jsonrpc` \"2.0\", an `id` that is a whole number or a \
-                          string, and a `method` that is a string";
+const NO_OBJECT: &str = "the line is not a JSON object; send one message per line, without batches";
+const NO_MESSAGE: &str = "the line is not a JSON-RPC 2.0 message: a request has `jsonrpc` \"2.0\", an `id` that is a \
+                          whole number or a string, and a `method` that is a string";
 
 fn error(code: i32, message: &str) -> Option<Value> {
     Some(json!({ "jsonrpc": "2.0", "error": { "code": code, "message": message } }))
@@ -19,7 +19,7 @@ fn error_of(id: Value, code: i32, message: &str) -> Option<Value> {
 }
 
 fn no_json(why: &str) -> Option<Value> {
-    error(-32700, &format!("the line is no JSON: {why}"))
+    error(-32700, &format!("the line is not JSON: {why}"))
 }
 
 /// Returns lines with the responses to them.
