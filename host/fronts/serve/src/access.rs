@@ -18,7 +18,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 /// The refusal of a token while those of the server cannot be read.
 const UNREADABLE: Refusal = Refusal::new(
     StatusCode::INTERNAL_SERVER_ERROR,
-    "the tokens of the server cannot be read; its log says why",
+    "cannot read the server's tokens; see its log for the reason",
 );
 
 /// The role of a token. Each may do what those before it may, and more.
@@ -103,7 +103,8 @@ impl Caller {
             Some(code) if self.role < role => Err(Problem::new(
                 code,
                 format!(
-                    "this needs a token of the role `{role}`, and that of the request has the role `{}`; ask the operator of the server for one",
+                    "this needs a token with the role `{role}`, but the request's token has the role `{}`; ask the \
+                     server's operator for one",
                     self.role
                 ),
             )),

@@ -65,12 +65,12 @@ pub(crate) async fn create(
     let message = MessageBody { message, parts }.into_message()?;
     if workflow.is_some() && runs_tools_outside {
         return Err(Problem::invalid(
-            "the nodes of a workflow run here; leave `runs_tools_outside` out",
+            "workflow nodes run on the server; leave `runs_tools_outside` out",
         ));
     }
     if agent.is_some() && workflow.is_some() {
         return Err(Problem::invalid(
-            "a session has an `agent` or a `workflow`, not both",
+            "a session has either an `agent` or a `workflow`, not both",
         ));
     }
     let request = Request {
@@ -197,7 +197,7 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Probl
     match key.filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len())) {
         Some(key) => Ok(Some(key)),
         None => Err(Problem::invalid(
-            "`Idempotency-Key` has 1 to 255 characters of ASCII",
+            "`Idempotency-Key` must have 1 to 255 ASCII characters",
         )),
     }
 }

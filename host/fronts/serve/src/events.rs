@@ -57,13 +57,14 @@ pub(crate) async fn events(
             .to_str()
             .ok()
             .and_then(|last| last.parse::<u64>().ok())
-            .ok_or_else(|| Problem::invalid("`Last-Event-ID` is no number of an event"))?
+            .ok_or_else(|| Problem::invalid("`Last-Event-ID` is not an event number"))?
             .saturating_add(1),
     };
     if service.readers.is_full() {
         return Err(Problem::new(
             ProblemCode::TooManyReaders,
-            "the server has no connection left for another stream of events; close one, or raise its limit of open files (`ulimit -n`), of which half are for connections",
+            "the server has no connection left for another event stream; close one, or raise its limit on open files \
+             (`ulimit -n`), half of which are for connections",
         ));
     }
     // One that cannot be read is a problem, and no empty stream.
@@ -139,7 +140,7 @@ impl Reader {
             Line::Heartbeat => Event::default().event("heartbeat").data("{}"),
             // The client resumes by the number of its last event, and then gets the error.
             Line::Failed(error) => {
-                tracing::warn!("a stream of events ends: {error}");
+                tracing::warn!("an event stream ended: {error}");
                 return None;
             }
         })

@@ -40,7 +40,7 @@ pub(crate) async fn ready(
     if !service.runs.is_open() {
         return Err(Problem::new(
             ProblemCode::ShuttingDown,
-            "the server is about to end",
+            "the server is stopping",
         ));
     }
     let store = service.store();

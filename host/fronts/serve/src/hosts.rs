@@ -62,14 +62,16 @@ fn missing_host(run: &SharedRun, hosts: &[HostReport]) -> Option<String> {
         .peekable();
     if fitting.peek().is_none() {
         return Some(
-            "no host runs the components, grants, rules, agents and servers of this run; start one that does, or resume the session to continue it with those of this host".to_owned(),
+            "no host has the components, grants, rules, agents and servers of this run; start one that does, or \
+             resume the session to continue it with those of this host".to_owned(),
         );
     }
     let machine = run.machine.as_deref()?;
     match fitting.any(|host| host.status.machine == machine) {
         true => None,
         false => Some(format!(
-            "it reaches directories that only {machine} has, and no host runs there; start one there, or list the directories in `shared-directories` of [hosts] if each host has them"
+            "it needs directories that only {machine} has, and no host runs there; start one there, or list the \
+             directories in `shared-directories` of [hosts] if every host has them"
         )),
     }
 }

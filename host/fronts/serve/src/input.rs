@@ -33,12 +33,12 @@ impl MessageBody {
     pub(crate) fn into_message(self) -> Result<Message, Problem> {
         if self.message.trim().is_empty() && self.parts.is_empty() {
             return Err(Problem::invalid(
-                "the message is empty; give `message` a text",
+                "the message is empty; add a text to `message`",
             ));
         }
         if self.parts.len() > MAX_PARTS {
             return Err(Problem::invalid(format!(
-                "the message has {} parts; {MAX_PARTS} are allowed",
+                "the message has {} parts; the maximum is {MAX_PARTS}",
                 self.parts.len()
             )));
         }
@@ -158,7 +158,7 @@ impl AnswerForm {
                 children: Some(children),
             } => children_input(continuation, children),
             _ => Err(Problem::invalid(
-                "an answer has exactly one of `decisions`, `answer`, `results` and `children`",
+                "an answer must have exactly one of `decisions`, `answer`, `results` and `children`",
             )),
         }
     }
@@ -170,7 +170,7 @@ fn children_input(
 ) -> Result<AgentInput, Problem> {
     let Awaiting::Children { children } = &continuation.awaiting else {
         return Err(Problem::invalid(
-            "no agent waits in this request; answer it with `decisions`, `answer` or `results`",
+            "no agent is waiting in this request; answer it with `decisions`, `answer` or `results`",
         ));
     };
     let mut inputs = Vec::with_capacity(answers.len());
@@ -178,7 +178,7 @@ fn children_input(
         let child = children.iter().find(|child| child.call_id == call_id);
         let child = child.ok_or_else(|| {
             Problem::invalid(format!(
-                "no agent of the call {} waits",
+                "no agent of call {} is waiting",
                 call_id.0.escape_debug()
             ))
         })?;

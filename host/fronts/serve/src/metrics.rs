@@ -73,13 +73,13 @@ pub(crate) async fn read(
     let mut gauges = vec![
         MetricGauge {
             name: "agent_host_sessions",
-            help: "Sessions by status, those of agents left out.",
+            help: "Sessions by status, not counting those of agents.",
             label: Some("state"),
             values: by_status(&counts),
         },
         gauge(
             "agent_host_waiting_approvals",
-            "Sessions that wait for an approval, of a call of theirs or of their agents.",
+            "Sessions that wait for an approval of one of their own or their agents' calls.",
             waiting_approvals.copied().unwrap_or_default(),
         ),
         gauge(
@@ -100,7 +100,7 @@ pub(crate) async fn read(
     }
     gauges.push(gauge(
         "agent_host_event_readers",
-        "Streams of events that are open.",
+        "Open event streams.",
         service.readers.open.load(Ordering::Relaxed) as u64,
     ));
     if let Some(instances) = service.host.agents().registry().live_instances() {

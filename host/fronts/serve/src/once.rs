@@ -225,6 +225,6 @@ pub(crate) async fn last_turn_has_ended(
 pub(crate) fn key_reused() -> Problem {
     Problem::new(
         ProblemCode::KeyReused,
-        "another request was sent under this Idempotency-Key; give each request a key of its own",
+        "another request was sent under this Idempotency-Key; use a different key for each request",
     )
 }

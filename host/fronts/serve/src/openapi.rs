@@ -251,7 +251,7 @@ pub(crate) fn document() -> Value {
         "info": {
             "title": "agent-host",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Sessions of agents: messages, events as they happen, and answers to what waits for the user.",
+            "description": "Sessions of agents: messages, live events, and answers to pending requests.",
         },
         "security": [{"token": []}],
         "paths": paths,

@@ -131,7 +131,7 @@ impl Problem {
     /// files of this machine.
     pub(crate) fn of_store(reason: &impl fmt::Display) -> Self {
         tracing::error!("a request fails: {reason}");
-        let detail = "the store of sessions failed; the log of this server says why";
+        let detail = "the session store failed; see this server's log for the reason";
         Self::new(ProblemCode::Internal, detail)
     }
 }
@@ -198,6 +198,6 @@ impl From<QueryRejection> for Problem {
 
 impl From<PathRejection> for Problem {
     fn from(_: PathRejection) -> Self {
-        Self::not_found("there is nothing at this address")
+        Self::not_found("nothing was found at this address")
     }
 }

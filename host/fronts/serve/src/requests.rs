@@ -143,14 +143,14 @@ pub(crate) async fn answer(
     let body = body?.0;
     let digest = json_digest(&json!([session, request, body]));
     let body: AnswerBody = serde_json::from_value(body)
-        .map_err(|error| Problem::invalid(format!("the body is no answer: {error}")))?;
+        .map_err(|error| Problem::invalid(format!("the body is not an answer: {error}")))?;
     caller.require(body.least_role())?;
     let key = idempotency_key(&headers)?;
     // The name of a request is that of its session and a number.
     if body.request() != format!("{session}/{request}") {
         return Err(Problem::new(
             ProblemCode::NotWaiting,
-            "the continuation is that of another request; read the open ones again",
+            "the continuation belongs to another request; read the open requests again",
         ));
     }
     let input = body.into_input()?;

@@ -149,7 +149,7 @@ fn api_routes() -> Vec<Route> {
             Viewer,
             "/stats",
             get(stats::stats),
-            Operation::get("Adds up tokens, cost and calls of the sessions that the token sees.")
+            Operation::get("Sums the tokens, cost and calls of the sessions that the token can see.")
                 .query::<stats::StatsQuery>()
                 .returns::<Stats>(200)
                 .fails(&[ProblemCode::InvalidRequest]),
@@ -171,7 +171,7 @@ fn api_routes() -> Vec<Route> {
             Viewer,
             "/sessions",
             get(sessions::list),
-            Operation::get("Lists sessions, the one that was written to last first.")
+            Operation::get("Lists sessions, the most recently used first.")
                 .query::<sessions::ListQuery>()
                 .returns::<sessions::SessionPage>(200)
                 .fails(&[ProblemCode::InvalidRequest]),
@@ -191,7 +191,7 @@ fn api_routes() -> Vec<Route> {
             Viewer,
             "/sessions/{session}",
             get(sessions::read),
-            Operation::get("Reads a session's row.")
+            Operation::get("Reads a session's summary.")
                 .returns::<sessions::SessionRow>(200)
                 .fails(&[ProblemCode::NotFound]),
         ),
@@ -256,7 +256,7 @@ fn api_routes() -> Vec<Route> {
             User,
             "/sessions/{session}/drain",
             post(sessions::drain),
-            Operation::post("Ends the run of a session where nothing is lost, to be resumed.")
+            Operation::post("Ends the run of a session at a safe point, to be resumed later.")
                 .empty(202)
                 .fails(&[ProblemCode::NotFound, ProblemCode::NotRunning]),
         ),
@@ -283,7 +283,7 @@ fn api_routes() -> Vec<Route> {
             Viewer,
             "/sessions/{session}/graph",
             get(sessions::graph),
-            Operation::get("Draws the runs of workflows, with the states of their nodes.")
+            Operation::get("Draws workflow runs, with the states of their nodes.")
                 .returns::<sessions::Drawings>(200)
                 .fails(&[ProblemCode::NotFound]),
         ),
@@ -291,7 +291,7 @@ fn api_routes() -> Vec<Route> {
             Viewer,
             "/sessions/{session}/explain",
             get(explain::explain),
-            Operation::get("Explains what calls requested, and what would allow what was denied.")
+            Operation::get("Explains what calls requested, and what would allow denied requests.")
                 .returns::<Explanation>(200)
                 .fails(&[ProblemCode::NotFound]),
         ),
@@ -331,7 +331,7 @@ fn api_routes() -> Vec<Route> {
             Viewer,
             "/sessions/{session}/changes",
             get(requests::changes),
-            Operation::get("Compares the files that waiting calls would write with what they are.")
+            Operation::get("Compares the files that pending calls would write with their current content.")
                 .returns::<requests::Changes>(200)
                 .fails(&[ProblemCode::NotFound]),
         ),
@@ -383,7 +383,7 @@ pub(crate) fn router(service: Service) -> Router {
         .method_not_allowed_fallback(async |uri: Uri| {
             let status = StatusCode::METHOD_NOT_ALLOWED;
             openai::unknown_address(&uri, status).unwrap_or_else(|| {
-                let problem = Problem::not_found("this address has no such method");
+                let problem = Problem::not_found("this address does not support the method");
                 (status, problem).into_response()
             })
         })
@@ -391,7 +391,7 @@ pub(crate) fn router(service: Service) -> Router {
             let file = page::file(&method, &uri, &headers);
             let file = file.or_else(|| openai::unknown_address(&uri, StatusCode::NOT_FOUND));
             file.unwrap_or_else(|| {
-                let text = "there is nothing at this address; see /api/v1/openapi.json";
+                let text = "nothing was found at this address; see /api/v1/openapi.json";
                 Problem::not_found(text).into_response()
             })
         })

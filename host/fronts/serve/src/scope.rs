@@ -70,5 +70,5 @@ impl Service {
 
 /// Returns the problem of a session that does not exist, or that the caller does not see.
 pub(crate) fn no_session() -> Problem {
-    Problem::not_found("there is no such session; a session is named by its whole id")
+    Problem::not_found("unknown session; pass the whole id")
 }

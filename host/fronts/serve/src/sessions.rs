@@ -130,7 +130,7 @@ pub(crate) async fn list(
         search,
     }) = query?;
     if !(1..=MAX_PAGE).contains(&limit) {
-        return Err(Problem::invalid("`limit` is a number from 1 to 500"));
+        return Err(Problem::invalid("`limit` must be a number from 1 to 500"));
     }
     let page = ListPage {
         offset,
@@ -149,7 +149,7 @@ pub(crate) async fn list(
     }))
 }
 
-/// Reads a session's row.
+/// Reads a session's summary.
 pub(crate) async fn read(
     State(service): State<Service>,
     session: VisibleSession,
@@ -251,7 +251,7 @@ fn accepted_of_run(session: SessionId, is_running: bool) -> Result<StatusCode, P
         true => Ok(StatusCode::ACCEPTED),
         false => Err(Problem::new(
             ProblemCode::NotRunning,
-            format!("session {session} does not run"),
+            format!("session {session} is not running"),
         )),
     }
 }
@@ -407,16 +407,16 @@ pub(crate) fn refused_run(refused: Refused) -> Problem {
     match refused {
         Refused::Running => Problem::new(
             ProblemCode::SessionRunning,
-            "the session runs; wait for its end, or cancel it",
+            "the session is running; wait for it to end, or cancel it",
         ),
         Refused::ShuttingDown => Problem::new(
             ProblemCode::ShuttingDown,
-            "the server is about to end; send this again when it is back",
+            "the server is stopping; send this again when it is back",
         ),
         Refused::Full => Problem::new(
             ProblemCode::TooManyRuns,
-            "as many sessions run as may; send this again later, or raise `max-runs` or \
-             `max-memory-bytes` of [hosts]",
+            "the maximum number of sessions is running; send this again later, or raise `max-runs` or \
+             `max-memory-bytes` in [hosts]",
         ),
     }
 }

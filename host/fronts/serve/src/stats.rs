@@ -31,7 +31,7 @@ pub(crate) async fn stats(
 ) -> Result<Json<Stats>, Problem> {
     let Query(StatsQuery { by, since }) = query?;
     let since = since.as_deref().map(Since::parse).transpose();
-    let since = since.map_err(|why| Problem::invalid(format!("`since` is none: {why}")))?;
+    let since = since.map_err(|why| Problem::invalid(format!("invalid `since`: {why}")))?;
     let since_ms = since.map_or(0, |since| since.start_ms(now_ms()));
     let store = service.store();
     let scope = service.scope(&caller);

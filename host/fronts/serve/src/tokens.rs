@@ -42,11 +42,11 @@ impl TryFrom<String> for TokenName {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
         if !(1..=MAX_NAME).contains(&text.len()) || !text.bytes().all(is_plain) {
-            return Err("a name has 1 to 64 characters of a to z, 0 to 9 and `-`");
+            return Err("a name must have 1 to 64 characters of a to z, 0 to 9 and `-`");
         }
         if [Self::OWN, EXPIRY].contains(&text.as_str()) {
             return Err(
-                "the names `operator` (the server's own token) and `expiry` are taken; choose another",
+                "the names `operator` (the server's own token) and `expiry` are reserved; choose another",
             );
         }
         Ok(Self(text))
@@ -112,7 +112,7 @@ impl std::str::FromStr for TokenSessions {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut all = Self::ALL.into_iter();
         let found = all.find(|sessions| sessions.as_str() == text);
-        found.ok_or("the sessions of a token are own or project")
+        found.ok_or("the sessions of a token must be own or project")
     }
 }
 
@@ -167,13 +167,13 @@ pub enum TokenFileError {
     #[error(transparent)]
     File(#[from] SignedFileError),
     /// There is a token with the name.
-    #[error("there is a token `{0}` already; revoke it first, or choose another name")]
+    #[error("a token `{0}` already exists; revoke it first, or choose another name")]
     Exists(TokenName),
     /// There is no token with the name.
-    #[error("there is no token `{0}`; `agent-host serve token list` shows those that are")]
+    #[error("unknown token `{0}`; `agent-host serve token list` shows all tokens")]
     Unknown(TokenName),
     /// The system has no random bytes.
-    #[error("cannot make a token: the system has no random bytes: {0}")]
+    #[error("cannot create a token: the system cannot provide random bytes: {0}")]
     Random(String),
 }
 

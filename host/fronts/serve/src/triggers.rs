@@ -52,9 +52,7 @@ pub enum TriggerError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// A receiver of notifications cannot be sent anything.
-    #[error(
-        "the receiver {origin} of the {by} cannot be notified: {why}; change `url` in its `notify`"
-    )]
+    #[error("cannot notify the receiver {origin} of the {by}: {why}; change `url` in its `notify`")]
     Receiver {
         /// The trigger.
         by: String,

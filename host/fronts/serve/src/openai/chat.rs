@@ -147,7 +147,8 @@ pub(super) fn failure(outcome: &Outcome) -> Option<ApiError> {
         State::Failed => outcome.error().map(ApiError::from),
         State::Cancelled => Some(ApiError::interrupted("cancelled", "the run was cancelled")),
         State::Open => {
-            let message = "the server ended before the run did, or the token was revoked; the session of the run has the rest";
+            let message = "the server stopped before the run ended, or the token was revoked; the rest is in the \
+                run's session";
             Some(ApiError::interrupted("interrupted", message))
         }
         State::Completed | State::Waiting | State::Length | State::Refused => None,

@@ -15,7 +15,7 @@ use std::convert::Infallible;
 const DONE: &str = "[DONE]";
 
 /// A text that stands behind one that does not count. A chunk cannot be taken back.
-const VOID: &str = "\n\n(The reply broke off here, and begins again.)";
+const VOID: &str = "\n\n(The reply was interrupted here, and starts again.)";
 
 /// The chunks that are still to come.
 struct Chunks {

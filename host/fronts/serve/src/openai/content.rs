@@ -74,7 +74,7 @@ impl Content {
         let parts = self.parts()?;
         let texts: Option<Vec<&str>> = parts.iter().map(ContentPart::text).collect();
         let texts = texts.ok_or_else(|| {
-            ApiError::invalid("only a message of the user, or the result of a call, has files")
+            ApiError::invalid("only a user message or a call's result can have files")
         })?;
         Ok(texts.concat())
     }
@@ -125,7 +125,7 @@ fn image(url: &str) -> Result<ContentPart, ApiError> {
     match &part {
         ContentPart::File(file) if file.media_type.starts_with("image/") => Ok(part),
         _ => Err(ApiError::invalid(
-            "an image of the message is none by its bytes",
+            "an image of the message is not an image file",
         )),
     }
 }
@@ -161,7 +161,7 @@ fn file(media_type: &str, base64: &str, filename: Option<&str>) -> Result<Conten
 /// server alone reaches.
 fn stored_elsewhere(what: &str) -> ApiError {
     ApiError::invalid(format!(
-        "this server fetches no {what} for a client; send its bytes as a data URL: `data:TYPE/SUBTYPE;base64,DATA`"
+        "this server does not fetch {what} for clients; send its bytes as a data URL: `data:TYPE/SUBTYPE;base64,DATA`"
     ))
 }
 

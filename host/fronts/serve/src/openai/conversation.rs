@@ -204,8 +204,8 @@ impl Input {
         let last = entries.iter().rev().take_while(is_input).count();
         let parts: Vec<ContentPart> = merged(entries.split_off(entries.len() - last));
         if parts.is_empty() {
-            let message = "there is no message of the user at the end, or it is empty; an agent \
-                           answers one, or takes the results of its calls";
+            let message = "there is no user message at the end, or it is empty; an agent answers a user message, or \
+                takes the results of its calls";
             return Err(ApiError::invalid(message));
         }
         let history = history(entries);
@@ -294,7 +294,7 @@ fn results(entries: Vec<Entry>) -> Result<Input, ApiError> {
             ApiError::not_found(
                 "call_not_found",
                 format!(
-                    "there is no call `{}` that waits for a result; send the `call_id` of the response unchanged",
+                    "no call `{}` is waiting for a result; send the `call_id` of the response unchanged",
                     call_id.escape_debug()
                 ),
             )

@@ -82,10 +82,7 @@ impl ApiError {
 
     /// A parameter that the API does not have.
     pub(super) fn unknown_parameter(param: &str) -> Self {
-        let message = format!(
-            "there is no parameter `{}`; remove it",
-            param.escape_debug()
-        );
+        let message = format!("unknown parameter `{}`; remove it", param.escape_debug());
         Self::new(StatusCode::BAD_REQUEST, "unknown_parameter", message).at(param)
     }
 
@@ -241,8 +238,8 @@ pub(crate) fn problem_response(uri: &Uri, problem: Problem) -> Response {
 
 /// Returns the error of an address or a method below [`PATH`] that the API does not have.
 pub(crate) fn unknown_address(uri: &Uri, status: StatusCode) -> Option<Response> {
-    let message = "this server has of OpenAI's API: GET /v1/models, GET /v1/models/{model}, \
-                   POST /v1/responses, GET /v1/responses/{id} and POST /v1/chat/completions";
+    let message = "this server supports these parts of OpenAI's API: GET /v1/models, GET /v1/models/{model}, POST \
+                   /v1/responses, GET /v1/responses/{id} and POST /v1/chat/completions";
     let code = json!(ProblemCode::NotFound)
         .as_str()
         .unwrap_or_default()

@@ -147,7 +147,7 @@ impl Live {
             },
             Some(Line::Unknown(_) | Line::Heartbeat) => {}
             Some(Line::Failed(error)) => {
-                tracing::error!("a response of the OpenAI API breaks off: {error}");
+                tracing::error!("a response of the OpenAI API was interrupted: {error}");
                 self.outcome.break_off(error.to_string());
                 self.is_over = true;
             }

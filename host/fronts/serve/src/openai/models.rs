@@ -32,7 +32,7 @@ pub(super) fn agent(config: &Config, model: &str) -> Result<Option<String>, ApiE
     let names = names(config);
     if !names.contains(&model) {
         let message = format!(
-            "there is no model `{}`; the models are the agents of this server: {}",
+            "unknown model `{}`; the models are the agents of this server: {}",
             model.escape_debug(),
             names.join(", ")
         );

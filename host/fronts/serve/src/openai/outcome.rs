@@ -312,7 +312,8 @@ impl Outcome {
             return None;
         };
         Some(format!(
-            "This run waits: {}. Answer at http://{server}/#/s/{}; the run continues there. A message here instead withdraws what waits.",
+            "This run is waiting: {}. Answer at http://{server}/#/s/{}; the run continues there. A message here \
+             instead withdraws the pending requests.",
             waits_for(continuation),
             self.run.session
         ))
@@ -361,7 +362,7 @@ fn waits_for(continuation: &Continuation) -> String {
         Awaiting::Answer { question, .. } => {
             format!("it asks \"{}\"", escape_line(&question.prompt))
         }
-        Awaiting::External { .. } => "calls run outside".to_owned(),
+        Awaiting::External { .. } => "calls run externally".to_owned(),
         Awaiting::Children { children } => {
             let agents = children.iter();
             let agents: Vec<String> = agents

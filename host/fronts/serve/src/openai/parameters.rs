@@ -78,9 +78,9 @@ pub(super) fn check(rest: &Map<String, Value>) -> Result<(), ApiError> {
             Some((_, Only(values))) if values.contains(&value.to_string().as_str()) => {}
             Some((name, Only(values))) => {
                 let message = match values {
-                    [] => format!("an agent takes no `{name}`; remove it"),
+                    [] => format!("agents do not support `{name}`; remove it"),
                     values => format!(
-                        "an agent takes no `{name}` but {}; remove it",
+                        "agents support no `{name}` other than {}; remove it",
                         values.join(" or ")
                     ),
                 };

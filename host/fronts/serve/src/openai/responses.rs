@@ -124,7 +124,7 @@ pub(super) async fn read(
 ) -> Result<Json<Value>, ApiError> {
     let query = uri.query().unwrap_or_default();
     if query.split('&').any(|pair| pair == "stream=true") {
-        let message = "a response that began is read whole; its session has a stream of events";
+        let message = "a stored response can only be read whole; its session has an event stream";
         return Err(ApiError::unsupported("stream", message));
     }
     let unknown = || no_response("response_not_found");
@@ -177,7 +177,8 @@ fn check_metadata(metadata: &Map<String, Value>) -> Result<(), ApiError> {
     match metadata.len() <= entries && metadata.iter().all(fits) {
         true => Ok(()),
         false => Err(ApiError::invalid(format!(
-            "`metadata` has at most {entries} texts of at most {value_bytes} bytes, under keys of at most {key_bytes}"
+            "`metadata` can have at most {entries} texts of at most {value_bytes} bytes, with keys of at most \
+             {key_bytes}"
         ))
         .at("metadata")),
     }

@@ -75,7 +75,7 @@ impl Request {
         match (input, self.previous) {
             (Input::Results(session, results), previous) => {
                 if previous.is_some_and(|previous| previous.session != session) {
-                    let message = "the results are those of calls of another response";
+                    let message = "the results belong to calls of another response";
                     return Err(ApiError::invalid(message).at("previous_response_id"));
                 }
                 self.submit(service, session, results).await
@@ -84,8 +84,8 @@ impl Request {
                 self.say(service, previous, parts).await
             }
             (Input::Message { .. }, Some(_)) => {
-                let message = "behind `previous_response_id` the input has the user's new message alone; \
-                               the session has those before";
+                let message = "with `previous_response_id`, the input must contain only the user's new message; the \
+                    session has the earlier ones";
                 Err(ApiError::invalid(message).at("input"))
             }
             (Input::Message { history, parts }, None) => self.create(service, history, parts).await,
@@ -102,7 +102,8 @@ impl Request {
         let (slot, opened) = self.open(service, session, "call_not_found").await?;
         let continuation = open_request(service.store(), session).await?;
         let continuation = continuation.ok_or_else(|| {
-            let message = "nothing waits in this session; its calls have their results, or were withdrawn by a message";
+            let message = "nothing is pending in this session; its calls have their results, or were withdrawn by a \
+                message";
             Problem::new(ProblemCode::NotWaiting, message)
         })?;
         let input = AgentInput::SubmitToolResults {
@@ -126,7 +127,7 @@ impl Request {
         let known = known.ok_or_else(|| no_response(code).at("previous_response_id"))?;
         if known.has_successor {
             let message = format!(
-                "the session {} has gone on behind this response; continue its last one",
+                "the session {} has continued after this response; continue its last response",
                 previous.session
             );
             return Err(ApiError::moved_on(message).at("previous_response_id"));
@@ -154,7 +155,7 @@ impl Request {
         if state.workflow().is_some() || agent != self.agent {
             let model = model_of(agent.as_deref()).escape_debug().to_string();
             let message =
-                format!("the session is that of `{model}`; a session stays with its agent");
+                format!("the session belongs to `{model}`, and a session cannot change its agent");
             return Err(ApiError::invalid(message).at("model"));
         }
         Ok((slot, opened))
@@ -302,7 +303,7 @@ impl Request {
 pub(super) fn no_response(code: &str) -> ApiError {
     ApiError::not_found(
         code,
-        "there is no such response; one that was not stored, or whose session was deleted, cannot be read or continued",
+        "unknown response; a response that was not stored, or whose session was deleted, cannot be read or continued",
     )
 }
 

@@ -48,14 +48,14 @@ pub(super) fn functions(
         Value::String(choice) if choice == "auto" => {}
         Value::String(choice) if choice == "none" => return Ok(Vec::new()),
         _ => {
-            let message = "an agent chooses its tools itself; `tool_choice` is `auto`, or `none` \
-                           for an agent without the functions of the request";
+            let message = "an agent chooses its own tools; `tool_choice` must be `auto`, or `none` to leave out the \
+                functions of the request";
             return Err(ApiError::unsupported("tool_choice", message));
         }
     }
     if tools.len() > MAX_FUNCTIONS {
         let message = format!(
-            "there are {} tools; {MAX_FUNCTIONS} are allowed",
+            "there are {} tools; the maximum is {MAX_FUNCTIONS}",
             tools.len()
         );
         return Err(ApiError::invalid(message).at("tools"));
@@ -63,7 +63,8 @@ pub(super) fn functions(
     let read = |(index, tool): (usize, Value)| {
         let place = format!("tools[{index}]");
         if text(&tool, "type") != "function" {
-            let message = "an agent takes tools of the type `function` alone; it has its own";
+            let message =
+                "agents accept only tools of the type `function`; they have their own tools";
             return Err(ApiError::unsupported(place, message));
         }
         match serde_json::from_value(tool) {
@@ -89,12 +90,12 @@ pub(super) fn answer_schema(
             form => field(form, "schema"),
         },
         _ => {
-            let message = "the format of an answer is `text` or `json_schema`";
+            let message = "the format of an answer must be `text` or `json_schema`";
             return Err(ApiError::unsupported(place, message));
         }
     };
     let compiled = AnswerSchema::compile(schema).map_err(|error| {
-        ApiError::invalid(format!("the schema of the answer cannot be used: {error}")).at(place)
+        ApiError::invalid(format!("invalid schema of the answer: {error}")).at(place)
     })?;
     Ok(Some(Arc::new(compiled)))
 }
@@ -119,18 +120,18 @@ pub(super) fn with_functions(
         };
         if !is_tool_name(&name) {
             return Err(refuse(
-                "has a name that is not of 1 to 64 letters, digits, `_` and `-`",
+                "has a name that is not 1 to 64 letters, digits, `_` and `-`",
             ));
         }
         if tools.get(&name).is_some() {
             return Err(refuse(
-                "has the name of another tool of the agent; give it another one",
+                "has the name of another tool of the agent; rename it",
             ));
         }
         let empty = || json!({"type": "object", "properties": {}});
         let input_schema = function.parameters.clone().unwrap_or_else(empty);
         let (schema, _) = InputSchema::compile_relaxed(&input_schema, MAX_PATTERNS)
-            .map_err(|error| refuse(&format!("has a schema that cannot be used: {error}")))?;
+            .map_err(|error| refuse(&format!("has an invalid schema: {error}")))?;
         let tool = RegisteredTool {
             definition: Arc::new(ToolDefinition {
                 name: name.clone(),

@@ -96,7 +96,7 @@ pub(super) async fn work(service: &Service, trigger: &Arc<Trigger>, firing: Firi
     if let Err(error) = worked {
         tracing::error!(
             by = trigger.by,
-            "a firing is looked at again in 60 s: {error}"
+            "a firing will be checked again in 60 s: {error}"
         );
     }
 }
@@ -191,7 +191,7 @@ async fn make_due(service: &Service, firing: Firing) {
     };
     match service.store().update_firing(firing, due).await {
         Ok(_) => service.triggers.wake.notify_one(),
-        Err(error) => tracing::warn!("a firing is looked at later: {error}"),
+        Err(error) => tracing::warn!("a firing will be checked later: {error}"),
     }
 }
 

@@ -40,7 +40,7 @@ async fn fire(service: &Service, schedule: &Schedule, now_ms: u64) {
         }
         Err(error) => {
             let by = &schedule.trigger.by;
-            tracing::error!(by, "its times are looked at again in 5 s: {error}");
+            tracing::error!(by, "its times will be checked again in 5 s: {error}");
         }
     }
 }
@@ -53,7 +53,7 @@ async fn work_on_due(service: &Service, now_ms: u64) {
     let taken = match store.take_firings(triggers.ids(), now_ms, until_ms).await {
         Ok(taken) => taken,
         Err(error) => {
-            tracing::error!("the firings that are due are looked at again in 5 s: {error}");
+            tracing::error!("due firings will be checked again in 5 s: {error}");
             return;
         }
     };

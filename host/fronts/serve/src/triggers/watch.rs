@@ -126,7 +126,7 @@ async fn settle(
     let (by, session) = (&trigger.by, firing.session);
     let started = resume(service, trigger, &firing, ended).await;
     if let Some(Start::Failed { why, .. }) = &started {
-        tracing::error!(by, %session, "calls that waited too long cannot be denied: {why}");
+        tracing::error!(by, %session, "cannot deny calls that waited too long: {why}");
     }
     let is_started = matches!(started, Some(Start::Started));
     if service.store().update_firing(firing, to.clone()).await? && is_started {
