@@ -75,7 +75,7 @@ fn expected() -> Vec<Value> {
         json!([
             "waiting",
             "incomplete",
-            "This run waits: a call of `write_file` needs approval",
+            "This run is waiting: a call of `write_file` needs approval",
             "awaiting-confirmation"
         ]),
         json!(["chat", "Chatted.", "stop", 18]),

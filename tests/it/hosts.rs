@@ -371,7 +371,7 @@ fn run_of_another_configuration_waits() {
     let run = row(&second, &session)["run"].clone();
     assert_eq!(run["state"], "interrupted", "{run}");
     let reason = run["reason"].as_str().unwrap();
-    let expected = "no host runs the components, grants, rules, agents and servers of this run";
+    let expected = "no host has the components, grants, rules, agents and servers of this run";
     assert!(reason.starts_with(expected), "{reason}");
     let resumed = second.post(&format!("/sessions/{session}/resume"), &json!({}));
     assert_eq!(resumed.status, 202, "{resumed:?}");
@@ -417,7 +417,7 @@ fn run_stays_on_the_machine_of_its_directories() {
             (&json!("interrupted"), &json!("one"))
         );
         let reason = run["reason"].as_str().unwrap();
-        let expected = "it reaches directories that only one has, and no host runs there";
+        let expected = "it needs directories that only one has, and no host runs there";
         assert!(reason.starts_with(expected), "{reason}");
     }
 }

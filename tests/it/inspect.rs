@@ -356,7 +356,7 @@ fn inspect_fits_on_one_screen() {
     );
     let echo = shown("made");
     assert!(
-        echo.contains("accepted    no: it changed since accepted"),
+        echo.contains("accepted    no: it has changed since it was accepted"),
         "{echo}"
     );
 }

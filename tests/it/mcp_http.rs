@@ -55,7 +55,7 @@ fn second_initialize_in_a_session_is_refused() {
     let session = server.begin(TOKEN);
     let again = initialize("2025-11-25", json!({}));
     let answer = server.post(TOKEN, Some(&session), &again);
-    let why = "the connection is initialized already; open another one to begin anew";
+    let why = "the connection is already initialized; open another one to start over";
     assert_eq!(answer.status, 200, "{answer:?}");
     let message: Value = serde_json::from_str(&answer.body).unwrap();
     assert_eq!(message, error(0, -32600, why));
@@ -117,12 +117,12 @@ fn unservable_configuration_is_refused() {
         (
             vec!["--http", any, "--allow-host", "http://x"],
             2,
-            "this is no host",
+            "this is not a host",
         ),
         (
             vec!["--http", any, "--allow-origin", "null"],
             2,
-            "this is no origin",
+            "this is not an origin",
         ),
         (vec!["--http", &taken], 1, "cannot listen at"),
     ];

@@ -384,11 +384,11 @@ fn tokens_are_kept_as_hashes() {
     );
     let long = "n".repeat(65);
     for (name, said) in [
-        ("ci", "there is a token `ci` already"),
+        ("ci", "a token `ci` already exists"),
         ("CI", "1 to 64 characters of a to z"),
         (&long, "1 to 64 characters of a to z"),
-        ("operator", "are taken; choose another"),
-        ("expiry", "are taken; choose another"),
+        ("operator", "are reserved; choose another"),
+        ("expiry", "are reserved; choose another"),
     ] {
         let made = env.run(&["serve", "token", "create", name, "--role", "user"]);
         assert_eq!((made.code, made.stdout.as_str()), (Some(2), ""), "{name}");

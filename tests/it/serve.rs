@@ -412,7 +412,7 @@ fn configuration_and_health_are_described() {
     assert_eq!(server.get("/ready").problem(), (500, "internal".to_owned()));
     let failed = server.post("/sessions", &json!({"message": "hi"}));
     assert_eq!(failed.problem(), (500, "internal".to_owned()));
-    let said = "the store of sessions failed; the log of this server says why";
+    let said = "the session store failed; see this server's log for the reason";
     assert_eq!(failed.json()["detail"], said);
     assert_eq!(server.get("/health").status, 200);
     fs::rename(&moved, &journal).unwrap();

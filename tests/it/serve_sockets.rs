@@ -99,15 +99,15 @@ fn unusable_certificate_is_refused_with_the_file() {
         ),
         (
             [&key, &key],
-            format!("{key} has no certificate in the form of PEM: "),
+            format!("{key} has no certificate in PEM format: "),
         ),
         (
             [&certificate, &certificate],
-            format!("{certificate} has no private key in the form of PEM: "),
+            format!("{certificate} has no private key in PEM format: "),
         ),
         (
             [&certificate, &other],
-            format!("the certificate {certificate} cannot be used with the key {other}: "),
+            format!("the certificate {certificate} does not work with the key {other}: "),
         ),
     ] {
         let [certificate, key] = given;

@@ -302,7 +302,7 @@ fn other_calls_are_refused() {
     assert_eq!(answer["result"]["isError"], true, "{answer}");
     assert_eq!(
         client.ask(start(2, "chief")),
-        error(2, -32602, "there is no tool `agent_chief`")
+        error(2, -32602, "unknown tool `agent_chief`")
     );
     assert_eq!(client.close().code, Some(0));
     for command in [&["mcp"] as &[&str], &["mcp", "config"]] {

@@ -25,7 +25,7 @@ fn rejected(why: &str) -> Value {
 
 const REJECTED: &str = "the client's user rejected it";
 const UNDECIDED: &str = "the client's user did not decide";
-const UNCLEAR: &str = "what came back from the client is not a decision";
+const UNCLEAR: &str = "the client did not return a decision";
 
 /// Answers an elicitation; returns the form and the next message.
 fn answer(client: &mut Client, result: Value) -> (Value, Value) {

@@ -133,7 +133,7 @@ fn supported_protocol_versions_are_negotiated() {
 fn second_initialize_is_refused() {
     let env = TestEnv::new();
     let mut client = Client::start(&env, &[], json!({ "elicitation": {} }));
-    let why = "the connection is initialized already; open another one to begin anew";
+    let why = "the connection is already initialized; open another one to start over";
     for version in ["2025-11-25", "2024-11-05"] {
         let again = client.ask(initialize(version, json!({})));
         assert_eq!(again, error(0, -32600, why), "{version}");
@@ -148,8 +148,9 @@ fn second_initialize_is_refused() {
 fn invalid_requests_get_their_error_codes() {
     let env = TestEnv::new();
     let mut client = Client::start(&env, &[], json!({}));
-    let cursor = "there is no such cursor; list the tools from the beginning, without one";
-    let state = "no call waits under this requestState: it was answered, or no one answered in time; call the tool again without it";
+    let cursor = "invalid cursor; list the tools from the beginning, without one";
+    let state = "no call is waiting under this requestState: it was answered, or no one answered in time; call the \
+        tool again without it";
     let cases = [
         (
             request(1, "what/ever", json!({})),
@@ -165,11 +166,7 @@ fn invalid_requests_get_their_error_codes() {
         ),
         (
             request(4, "resources/read", json!({})),
-            error(
-                4,
-                -32602,
-                "the parameters of resources/read are not those that it takes",
-            ),
+            error(4, -32602, "invalid parameters for resources/read"),
         ),
         (
             request(5, "tools/list", json!({ "cursor": "x" })),
@@ -177,11 +174,7 @@ fn invalid_requests_get_their_error_codes() {
         ),
         (
             request(6, "tools/call", json!({ "arguments": {} })),
-            error(
-                6,
-                -32602,
-                "the parameters of tools/call are not those that it takes",
-            ),
+            error(6, -32602, "invalid parameters for tools/call"),
         ),
         (
             request(
@@ -189,23 +182,15 @@ fn invalid_requests_get_their_error_codes() {
                 "tools/call",
                 json!({ "name": "read_file", "arguments": [1] }),
             ),
-            error(
-                7,
-                -32602,
-                "the parameters of tools/call are not those that it takes",
-            ),
+            error(7, -32602, "invalid parameters for tools/call"),
         ),
         (
             call(8, "no_such\u{1b}", json!({})),
-            error(8, -32602, "there is no tool `no_such\\u{1b}`"),
+            error(8, -32602, "unknown tool `no_such\\u{1b}`"),
         ),
         (
             request(9, "logging/setLevel", json!({ "level": "loud" })),
-            error(
-                9,
-                -32602,
-                "the parameters of logging/setLevel are not those that it takes",
-            ),
+            error(9, -32602, "invalid parameters for logging/setLevel"),
         ),
         (
             request(

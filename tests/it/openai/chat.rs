@@ -107,7 +107,7 @@ fn completion_streams_in_chunks() {
         .collect();
     assert_eq!(
         text,
-        "Not this one.\n\n(The reply broke off here, and begins again.)\n\nThis one."
+        "Not this one.\n\n(The reply was interrupted here, and starts again.)\n\nThis one."
     );
     assert_eq!(
         chunks.last().unwrap()["choices"][0]["finish_reason"],

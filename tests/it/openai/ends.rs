@@ -19,7 +19,8 @@ fn waiting_run_is_answered_on_the_page() {
     );
     let session = session(&waiting);
     let text = format!(
-        "This run waits: a call of `write_file` needs approval. Answer at http://{}/#/s/{session}; the run continues there. A message here instead withdraws what waits.",
+        "This run is waiting: a call of `write_file` needs approval. Answer at http://{}/#/s/{session}; the run \
+         continues there. A message here instead withdraws the pending requests.",
         server.address
     );
     assert_eq!(texts(&waiting), [("final_answer".into(), text)]);
@@ -65,7 +66,7 @@ fn waiting_question_is_told_in_words() {
     let waiting = respond(&server, &json!({"model": "agent-host", "input": "Ask me"}));
     let text = &texts(&waiting)[0].1;
     assert!(
-        text.starts_with("This run waits: it asks \"Which?\". Answer at http://"),
+        text.starts_with("This run is waiting: it asks \"Which?\". Answer at http://"),
         "{text}"
     );
     assert_eq!(waiting["agent_host"]["end"], "awaiting-answer");
@@ -100,7 +101,7 @@ fn waiting_chat_is_told_in_words() {
         .filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str())
         .collect();
     assert!(
-        text.starts_with("This run waits: a call of `write_file` needs approval."),
+        text.starts_with("This run is waiting: a call of `write_file` needs approval."),
         "{text}"
     );
     assert_eq!(

@@ -280,7 +280,7 @@ fn agents_are_models() {
     assert_eq!(error(&unknown), (404, "model_not_found".into()));
     assert_eq!(
         unknown.json()["error"]["message"],
-        "there is no model `gpt-5`; the models are the agents of this server: agent-host, clerk, general-purpose"
+        "unknown model `gpt-5`; the models are the agents of this server: agent-host, clerk, general-purpose"
     );
 }
 

@@ -22,11 +22,11 @@ use std::{fs, path::PathBuf, process::Command, thread};
 
 const TOKEN: &str = "a-token-that-only-this-test-knows";
 
-const NOT_RUN: &str = "the call did not run: the server cannot use its journal now; call again later, or ask the server's \
-                       operator, whose log says why";
+const NOT_RUN: &str = "the call did not run: the server cannot use its journal now; call again later, or ask the \
+    server's operator to check the log";
 
-const NOT_STORED: &str = "the call ran, but its result is not returned: the server cannot write its journal now; it may have \
-                          taken effect, so check that before you call again, or ask the server's operator, whose log says why";
+const NOT_STORED: &str = "the call ran, but its result cannot be returned: the server cannot write its journal now; \
+    it may have taken effect, so check before you call again, or ask the server's operator to check the log";
 
 /// Starts a program that gets an error, not a fatal signal, at its bound on file sizes.
 const HEEDING_BOUNDS: &str = r#"trap "" XFSZ; exec "$0" "$@""#;

@@ -102,7 +102,7 @@ fn workflow_without_nodes_or_name_is_refused() {
 #[test]
 fn unknown_executors_are_refused() {
     check_fault("a: agent = 'missing'", "node `a`: unknown agent `missing`");
-    check_fault("a: tool = 'missing'", "there is no tool `missing`");
+    check_fault("a: tool = 'missing'", "unknown tool `missing`");
     check_fault(
         "a: handler = 'missing'",
         "unknown handler `missing`; register",

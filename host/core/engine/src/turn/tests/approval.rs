@@ -387,7 +387,7 @@ async fn message_supersedes_an_open_request() {
     );
     let message = refusal(bench.decide(&continuation, vec![approve("b")]).await);
     assert!(
-        message.starts_with("nothing waits in this session"),
+        message.starts_with("nothing is pending in this session"),
         "{message}"
     );
 }

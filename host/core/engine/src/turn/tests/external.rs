@@ -243,11 +243,11 @@ fn submitted_result_has_two_json_forms() {
     for (value, why) in [
         (
             json!({"call_id": "a"}),
-            "has not exactly one of `output` and `value`",
+            "needs exactly one of `output` and `value`",
         ),
         (
             json!({"call_id": "a", "value": null, "output": {"type": "text", "value": "x"}}),
-            "has not exactly one of `output` and `value`",
+            "needs exactly one of `output` and `value`",
         ),
         (
             json!({"call_id": "a", "output": {"type": "words", "value": "x"}}),

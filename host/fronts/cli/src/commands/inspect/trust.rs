@@ -40,7 +40,9 @@ pub(super) fn lock_state(
             LockStatus::New => {
                 "not yet: it is pinned in agent.lock when it is accepted or first run"
             }
-            LockStatus::Changed(_) => "no: it has changed since accepted; see `agent-host lock`",
+            LockStatus::Changed(_) => {
+                "no: it has changed since it was accepted; see `agent-host lock`"
+            }
         },
     )
 }

@@ -49,7 +49,10 @@ async fn approval_inside_a_child_pauses_the_parent() {
         assert_eq!(family.parent.results(), pairs([("p", text("sent"))]));
         assert_eq!(family.ran(), ["a", "c"]);
         let why = refusal(family.parent.turn(given(inputs())).await);
-        assert!(why.starts_with("nothing waits in this session"), "{why}");
+        assert!(
+            why.starts_with("nothing is pending in this session"),
+            "{why}"
+        );
         assert_eq!(
             kind(&family.parent.turn(AgentInput::Continue).await),
             "done"
@@ -362,7 +365,10 @@ async fn parent_that_is_behind_its_agent_goes_on() {
         inputs: vec![approve(&waiting[0])],
     };
     let why = refusal(family.parent.turn(again).await);
-    assert!(why.starts_with("nothing waits in this session"), "{why}");
+    assert!(
+        why.starts_with("nothing is pending in this session"),
+        "{why}"
+    );
     let went_on = family.parent.turn(AgentInput::Continue).await;
     assert_eq!(kind(&went_on), "needs-more-turns", "{went_on:?}");
     assert_eq!(family.parent.results(), pairs([("p", text("sent"))]));

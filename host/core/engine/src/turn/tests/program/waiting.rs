@@ -134,7 +134,7 @@ async fn decision_inside_a_program_counts_once() {
     let again = coder
         .decide(&outcome, Decision::approve(call_id("call-3")))
         .await;
-    assert!(refusal(again).starts_with("nothing waits in this session"));
+    assert!(refusal(again).starts_with("nothing is pending in this session"));
     assert_eq!(coder.bench.ran().len(), 4);
 }
 
@@ -261,5 +261,5 @@ async fn new_message_ends_a_program_that_waits() {
         continuation: children(&outcome).0,
         inputs: vec![approve(&waiting)],
     });
-    assert!(refusal(late.await).starts_with("nothing waits in this session"));
+    assert!(refusal(late.await).starts_with("nothing is pending in this session"));
 }
