@@ -77,7 +77,7 @@ fn man_page_exists_for_each_command() {
         (
             vec!["run"],
             ".TH agent-host-run 1 ",
-            "Run the agent: on a prompt, on standard input, or in a conversation on the terminal",
+            "Run the agent on a prompt, on standard input, or in a conversation at the terminal",
         ),
         (
             vec!["workflow", "graph"],

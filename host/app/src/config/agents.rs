@@ -53,13 +53,13 @@ section! {
         name: String => pinned;
         /// The description for the model that starts it.
         description: String => pinned;
-        /// `PROVIDER:NAME`; absent for the model of the one that starts it.
+        /// `PROVIDER:NAME`; absent for its caller's model.
         model [Model]: Option<String> => by(model::demand);
         /// The system prompt.
         system: Option<String> => pinned;
-        /// Files with more of the system prompt.
+        /// Files to append to the system prompt.
         instructions [Path]: Vec<String> => by(instructions::demand);
-        /// Globs of its tools, among those of the file; absent for all of them.
+        /// Globs of its tools, from those of the file; absent for all.
         tools: Option<Vec<String>> => pinned;
         /// The grants of its calls, beyond which those of its tools do not go; absent for those of its
         /// tools.
@@ -70,7 +70,7 @@ section! {
         until_tool: Vec<String> => pinned;
         /// The JSON Schema of its answer.
         output_schema: Option<Value> => pinned;
-        /// The maximum of model calls.
+        /// The maximum number of model calls.
         max_turns: Option<u64> = Budgets::default().turns => at_most;
         /// Its budgets, besides those of the one that starts it.
         budgets: RawBudgets => pinned;

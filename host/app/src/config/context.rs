@@ -14,9 +14,9 @@ section! {
         /// The model's window.
         window_tokens: Option<u64>, within(LEAST_WINDOW_TOKENS)
             => at_most(ContextLimits::default().window_tokens);
-        /// The part of the window from which the conversation is compacted, in percent.
+        /// The percentage of the window at which the conversation is compacted.
         compact_at: Option<u64> => at_most(ContextLimits::default().compact_at);
-        /// The part of the window after compaction, in percent.
+        /// The percentage of the window to compact to.
         compact_to: Option<u64> => at_most(ContextLimits::default().compact_to);
         /// The number of newest messages with results that are kept.
         keep_results: Option<usize> => at_most(ContextLimits::default().keep_results);

@@ -60,15 +60,16 @@ section! {
         guest: Option<String> => pinned;
         /// The mode; absent for read-only.
         mode: Option<DirMode> => together;
-        /// Globs of files that may be opened; none for all.
+        /// Globs of files that may be opened; empty for all.
         #[serde(default)]
         allow: Vec<String> => pinned;
         /// Globs of files that are refused.
         #[serde(default)]
         deny: Vec<String> => pinned;
-        /// Globs of files that guests do not see; absent for [`super::DEFAULT_MASK`].
+        /// Globs of files that are hidden from guests; absent for the built-in list of keys and other
+        /// private files.
         mask: Option<Vec<String>> => together;
-        /// Globs of files that may be written although programs of the user run them later, such as
+        /// Globs of files that may be written although the user's programs run them later, such as
         /// `.github/workflows`.
         #[serde(default)]
         allow_run_later: Vec<String> => together;

@@ -25,7 +25,7 @@ section! {
         name: String => together;
         /// The value.
         value [Secret]: Option<String> => pinned;
-        /// True to take the value of the host's variable of this name.
+        /// True to use the value of the host's variable with this name.
         #[serde(default)]
         from_host: bool => together;
     }

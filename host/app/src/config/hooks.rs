@@ -34,11 +34,11 @@ section! {
         name: String => together;
         /// A file.
         component [Component]: String => together;
-        /// Where it runs.
+        /// The points at which it runs.
         points: Vec<HookPoint> => together;
         /// Globs of the tools before and after which it runs; absent for all.
         tools: Option<Vec<String>> => pinned;
-        /// The treatment of no verdict.
+        /// What to do without a verdict.
         #[serde(default)]
         on_error: OnHookError => together;
         /// Limits instead of the general ones.
@@ -99,7 +99,7 @@ pub struct HookConfig {
     pub points: BTreeSet<HookPoint>,
     /// The tools before and after which it runs; empty for all.
     pub tools: Vec<NameGlob>,
-    /// The treatment of no verdict.
+    /// What to do without a verdict.
     pub on_error: OnHookError,
     /// The grants of its calls.
     pub grants: Arc<Grants>,

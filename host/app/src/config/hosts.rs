@@ -27,17 +27,17 @@ section! {
     #[derive(Default, Eq)]
     #[serde(default)]
     pub(super) struct RawHosts {
-        /// The name of this machine; that of the system where it is absent.
+        /// The name of this machine; absent for the system's host name.
         machine: Option<String> => asks(Other, "names this machine {value}");
-        /// The directories that each host has at the same place with the same content.
+        /// The directories that every host has at the same path with the same content.
         shared_directories [Path]: Vec<String> =>
             asks(Other, "lets any host continue sessions that reach {value}");
-        /// The time after which other hosts continue the sessions of one that does not answer.
+        /// The time after which other hosts continue the sessions of an unresponsive host.
         lease_seconds: Option<u64>, in seconds, within(MIN_LEASE_SECONDS, MAX_LEASE_SECONDS)
             => together;
-        /// The most sessions that run at once in a server.
+        /// The maximum number of concurrent sessions in a server.
         max_runs: Option<u32>, within(1) => together;
-        /// The memory of the process beyond which it takes no further session.
+        /// The memory use of the process above which it accepts no more sessions.
         max_memory_bytes: Option<u64>, in bytes => together;
     }
 }
@@ -60,7 +60,7 @@ pub struct HostsConfig {
     pub shared_directories: Vec<PathBuf>,
     /// The length of a claim on a session that is not renewed.
     pub lease: Duration,
-    /// The most sessions that run at once in a server.
+    /// The maximum number of concurrent sessions in a server.
     pub max_runs: u32,
     /// The memory of the process beyond which it takes no further session, in bytes.
     pub max_memory_bytes: Option<u64>,

@@ -14,7 +14,7 @@ section! {
     /// `[[grants.http]]` and `[[tool.http]]`.
     #[derive(Eq)]
     pub(super) struct RawHttpGrant {
-        /// A name, `*.` and a name, `*`, or an address.
+        /// A name, `*.` followed by a name, `*`, or an address.
         host: String => together;
         /// `http` or `https`; absent for both.
         #[schemars(schema_with = "http_scheme")]

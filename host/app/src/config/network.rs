@@ -18,7 +18,7 @@ section! {
     pub(super) struct RawNetwork {
         /// The address of the proxy, its source as in `api-key`, or `off`.
         proxy [Source]: Option<String> => together;
-        /// Hosts, domains and networks that are asked directly.
+        /// Hosts, domains and networks to connect to directly.
         no_proxy: Vec<String> => together;
     }
 }

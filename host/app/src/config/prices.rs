@@ -37,15 +37,15 @@ section! {
     /// `long-context` of one of `[prices]`.
     #[derive(Copy)]
     pub(super) struct RawLongContext {
-        /// The number of read tokens above which these prices hold.
+        /// The number of input tokens above which these prices apply.
         above_tokens: u64 => together;
-        /// As of [`RawPrice`].
+        /// Tokens read.
         input: f64 => together;
-        /// As of [`RawPrice`].
+        /// Tokens read from the provider's cache; absent for the price of `input`.
         cached_input: Option<f64> => together;
-        /// As of [`RawPrice`].
+        /// Tokens written to the provider's cache; absent for 1.25 times the price of `input`.
         cache_write: Option<f64> => together;
-        /// As of [`RawPrice`].
+        /// Tokens written.
         output: f64 => together;
     }
 }

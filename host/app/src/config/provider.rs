@@ -46,7 +46,7 @@ section! {
     pub(super) struct RawProvider {
         /// The name before the colon of `NAME:MODEL`.
         name: Option<String> => pinned;
-        /// The service or wire format that it starts from, by the name of its preset.
+        /// The preset to start from: a service or wire format.
         // A service has its own address and its own key, as where a model is chosen.
         #[schemars(schema_with = "provider_kind")]
         kind: Option<String> => pinned;
@@ -55,31 +55,31 @@ section! {
             "sends the conversations of {who}, and the key where one is set, to {value}");
         /// The source of the key: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
         api_key [Source]: Option<String> => asks(Private, "reads the key of {who} from {value}");
-        /// The header with the key, instead of that of the service.
+        /// The header for the key, instead of the service's own.
         key_header: Option<String> =>
             asks(Private, "sends the key of {who} in the header {value}");
         /// Headers of every request: text, or the source of one as in `api-key`.
         headers [Source, Secret]: BTreeMap<String, String> =>
             asks(Network, "sends the header {name} of {who}: {value}");
-        /// Parameters of the query of every request.
+        /// Query parameters of every request.
         query [Secret]: BTreeMap<String, String> =>
             asks(Network, "adds {name} to the query of {who}: {value}");
-        /// True if the model reads images.
+        /// True if the model accepts images.
         // A wrong capability leads to a request that the provider refuses.
         vision: Option<bool> => harmless;
-        /// True if the model reads PDF documents.
+        /// True if the model accepts PDF documents.
         documents: Option<bool> => harmless;
-        /// True if the model hears recordings of sound.
+        /// True if the model accepts audio.
         audio: Option<bool> => harmless;
         /// True if results of tools may contain files.
         files_in_results: Option<bool> => harmless;
         /// True if the model may call several tools in one reply.
         parallel_calls: Option<bool> => harmless;
-        /// True if a denied call is marked as an error, where the wire has such a mark.
+        /// True to mark a denied call as an error, where the wire format supports that.
         denied_is_error: Option<bool> => harmless;
         /// Fields and rules of requests in which servers of one wire format differ.
         send: Option<SendSettings> => harmless;
-        /// The maximum of tokens of one reply.
+        /// The maximum number of tokens of one reply.
         max_output_tokens: Option<NonZeroU32> =>
             asks(Other, "lets a reply of {who} have up to {value} tokens");
         /// The time limit of a connection.
@@ -94,7 +94,7 @@ section! {
         /// The time limit of one reply.
         total_timeout_seconds: Option<NonZeroU64>, in seconds =>
             at_most(Timeouts::default().total.as_secs());
-        /// The maximum of retries after a transient failure.
+        /// The maximum number of retries after a transient failure.
         retries: Option<u32> => at_most(RetryPolicy::default().retries);
     }
 }

@@ -29,7 +29,7 @@ section! {
         name: String => together;
         /// The components: `HOST/NAME`, `HOST/PREFIX/*`, `HOST/*`, or `*` for all.
         components: Vec<String> => together;
-        /// The files of the public keys, of which one has to have signed.
+        /// The files of the public keys, one of which must have signed.
         #[serde(default)]
         keys [Path]: Vec<String> => together;
         /// Whether a signature is needed.

@@ -52,13 +52,13 @@ section! {
         #[serde(serialize_with = "files_only::<Option<_>, _>")]
         model [Model, Replaceable, Variable("AGENT_HOST_MODEL")]: Option<String> =>
             by(model::demand);
-        /// The models that are asked in this order where the one before fails.
+        /// The models to try, in this order, if the previous one fails.
         #[serde(serialize_with = "files_only::<Vec<_>, _>")]
         fallback [Model, Replaceable, Variable("AGENT_HOST_FALLBACK"), List]: Vec<String> =>
             by(model::demand);
         /// The system prompt.
         system [Replaceable, Variable("AGENT_HOST_SYSTEM")]: Option<String> => harmless;
-        /// Files with more of the system prompt.
+        /// Files to append to the system prompt.
         instructions [Path, Replaceable]: Vec<String> => harmless(instructions::demand);
         /// Directories with skills.
         skills [Path, Replaceable]: Vec<String> => harmless(instructions::demand);
@@ -66,21 +66,22 @@ section! {
         state_dir [Path]: Option<String> => by(demand_state);
         /// The directory of compiled components.
         cache_dir [Path, Variable("AGENT_HOST_CACHE_DIR")]: Option<String> => by(demand_cache);
-        /// The bound on the directory of compiled components.
+        /// The maximum size of the directory of compiled components.
         cache_bytes: Option<u64>, in bytes = SandboxConfig::default().cache_bytes => at_most;
-        /// The maximum of model calls of one user message.
+        /// The maximum number of model calls per user message.
         max_turns [Lower, Variable("AGENT_HOST_MAX_TURNS"), Number]: Option<u64>
             = Budgets::default().turns => at_most;
-        /// Whether calls that need approval are asked about or denied.
+        /// Whether to ask about calls that need approval, or deny them.
         permission_prompts [Variable("AGENT_HOST_PERMISSION_PROMPTS")]: RawPrompts
             = RawPrompts::Ask => harmless;
-        /// When approvals are asked for.
+        /// When to ask for approvals.
         approval_timing: RawTiming = RawTiming::Batch => by(demand_timing);
-        /// The time after which an approval expires; absent for never, and for 3 days in a run that a
-        /// schedule or a webhook started.
+        /// The time after which an approval request expires; if absent, never, or 3 days in a run
+        /// started by a schedule or a webhook.
         // A late approval is a denial.
         approval_expires_seconds: Option<u64>, in seconds, within(1) => harmless;
-        /// The number of tools from which on the model searches them.
+        /// The number of tools from which the model searches for tools instead of seeing all of
+        /// them.
         #[serde(skip_serializing_if = "Option::is_none")]
         search_tools_from [Lower]: Option<usize> = SEARCH_TOOLS_FROM => by(demand_search);
         /// Whether the model keeps a list of tasks.
@@ -88,7 +89,7 @@ section! {
         /// Whether the model writes programs that call the tools.
         // A program has the tools of its agent, and every call of it passes the policy.
         code [Replaceable]: bool = false => harmless;
-        /// The most calls of one program.
+        /// The maximum number of calls of one program.
         #[serde(skip_serializing_if = "Option::is_none")]
         code_calls [Lower]: Option<usize>, within(1, MAX_CODE_CALLS) = DEFAULT_MAX_CALLS => at_most;
         /// The budgets of one user message, besides `max-turns`.
@@ -128,7 +129,7 @@ section! {
         external_tool [Named]: Vec<RawExternalTool> => each(external::demand);
         /// The MCP servers.
         mcp [Named]: Vec<RawMcp> => each(mcp::demand);
-        /// The agents that the agent of the file's top level can start.
+        /// The agents that the default agent can start.
         agents [Replaceable]: Vec<String> => pinned;
         /// The maximum depth of agents that start agents.
         #[serde(skip_serializing_if = "Option::is_none")]

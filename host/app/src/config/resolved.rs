@@ -92,9 +92,9 @@ pub struct Config {
     pub context: Option<ContextLimits>,
     /// The budgets of one user message.
     pub budgets: Budgets,
-    /// Whether calls that need approval are asked about or denied.
+    /// Whether to ask about calls that need approval, or deny them.
     pub prompts: Prompts,
-    /// When approvals are asked for.
+    /// When to ask for approvals.
     pub timing: Timing,
     /// The time after which an approval expires, in milliseconds; absent for never, and for
     /// [`UNATTENDED_EXPIRY_MS`](crate::runs::UNATTENDED_EXPIRY_MS) in a run that a schedule or a
@@ -106,7 +106,7 @@ pub struct Config {
     pub todo_list: bool,
     /// Whether the model of the file's top level writes programs that call the tools.
     pub code: bool,
-    /// The most calls of one program.
+    /// The maximum number of calls of one program.
     pub code_calls: usize,
     /// The components. Their names differ.
     pub tools: Vec<ToolConfig>,

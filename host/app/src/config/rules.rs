@@ -33,7 +33,7 @@ const MAX_REASON_BYTES: usize = 500;
 section! {
     /// `[[rule]]`.
     pub(super) struct RawRule {
-        /// The decision about the calls that it matches.
+        /// The decision about matching calls.
         decision: RawDecision => together;
         /// A glob of tools, or a list of globs.
         tool: Value => together;
@@ -44,7 +44,7 @@ section! {
         agent: Option<String> => together;
         /// The name in records and messages; absent for its position.
         name: Option<String> => pinned;
-        /// The reason of a denial.
+        /// The reason given for a denial.
         reason: Option<String> => pinned;
     }
 }

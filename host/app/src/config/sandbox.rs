@@ -10,15 +10,15 @@ section! {
     #[derive(Copy, Default, Eq)]
     #[serde(default)]
     pub(super) struct RawSandbox {
-        /// The maximum of concurrent calls.
+        /// The maximum number of concurrent calls.
         concurrent_calls: Option<usize> = SandboxConfig::default().concurrent_calls => at_most;
-        /// The maximum of waiting calls.
+        /// The maximum number of queued calls.
         queued_calls: Option<usize> = SandboxConfig::default().queued_calls => at_most;
-        /// The maximum of concurrent calls of one tool.
+        /// The maximum number of concurrent calls of one tool.
         concurrent_calls_per_tool: Option<usize> => at_most(concurrent_calls_per_tool());
-        /// The maximum of waiting calls of one tool.
+        /// The maximum number of queued calls of one tool.
         queued_calls_per_tool: Option<usize> => at_most(SandboxConfig::default().queued_calls / 2);
-        /// The memory of all results that are being converted at once, in bytes.
+        /// The memory for all results that are being converted at the same time, in bytes.
         result_memory_bytes: Option<usize>, in bytes
             = SandboxConfig::default().result_memory_bytes => at_most;
         /// The number of guest threads.
@@ -29,10 +29,10 @@ section! {
         /// The address space of the compiling process, in bytes.
         compile_memory_bytes: Option<usize>, in bytes
             = CompileLimits::default().memory_bytes => at_most;
-        /// Its processor time.
+        /// The CPU time of the compiling process.
         compile_cpu_seconds: Option<usize>, in seconds
             = CompileLimits::default().cpu_seconds => at_most;
-        /// Its wall-clock time.
+        /// The wall-clock time of the compiling process.
         compile_deadline_ms: Option<usize>, in milliseconds
             = CompileLimits::default().deadline_ms => at_most;
     }

@@ -35,17 +35,17 @@ section! {
         at: Option<String> => together;
         /// The time zone, by its IANA name [default: UTC].
         zone: Option<String> => together;
-        /// The agent; absent for that of the file's top level.
+        /// The agent; absent for the default agent.
         agent: Option<String> => pinned;
         /// The prompt.
         prompt: String => together;
         /// The session of a firing.
         #[serde(default)]
         session: TriggerSession => pinned;
-        /// The treatment of a firing while the one before it runs.
+        /// What to do with a firing while the previous one is running.
         #[serde(default)]
         overlap: Overlap => pinned;
-        /// The age up to which the latest missed firing is made up [default: 1 h].
+        /// The age up to which the latest missed firing is caught up [default: 1 h].
         catch_up_seconds: Option<u64>, in seconds, within(0, MAX_CATCH_UP) => pinned;
         /// The receiver that is notified when a run ends or waits.
         notify: Option<RawNotify> => by(triggers::demand);
@@ -65,7 +65,7 @@ pub(super) fn demand(raw: &RawSchedule, _: &str, review: &mut Review<'_>) {
     raw.demand_keys(&who, review);
 }
 
-/// The treatment of a firing while the one before it runs.
+/// What to do with a firing while the previous one is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overlap {
@@ -85,7 +85,7 @@ pub struct ScheduleConfig {
     pub timetable: Timetable,
     /// The run that it starts.
     pub run: TriggerRun,
-    /// The treatment of a firing while the one before it runs.
+    /// What to do with a firing while the previous one is running.
     pub overlap: Overlap,
     /// The age up to which the latest missed firing is made up, in milliseconds.
     pub catch_up_ms: u64,

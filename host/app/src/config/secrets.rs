@@ -31,7 +31,7 @@ section! {
         from [Source]: String => together;
         /// `SCHEME://HOST[:PORT]`, the only server that gets it.
         audience: String => together;
-        /// True if it may also be in a query.
+        /// True if it may also be used in a query.
         #[serde(default)]
         in_query: bool => together;
     }

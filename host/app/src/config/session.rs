@@ -58,9 +58,9 @@ section! {
     #[derive(Copy, Default, Eq)]
     #[serde(default)]
     pub(super) struct RawKeep {
-        /// The maximum age of the last write, in days; 0 for no bound.
+        /// The maximum age of the last write, in days; 0 for no limit.
         days: Option<u64>, in days => together;
-        /// The maximum size of the database, in bytes; 0 for no bound.
+        /// The maximum size of the database, in bytes; 0 for no limit.
         bytes: Option<u64>, in bytes => together;
     }
 }

@@ -36,7 +36,7 @@ section! {
         // Thoughts count as tokens of the reply.
         #[schemars(schema_with = "thinking")]
         thinking [Replaceable]: Option<Thinking> => harmless;
-        /// Whether summaries of the reasoning are asked for and shown.
+        /// Whether to request and show summaries of the reasoning.
         reasoning_summary [Replaceable]: Option<bool> => harmless;
         /// Whether tags in the text of a reply, such as `<think>`, mark reasoning.
         reasoning_tags [Replaceable]: Option<ReasoningTags> => harmless;
@@ -62,7 +62,7 @@ section! {
         /// The key of the requests that share a cached prompt.
         prompt_cache_key: Option<String> =>
             asks(Other, "shares cached prompts of {who} under the key {value}");
-        /// Fields that are merged over the request.
+        /// Fields to merge into the request.
         extra_body [Secret]: Map<String, Value> => by(demand_fields);
         /// Headers of requests, by name.
         headers [Source, Secret]: BTreeMap<String, String> =>

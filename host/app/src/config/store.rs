@@ -21,15 +21,15 @@ section! {
     #[derive(Default, Eq)]
     #[serde(default)]
     pub(super) struct RawStore {
-        /// The address of a database of PostgreSQL, or its source as in `api-key`.
+        /// The address of a PostgreSQL database, or its source as in `api-key`.
         url [Source]: Option<String> => asks(Network, "keeps sessions in the database {value}");
-        /// The file with the certificates of the authorities that may sign that of the server, in PEM;
-        /// without it, those of the machine may.
+        /// The PEM file with the certificates of the authorities that may sign the server's
+        /// certificate; absent for the system's authorities.
         ca [Path]: Option<PathBuf> =>
             asks(Unchecked, "trusts a database certified by the authorities in {value}");
         /// The source of the key that seals the secrets in the database, as in `api-key`.
         key [Source]: Option<String> => asks(Private, "seals secrets with the key from {value}");
-        /// The most connections of a host to the database.
+        /// The maximum number of connections of a host to the database.
         connections: Option<usize>, within(1, MAX_CONNECTIONS) =>
             asks(Other, "opens up to {value} connections to the database");
     }

@@ -27,11 +27,10 @@ section! {
     #[derive(Default, Eq)]
     #[serde(default)]
     pub(super) struct RawTelemetry {
-        /// The address of the collector, to which traces of sessions and metrics are sent over
-        /// OTLP/HTTP;
-        /// `OTEL_EXPORTER_OTLP_ENDPOINT` goes before.
+        /// The address of the collector that receives traces and metrics over OTLP/HTTP;
+        /// `OTEL_EXPORTER_OTLP_ENDPOINT` takes precedence.
         endpoint: Option<String> => asks(Network, "sends traces of sessions to {value}");
-        /// Whether messages, arguments and results are sent, too.
+        /// Whether to also send messages, arguments and results.
         content: bool => asks(Network,
             "puts messages, arguments and results into traces (content = true in [telemetry])");
     }

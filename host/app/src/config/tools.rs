@@ -45,15 +45,16 @@ section! {
         /// Approvals of single tools of the component, by their names.
         #[serde(default)]
         approvals: BTreeMap<String, RawApproval> => together;
-        /// True if the operator accepts the component's word that a repetition is harmless.
+        /// True to trust the component's claim that repeating a call is harmless.
         #[serde(default)]
         accept_idempotent: bool => asks(Unchecked,
             "repeats interrupted calls of {who} where the component says that this is harmless (accept-idempotent)");
-        /// The tools of the component to offer, by their names; absent for all. Those of a plain
-        /// component are its exported functions, as `inspect` lists them. The exact name of a function
-        /// that was left out because toolchains export it for themselves brings it back.
+        /// The tools of the component to offer, by their names; absent for all. The tools of a
+        /// plain component are its exported functions, as `inspect` lists them. To include a
+        /// function that is left out because toolchains export it for themselves, list its exact
+        /// name.
         exports: Option<Vec<String>> => pinned;
-        /// The maximum of concurrent calls, instead of the general one.
+        /// The maximum number of concurrent calls, instead of the general one.
         concurrent_calls: Option<NonZeroUsize> => at_most(concurrent_calls_per_tool());
         /// Limits instead of the general ones.
         #[serde(default)]
@@ -102,7 +103,7 @@ pub struct ToolConfig {
     pub source: ComponentSource,
     /// When calls need approval, and which decisions are offered.
     pub confirmations: Confirmations,
-    /// True if the operator accepts the component's word that a repetition is harmless.
+    /// True to trust the component's claim that repeating a call is harmless.
     pub accept_idempotent: bool,
     /// The tools to offer, by their names; absent for all of the component.
     pub exports: Option<Vec<String>>,

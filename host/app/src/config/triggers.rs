@@ -33,7 +33,7 @@ section! {
     /// `notify` of a schedule or a webhook.
     #[derive(Eq)]
     pub(super) struct RawNotify {
-        /// The address that is sent a message when a run ends or waits.
+        /// The address to notify when a run ends or waits.
         url: String => together;
         /// The source of the key that signs it, as in `api-key`.
         secret [Source]: String => together;
@@ -110,7 +110,7 @@ pub enum SignatureScheme {
 /// The run that a trigger starts.
 #[derive(Clone, Debug)]
 pub struct TriggerRun {
-    /// The agent; absent for that of the file's top level.
+    /// The agent; absent for the default agent.
     pub agent: Option<String>,
     /// The prompt.
     pub prompt: String,

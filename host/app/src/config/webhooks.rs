@@ -28,19 +28,19 @@ section! {
         name: String => together;
         /// The source of the key that signs deliveries, as in `api-key`.
         secret [Source]: String => together;
-        /// The way in which they are signed.
+        /// The format of the signatures.
         #[serde(default)]
         signature: SignatureScheme => pinned;
-        /// The agent; absent for that of the file's top level.
+        /// The agent; absent for the default agent.
         agent: Option<String> => pinned;
-        /// The prompt, behind which the body follows as data from outside.
+        /// The prompt, followed by the body as data from outside.
         prompt: String => together;
         /// The session of a delivery.
         #[serde(default)]
         session: TriggerSession => pinned;
-        /// The longest body [default: 1 MiB].
+        /// The maximum size of a body [default: 1 MiB].
         max_body_bytes: Option<usize>, in bytes, within(0, MAX_BODY_BYTES) => pinned;
-        /// The deliveries of a minute that are taken [default: 60].
+        /// The maximum number of deliveries per minute [default: 60].
         max_per_minute: Option<NonZeroU32> => pinned;
         /// The receiver that is notified when a run ends or waits.
         notify: Option<RawNotify> => by(triggers::demand);
@@ -65,7 +65,7 @@ pub struct WebhookConfig {
     pub name: String,
     /// The key that signs deliveries.
     pub secret: WebhookSecret,
-    /// The way in which they are signed.
+    /// The format of the signatures.
     pub signature: SignatureScheme,
     /// The run that it starts.
     pub run: TriggerRun,

@@ -31,7 +31,7 @@ pub const MAX_EDGES: usize = 100_000;
 /// The most iterations at once of one `foreach`.
 pub const MAX_AT_ONCE: u32 = 1_000;
 
-/// The most attempts after the first.
+/// The maximum number of attempts after the first.
 pub const MAX_RETRIES: u32 = 100;
 
 /// The agents, tools and handlers that a workflow may name. Implemented by the driver of runs; in

@@ -74,9 +74,9 @@ pub struct NodeDefinition {
     #[serde(skip_serializing_if = "Next::is_empty")]
     #[schemars(with = "forms::NextForm")]
     pub next: Next,
-    /// The scheduling beside other nodes.
+    /// The scheduling relative to other nodes.
     pub mode: NodeMode,
-    /// The whole message of an agent or handler; wins over `inputs`.
+    /// The whole message of an agent or handler; overrides `inputs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The sections of the message of an agent or handler, in order.
@@ -92,9 +92,9 @@ pub struct NodeDefinition {
     pub foreach: Option<ForeachDefinition>,
     /// The effect of a failure on the run. If it continues, `agent-host run` ends with exit code 7.
     pub on_error: OnError,
-    /// The condition on what the node depends on.
+    /// The condition on the nodes that it depends on.
     pub needs: Needs,
-    /// The bound on one run of the node or one iteration, in milliseconds.
+    /// The time limit of one run of the node or one iteration, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<NonZeroU64>,
     /// The attempts after a failure; of read-only and idempotent nodes only.
@@ -202,9 +202,9 @@ pub enum Needs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Retry {
-    /// The most attempts after the first.
+    /// The maximum number of attempts after the first.
     pub times: NonZeroU32,
-    /// The wait before the second attempt, in milliseconds; doubled before each further one.
+    /// The wait before the second attempt, in milliseconds; doubled before each further attempt.
     #[serde(default)]
     pub backoff_ms: u64,
 }

@@ -30,13 +30,13 @@ pub struct Node {
     pub id: Arc<str>,
     /// The executor and its name.
     pub kind: NodeKind,
-    /// The scheduling beside other nodes.
+    /// The scheduling relative to other nodes.
     pub mode: NodeMode,
     /// The effect of the agent's tools, of the tool, or of the handler.
     pub effect: Effect,
     /// The effect of a failure on the run.
     pub on_error: OnError,
-    /// The bound on one run of the node or one iteration, in milliseconds.
+    /// The time limit of one run of the node or one iteration, in milliseconds.
     pub timeout_ms: Option<NonZeroU64>,
     /// The attempts after a failure.
     pub retry: Option<Retry>,

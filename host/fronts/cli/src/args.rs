@@ -66,7 +66,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage error, 3 waiting
 pub(crate) enum Command {
     /// Choose a provider and a model, enter the key, test them, and write your own configuration.
     Init(InitArgs),
-    /// Run the agent: on a prompt, on standard input, or in a conversation on the terminal.
+    /// Run the agent on a prompt, on standard input, or in a conversation at the terminal.
     Run(Box<RunArgs>),
     /// Call one tool of a component, without a model and without the hooks of the configuration.
     Call(CallArgs),
@@ -81,9 +81,9 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Build a tool's project into a component, and check it as a host would.
     Build(BuildArgs),
-    /// Run the cases of a tool's author against a component, in the sandbox.
+    /// Run a tool's test cases against a component, in the sandbox.
     Test(TestArgs),
-    /// Build a tool's project and run its cases, and do so again whenever its files change.
+    /// Build a tool's project and run its cases, and repeat whenever its files change.
     Dev(DevArgs),
     /// Print the interface that a component in any language implements, in WIT.
     Wit(WitArgs),
@@ -93,45 +93,46 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     /// Check the store of all sessions, move it, or prepare a database for hosts.
     Store(StoreArgs),
-    /// Show what all sessions used: tokens, cost and calls, by day, model, tool or agent.
+    /// Show the usage of all sessions: tokens, cost and calls, by day, model, tool or agent.
     Stats(StatsArgs),
-    /// Show what a session's calls asked, what hooks decided, what was denied, and the smallest
+    /// Show what a session's calls requested, what hooks decided, what was denied, and the smallest
     /// grant for each denial.
     Explain(ExplainArgs),
-    /// Run the prompts of a file, compare what the agent does with what is expected, and report it.
+    /// Run the prompts of a file, compare what the agent does with the expectations, and report the
+    /// results.
     Eval(Box<EvalArgs>),
     /// Restore the files that the last answer of a session changed, and list what cannot be undone.
     Undo(UndoArgs),
     /// List, check or draw the workflows of the configuration.
     Workflow(WorkflowArgs),
-    /// Show the configuration with the origin of each value, begin one, or print its schema.
+    /// Show the configuration with the origin of each value, create one, or print its schema.
     Config(ConfigCommandArgs),
-    /// List the models of the configured providers, with window and price where they are known.
+    /// List the models of the configured providers, with context window and price where known.
     Models(ModelsArgs),
     /// List the remembered approvals, or revoke some.
     Approvals(ApprovalsArgs),
     /// Show what the configuration of a directory asks for beyond the defaults, and trust it.
     Trust(TrustArgs),
-    /// Show what changed in the configured components since they were accepted in agent.lock, or
-    /// accept them as they are.
+    /// Show what has changed in the configured components since they were accepted in agent.lock,
+    /// or accept them as they are.
     Lock(LockArgs),
     /// Search an index of components, in a registry or a directory.
     Search(SearchArgs),
-    /// Add a component of a registry or an address to agent.toml, granted nothing, and pin it in
+    /// Add a component from a registry or an address to agent.toml, without grants, and pin it in
     /// agent.lock.
     Add(AddArgs),
     /// Remove a component from agent.toml and agent.lock.
     Remove(RemoveArgs),
     /// Show which components of registries have newer versions.
     Outdated(OutdatedArgs),
-    /// Show what changed in the registries' versions of components, and accept them.
+    /// Show what changed in the registries' versions of components, and accept the changes.
     Update(UpdateArgs),
-    /// Pull a component of a registry or an address, and show what it is and who signed it.
+    /// Pull a component from a registry or an address, and show what it is and who signed it.
     Pull(PullArgs),
     /// Push a component to a registry, and sign it.
     Push(PushArgs),
-    /// Check the credentials for a registry, and show where they are from. They are kept by
-    /// Docker's configuration, its helpers or a variable; nothing is stored here.
+    /// Check the credentials for a registry, and show their source. They come from Docker's
+    /// configuration, its helpers or a variable; nothing is stored here.
     Login(LoginArgs),
     /// List the compiled components on disk, or remove some.
     Cache(CacheArgs),
@@ -142,7 +143,7 @@ pub(crate) enum Command {
         /// The document, such as `event`.
         document: Option<String>,
     },
-    /// Print the completions of a shell, for its start-up file or its directory of completions.
+    /// Print the completions for a shell, for its start-up file or its completions directory.
     Completions {
         /// The shell.
         shell: Shell,
@@ -150,9 +151,9 @@ pub(crate) enum Command {
     /// Print the reference of all commands, keys and events, as Markdown.
     #[command(hide = true)]
     Reference,
-    /// Print the manual page, or that of a command, for `man -l`.
+    /// Print the manual page of the program or of a command, for `man -l`.
     Man {
-        /// The command, such as `run` or `sessions show`; without it the program.
+        /// The command, such as `run` or `sessions show` [default: the whole program].
         command: Vec<String>,
     },
 }
@@ -170,15 +171,15 @@ pub(crate) struct ConfigArgs {
     /// `artifacts:read-only`, or `artifacts:read-write`. Repeatable.
     #[arg(long = "grant", global = true, value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
-    /// Grant writing in the current directory, too.
+    /// Also grant write access to the current directory.
     #[arg(long, global = true)]
     pub(crate) write: bool,
-    /// Trust the agent.toml of this directory for this run, whatever it asks for; stderr says what
-    /// that is. `--config` names a file, and needs no trust. A command that only looks leaves out a
-    /// file that is not trusted.
+    /// Trust the agent.toml of this directory for this run, whatever it asks for; its requests are
+    /// listed on stderr. A file passed with `--config` needs no trust. Read-only commands ignore an
+    /// untrusted file.
     #[arg(long, global = true)]
     pub(crate) trust: bool,
-    /// Where sessions are kept.
+    /// The directory of sessions.
     #[arg(long, global = true, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
     /// The use that the command makes of it, by [`Command::set_config_use`].
@@ -208,16 +209,16 @@ pub(crate) struct CallArgs {
     /// The component: a file, `builtin:files`, `builtin:fetch`, `builtin:image`, the name of a
     /// configured tool, or `oci://HOST/NAME@sha256:HEX`.
     pub(crate) component: String,
-    /// The tool in it; without one, its tools are listed.
+    /// The tool to call; without it, the tools are listed.
     pub(crate) tool: Option<String>,
-    /// The arguments: `KEY=VALUE` for each, which the tool's schema gives a type; or one JSON
-    /// object, or `-` for one on standard input.
+    /// The arguments: `KEY=VALUE` for each, typed by the tool's schema; or one JSON object, or `-`
+    /// to read one from standard input.
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// Deny the call if it fits: `TOOL`, `TOOL(GLOB)` by its main argument, or
+    /// Deny the call if it matches: `TOOL`, `TOOL(GLOB)` by its main argument, or
     /// `TOOL(/POINTER=GLOB)`. Repeatable.
     #[arg(long, value_name = "RULE")]
     pub(crate) deny: Vec<String>,
@@ -225,7 +226,7 @@ pub(crate) struct CallArgs {
     /// exist; a result without files is written to the file itself.
     #[arg(long, short, value_name = "DIR|FILE", requires = "tool")]
     pub(crate) output: Option<PathBuf>,
-    /// Print the result's JSON form instead of its text.
+    /// Print the result as JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -249,16 +250,16 @@ pub(crate) struct InspectArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// Show the descriptions and the schemas of the tools, too.
+    /// Also show the descriptions and the schemas of the tools.
     #[arg(long)]
     pub(crate) schemas: bool,
-    /// Show the component's interface in WIT, too.
+    /// Also show the component's interface in WIT.
     #[arg(long)]
     pub(crate) wit: bool,
-    /// Show all limits, too.
+    /// Also show all limits.
     #[arg(long)]
     pub(crate) limits: bool,
-    /// Print JSON, with all of it.
+    /// Print everything as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -266,7 +267,7 @@ pub(crate) struct InspectArgs {
 /// `explain`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExplainArgs {
-    /// The session: its id, the beginning or the end of its id, its name, or `latest`.
+    /// The session: its id, the beginning or end of its id, its name, or `latest`.
     pub(crate) session: String,
     /// The configuration.
     #[command(flatten)]
@@ -279,10 +280,10 @@ pub(crate) struct ExplainArgs {
 /// `undo`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct UndoArgs {
-    /// The session: its id, the beginning or the end of its id, its name, or `latest`. Undoing
-    /// again goes to the answer before.
+    /// The session: its id, the beginning or end of its id, its name, or `latest`. Undoing again
+    /// goes back to the previous answer.
     pub(crate) session: String,
-    /// Restore files that were changed since, too.
+    /// Also restore files that have changed since.
     #[arg(long)]
     pub(crate) force: bool,
     /// The configuration.
@@ -309,11 +310,11 @@ pub(crate) struct ApprovalsArgs {
 pub(crate) enum ApprovalsCommand {
     /// List what is remembered, for sessions and for projects.
     List {
-        /// Print JSON, one approval a line.
+        /// Print JSON, one approval per line.
         #[arg(long)]
         json: bool,
     },
-    /// Take back what is remembered: from then on, such calls are asked about again.
+    /// Revoke remembered approvals: such calls ask again from then on.
     Revoke {
         /// Its id, as `approvals list` prints it, or the beginning of its id.
         #[arg(required_unless_present = "all")]
@@ -333,11 +334,10 @@ pub(crate) struct TrustArgs {
     /// List what is trusted.
     #[arg(long, conflicts_with_all = ["dir", "revoke", "yes"])]
     pub(crate) list: bool,
-    /// Trust nothing in the directory and below it any more.
+    /// Revoke the trust in the directory and everything below it.
     #[arg(long, conflicts_with = "yes")]
     pub(crate) revoke: bool,
-    /// Trust it without a question, as a script must, which has no terminal; stderr says what it
-    /// asks for.
+    /// Trust it without asking, for scripts without a terminal; its requests are listed on stderr.
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -345,7 +345,7 @@ pub(crate) struct TrustArgs {
 /// `lock`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LockArgs {
-    /// Accept components as they are now: those that are named, or else every configured one.
+    /// Accept the named components as they are now; without a name, all configured ones.
     #[arg(long, value_name = "NAME", num_args = 0..)]
     pub(crate) accept: Option<Vec<String>>,
     /// The configuration.
@@ -370,9 +370,9 @@ pub(crate) struct CacheArgs {
 /// `cache ...`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
-    /// List what is there, the one that was used last first.
+    /// List the compiled components, most recently used first.
     List {
-        /// Print JSON, one component a line.
+        /// Print JSON, one component per line.
         #[arg(long)]
         json: bool,
     },
@@ -381,8 +381,8 @@ pub(crate) enum CacheCommand {
         /// Remove everything.
         #[arg(long, conflicts_with = "max_bytes")]
         all: bool,
-        /// Remove those that were not used for longest, too, until the rest has at most this size:
-        /// a number of bytes, or with a unit, such as `512MiB`.
+        /// Also remove the least recently used components, until the rest has at most this size: a
+        /// number of bytes, or with a unit, such as `512MiB`.
         #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
         max_bytes: Option<u64>,
     },

@@ -24,14 +24,14 @@ section! {
         /// Further arguments of the program.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         args [Arguments, Secret]: Vec<String> => together;
-        /// The directory that it runs in; absent for that of the file.
+        /// The working directory of the program; absent for the file's directory.
         dir: Option<String> => together;
         /// The address of a running server.
         url: Option<String> => asks(Network, "sends calls to {value} as the MCP server {who}");
         /// The source of the token for that address: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
         token [Source]: Option<String> =>
             asks(Private, "sends the token from {value} to the MCP server {who}");
-        /// More headers of requests to that address: a value, or its source as of the token.
+        /// Additional headers of requests to that address: a value, or its source as for the token.
         #[serde(default)]
         headers [Source, Secret]: BTreeMap<String, String> =>
             asks(Network, "sends the header {name} with {value} to the MCP server {who}");
@@ -53,7 +53,7 @@ section! {
         /// Approvals of single tools.
         #[serde(default)]
         approvals: BTreeMap<String, RawApproval> => together;
-        /// The maximum of concurrent calls.
+        /// The maximum number of concurrent calls.
         concurrent_calls: Option<NonZeroUsize> => at_most(concurrent_calls_per_tool());
         /// The time limit of a call.
         deadline_ms: Option<NonZeroU64>, in milliseconds => pinned;
@@ -80,11 +80,11 @@ section! {
             "sends the client secret from {value} to the authorization server of {who}");
         /// The address of a client ID metadata document.
         client_metadata_url: Option<String> => pinned;
-        /// The scopes to ask for; absent for those that the server names.
+        /// The scopes to request; absent for those that the server lists.
         scopes: Vec<String> => pinned;
-        /// The port of the redirection; absent for any that is free.
+        /// The port of the redirect URI; absent for any free port.
         redirect_port: Option<NonZeroU16> => pinned;
-        /// Whether to log in where the authorization server names no PKCE method.
+        /// Whether to log in if the authorization server lists no PKCE method.
         assume_pkce: bool => asks(Unchecked,
             "logs in to the MCP server {who} although its authorization server lists no PKCE method");
     }

@@ -12,10 +12,10 @@ pub(crate) struct AcpArgs {
     /// The model, as for `run`.
     #[arg(long, short, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// The configured agent that new sessions talk to [default: that of the file's top level].
+    /// The configured agent that new sessions talk to [default: the default agent].
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Say nothing on stderr but errors.
+    /// Print only errors on stderr.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

@@ -11,12 +11,12 @@ use std::path::PathBuf;
 /// `new`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct NewArgs {
-    /// The name of the project: small letters, digits, `_` and `-`.
+    /// The name of the project: lower-case letters, digits, `_` and `-`.
     pub(crate) name: String,
     /// The language to write the tool in.
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub(crate) lang: Language,
-    /// The directory to make the project's directory in.
+    /// The directory in which to create the project's directory.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
 }
@@ -33,18 +33,17 @@ pub(crate) struct BuildArgs {
     /// The directory of the project.
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Take the names of functions out of a component in Rust or C, too; the stack of a trap is
-    /// told in them.
+    /// Also strip function names from a component in Rust or C; a trap's stack trace uses them.
     #[arg(long)]
     pub(crate) strip_names: bool,
     /// The wasi-sdk whose clang compiles C [default: zig compiles it].
     #[arg(long, value_name = "DIR", env = "WASI_SDK_PATH")]
     pub(crate) wasi_sdk: Option<PathBuf>,
-    /// Make a component of the core module that the compiler of another language made, instead of
-    /// a project.
+    /// Build a component from a core module that another language's compiler made, instead of a
+    /// project.
     #[arg(long, value_name = "FILE", requires = "out", conflicts_with_all = ["dir", "json"])]
     pub(crate) module: Option<PathBuf>,
-    /// With `--module`: where the component goes.
+    /// With `--module`: the output file.
     #[arg(long, value_name = "FILE", requires = "module")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON.
@@ -58,8 +57,7 @@ pub(crate) struct TestArgs {
     /// The project, with its cases in `tests/*.toml`.
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// The component: a file, or `builtin:NAME` [default: what `agent-host build` made of the
-    /// project].
+    /// The component: a file, or `builtin:NAME` [default: the output of `agent-host build`].
     #[arg(long, value_name = "FILE", conflicts_with = "build")]
     pub(crate) component: Option<String>,
     /// Build the project first, as `agent-host build` does.
@@ -71,34 +69,35 @@ pub(crate) struct TestArgs {
     /// A file with cases, instead of the project's. Repeatable.
     #[arg(long, value_name = "FILE")]
     pub(crate) cases: Vec<PathBuf>,
-    /// Only the cases with this in their name, or in their tool's.
+    /// Only the cases with this text in their name or their tool's name.
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
-    /// Run nothing, and write the calls of a session to a new file of the project's cases: those
-    /// that depend on their input alone. stderr says which do not, and why.
+    /// Run nothing, and write the calls of a session that depend only on their input to a new file
+    /// of the project's cases. The other calls are listed on stderr, with the reasons.
     #[arg(long, value_name = "SESSION",
           conflicts_with_all = ["cases", "filter", "trust", "record", "update", "strict"])]
     pub(crate) from_session: Option<String>,
     /// With `--from-session`: only the calls of this tool.
     #[arg(long, value_name = "NAME", requires = "from_session")]
     pub(crate) tool: Option<String>,
-    /// Trust the project's cases for this run, whatever they ask for; stderr says what that is.
+    /// Trust the project's cases for this run, whatever they ask for; their requests are listed on
+    /// stderr.
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Ask the network, and write down what it says, for the cases that name a recording. Without
-    /// it nothing goes to the network.
+    /// Use the network, and record the answers, for the cases that name a recording. Without it,
+    /// nothing is sent to the network.
     #[arg(long)]
     pub(crate) record: bool,
     /// Write golden files instead of comparing them.
     #[arg(long)]
     pub(crate) update: bool,
-    /// Fail also for what is wrong with the tools' definitions.
+    /// Also fail for problems in the tools' definitions.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Where sessions are kept, which no tool may reach.
+    /// The directory of sessions, which no tool can access.
     #[arg(long, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
 }
@@ -106,11 +105,11 @@ pub(crate) struct TestArgs {
 /// `wit`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct WitArgs {
-    /// Write its files to this directory, instead of all of it to standard output.
+    /// Write its files to this directory, instead of printing everything to standard output.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Write it in binary form to this directory, which is empty or absent: an image layout of OCI
-    /// that other programs copy to a registry.
+    /// Write it in binary form to this new or empty directory: an OCI image layout that other
+    /// programs can copy to a registry.
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub(crate) oci: Option<PathBuf>,
 }
@@ -121,8 +120,8 @@ pub(crate) struct DevArgs {
     /// The directory of the project.
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Serve the tools to a client of the Model Context Protocol over standard input and output,
-    /// beside the configured ones. A build that changes them is served, and the client told.
+    /// Serve the tools, in addition to the configured ones, to a client of the Model Context
+    /// Protocol over standard input and output. When a build changes them, the client is notified.
     #[arg(long)]
     pub(crate) mcp: bool,
     /// The wasi-sdk whose clang compiles C [default: zig compiles it].

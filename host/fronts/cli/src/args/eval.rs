@@ -10,8 +10,7 @@ use std::path::PathBuf;
 pub(crate) struct EvalArgs {
     /// The evaluation, a TOML file.
     pub(crate) file: PathBuf,
-    /// Run each case this number of times with each model, from 1 to 100, instead of what the file
-    /// says.
+    /// Run each case this number of times with each model, from 1 to 100, overriding the file.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MAX_RUNS)))]
     pub(crate) runs: Option<u32>,
     /// A model, as for `run`, instead of those of the file. Repeatable.
@@ -29,10 +28,10 @@ pub(crate) struct EvalArgs {
     /// Record each run to a new file `CASE-MODEL-RUN.jsonl` of this directory.
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Play the recordings of this directory, and ask no model.
+    /// Replay the recordings in this directory, without calling a model.
     #[arg(long, value_name = "DIR")]
     pub(crate) replay: Option<PathBuf>,
-    /// The most runs at the same time, from 1 to 64.
+    /// The maximum number of concurrent runs, from 1 to 64.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
     pub(crate) jobs: usize,

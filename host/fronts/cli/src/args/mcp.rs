@@ -18,29 +18,30 @@ pub(crate) struct McpArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// A component to serve besides the configured ones: a file, or `builtin:NAME`. Repeatable.
+    /// A component to serve in addition to the configured ones: a file, or `builtin:NAME`.
+    /// Repeatable.
     #[arg(long = "tool", global = true, value_name = "FILE")]
     pub(crate) tools: Vec<String>,
     /// An agent of agent.toml to serve as the tool `agent_NAME`: each call runs it in a session of
     /// its own, with its model, tools and budgets. Repeatable.
     #[arg(long = "agent", global = true, value_name = "NAME")]
     pub(crate) agents: Vec<String>,
-    /// Serve over HTTP at this address, such as `localhost:8080`; with port 0, at any that is free.
+    /// Serve over HTTP at this address, such as `localhost:8080`; with port 0, at any free port.
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
-    /// With `--http`: a file with the token that clients must show, which only its owner may read
-    /// [default: the variable AGENT_HOST_MCP_TOKEN, else a new one, which is shown].
+    /// With `--http`: a file with the token that clients must send, readable only by its owner
+    /// [default: the variable AGENT_HOST_MCP_TOKEN, else a new one, which is printed].
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
-    /// With `--http`: a name, possibly with a port, that clients may call this server by besides
-    /// its own address. Repeatable.
+    /// With `--http`: another name, optionally with a port, by which clients may call this server.
+    /// Repeatable.
     #[arg(long = "allow-host", value_name = "HOST[:PORT]", requires = "http")]
     pub(crate) allowed_hosts: Vec<AllowedHost>,
-    /// With `--http`: a page whose scripts may use this server, such as `https://app.example.org`.
-    /// Repeatable.
+    /// With `--http`: an origin whose scripts may use this server, such as
+    /// `https://app.example.org`. Repeatable.
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
     pub(crate) allowed_origins: Vec<AllowedOrigin>,
-    /// Say nothing on stderr but errors.
+    /// Print only errors on stderr.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 }
@@ -48,8 +49,7 @@ pub(crate) struct McpArgs {
 /// `mcp ...`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Print the entry that clients take into their configuration to start this server, with
-    /// absolute paths.
+    /// Print the configuration entry with which clients start this server, with absolute paths.
     Config {
         /// The name of the server in the client.
         #[arg(long, default_value = "agent-host")]
@@ -61,8 +61,8 @@ pub(crate) enum McpCommand {
         #[arg(long, value_name = "CLIENT")]
         client: Option<McpClient>,
     },
-    /// Log in to a configured MCP server with a `url`: prints the address at which to do so, and
-    /// waits until the browser is back.
+    /// Log in to a configured MCP server with a `url`: prints the login address, and waits for the
+    /// browser to return.
     Login {
         /// The server's name in agent.toml.
         server: String,

@@ -7,18 +7,18 @@ use std::path::PathBuf;
 /// `add`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct AddArgs {
-    /// The component: `oci://HOST/NAME:TAG`, possibly with `@sha256:HEX`, or
+    /// The component: `oci://HOST/NAME:TAG`, optionally with `@sha256:HEX`, or
     /// `https://HOST/PATH#sha256=HEX`.
     #[arg(required_unless_present = "mcp", conflicts_with = "mcp")]
     pub(crate) reference: Option<String>,
     /// Add the MCP servers of this file of another client, such as `.mcp.json`, as `[[mcp]]`.
-    /// Secrets are not copied: it is said which variables to set.
+    /// Secrets are not copied; the variables to set are listed.
     #[arg(long, value_name = "FILE", conflicts_with = "name")]
     pub(crate) mcp: Option<PathBuf>,
     /// The tool's name in agent.toml [default: the last part of NAME].
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Accept it without a question.
+    /// Accept it without asking.
     #[arg(long)]
     pub(crate) yes: bool,
     /// The configuration.
@@ -39,10 +39,10 @@ pub(crate) struct RemoveArgs {
 /// `pull`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PullArgs {
-    /// The component: `oci://HOST/NAME:TAG`, possibly with `@sha256:HEX`, or
+    /// The component: `oci://HOST/NAME:TAG`, optionally with `@sha256:HEX`, or
     /// `https://HOST/PATH#sha256=HEX`.
     pub(crate) reference: String,
-    /// A file with the public key (P-256 or Ed25519, PEM) that has to have signed it [default: the
+    /// A file with the public key (P-256 or Ed25519, PEM) that must have signed it [default: the
     /// keys of `[[publisher]]`, if any].
     #[arg(long, value_name = "KEY")]
     pub(crate) verify: Option<PathBuf>,
@@ -68,8 +68,8 @@ pub(crate) struct PushArgs {
     /// `openssl genpkey -algorithm ed25519`).
     #[arg(long, value_name = "KEY")]
     pub(crate) sign: Option<PathBuf>,
-    /// Add it to this index of components, in place of another version of it: a directory, or
-    /// `oci://HOST/NAME:TAG`. It is made if there is none.
+    /// Add it to this component index, replacing other versions of it: a directory, or
+    /// `oci://HOST/NAME:TAG`. The index is created if it does not exist.
     #[arg(long, value_name = "INDEX")]
     pub(crate) index: Option<String>,
     /// The configuration.
@@ -85,13 +85,13 @@ pub(crate) struct PushArgs {
 pub(crate) struct UpdateArgs {
     /// The name in agent.toml [default: all components of registries].
     pub(crate) name: Option<String>,
-    /// Take this tag from now on, such as a newer version.
+    /// Use this tag from now on, such as a newer version.
     #[arg(long, value_name = "TAG", requires = "name")]
     pub(crate) to: Option<String>,
-    /// Accept what changed without a question.
+    /// Accept changes without asking.
     #[arg(long)]
     pub(crate) accept: bool,
-    /// Accept an older version, too.
+    /// Also accept an older version.
     #[arg(long)]
     pub(crate) allow_downgrade: bool,
     /// The configuration.
@@ -113,10 +113,10 @@ pub(crate) struct OutdatedArgs {
 /// `search`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SearchArgs {
-    /// The words to find, in any case [default: all components].
+    /// The words to find, ignoring case [default: all components].
     pub(crate) term: Vec<String>,
     /// The index to search: a directory with an `index.json`, or `oci://HOST/NAME:TAG`; several are
-    /// searched in their order.
+    /// searched in order.
     #[arg(long, value_name = "INDEX", required = true)]
     pub(crate) index: Vec<String>,
     /// The configuration.

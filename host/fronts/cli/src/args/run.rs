@@ -31,7 +31,7 @@ pub(crate) enum RuntimeOfTools {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
     /// The prompt; `-` for standard input. Without it: standard input, or a conversation when that
-    /// is a terminal. With it, what is on standard input follows as a block.
+    /// is a terminal. With it, the standard input is appended as a block.
     pub(crate) prompt: Option<String>,
     /// The configuration.
     #[command(flatten)]
@@ -42,18 +42,17 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PROVIDER:NAME")]
     pub(crate) model: Option<String>,
     /// How much the model reasons: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`;
-    /// instead of what agent.toml says.
+    /// overrides agent.toml.
     #[arg(long, value_name = "LEVEL")]
     pub(crate) effort: Option<Effort>,
-    /// The system prompt, instead of what agent.toml says and of the default one; an empty one for
-    /// none.
+    /// The system prompt, overriding agent.toml and the default one; empty for none.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["agent", "workflow", "resume"])]
     pub(crate) system: Option<String>,
-    /// Print the system prompt and the tools that the model would get, and run nothing.
+    /// Print the system prompt and the tools that the model would get, without running anything.
     #[arg(long, conflicts_with_all = ["workflow", "resume", "idempotency_key"])]
     pub(crate) show_prompt: bool,
-    /// Write down what goes between the model and this program, in a new file; `--model
-    /// replay:FILE` plays it again. The key is struck out, the conversation is in it.
+    /// Record the traffic with the model in a new file; `--model replay:FILE` replays it. The file
+    /// contains the conversation, but not the key.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// A PNG, JPEG, GIF or WebP file that the model sees with the prompt. Repeatable.
@@ -63,23 +62,23 @@ pub(crate) struct RunArgs {
     /// prompt; a PDF or a recording only to a model that takes it. Repeatable.
     #[arg(long = "file", value_name = "FILE", conflicts_with_all = ["decide", "submit"])]
     pub(crate) files: Vec<PathBuf>,
-    /// A component to use besides the configured ones. Repeatable.
+    /// A component to use in addition to the configured ones. Repeatable.
     #[arg(long = "tool", value_name = "FILE")]
     pub(crate) tools: Vec<String>,
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output_format: OutputFormat,
-    /// Print the answer as the model writes it. Without it, a terminal shows Markdown rendered, but
-    /// where `NO_COLOR` is set or `TERM` is `dumb`.
+    /// Print the answer as the model writes it. Without it, a terminal shows rendered Markdown,
+    /// unless `NO_COLOR` is set or `TERM` is `dumb`.
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Run this agent of agent.toml instead of the one of its top level.
+    /// Run this agent of agent.toml instead of the default agent.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// Run this workflow of agent.toml; the prompt is its message.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["agent", "until_tool", "output_schema"])]
     pub(crate) workflow: Option<String>,
-    /// With `--resume`: go on with a workflow whose definition has changed since its run began.
+    /// With `--resume`: continue a workflow whose definition has changed since its run started.
     #[arg(long, requires = "resume")]
     pub(crate) accept_changed: bool,
     /// Run the prompt once under this key: a second run of it in the same project prints how the
@@ -90,22 +89,22 @@ pub(crate) struct RunArgs {
     /// 16 KiB, or `@FILE` with one. The model never sees it.
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) context_json: Option<String>,
-    /// Go on with a session: its id, the beginning or the end of its id, its name, or `latest`, the
-    /// one of this directory that was written to last.
+    /// Resume a session, given by its id, the beginning or end of its id, its name, or `latest` for
+    /// the most recently used one of this directory.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
-    /// Go on with the session of this directory that was written to last, like `--resume latest`.
+    /// Resume the most recently used session of this directory, like `--resume latest`.
     #[arg(long = "continue", short = 'c', conflicts_with_all = ["resume", "idempotency_key"])]
     pub(crate) continues: bool,
-    /// Name the session. Of the sessions of one directory, only one has a name.
+    /// Name the session. Names are unique among the sessions of a directory.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// With `--resume`: decide about a call that waits: `CALL=approve`, `CALL=reject:REASON`,
+    /// With `--resume`: decide about a pending call: `CALL=approve`, `CALL=reject:REASON`,
     /// `CALL=edit:JSON` or `CALL=respond:TEXT`; a question is answered with `respond`,
     /// `choice:NUMBER`, `fields:JSON` (a form) or `reject`. Repeatable.
     #[arg(long, value_name = "CALL=DECISION", requires = "resume", conflicts_with_all = ["prompt", "submit"])]
     pub(crate) decide: Vec<String>,
-    /// With `--resume`: the results of calls that ran outside, as a JSON file.
+    /// With `--resume`: the results of calls that ran externally, as a JSON file.
     #[arg(
         long,
         value_name = "FILE",
@@ -114,8 +113,8 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) submit: Option<PathBuf>,
     /// Where the tools of components and MCP servers run: `external` ends the run with their calls
-    /// once policy and user allow them, and `--submit` takes the results [default: `host`, or what
-    /// the session that is resumed had].
+    /// once policy and user allow them, and `--submit` takes the results [default: `host`, or that
+    /// of the resumed session].
     #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "workflow")]
     pub(crate) tool_runtime: Option<RuntimeOfTools>,
     /// End the run with the first successful result of this tool. Repeatable.
@@ -124,40 +123,40 @@ pub(crate) struct RunArgs {
     /// With `--until-tool`: the first call ends the run, whether it succeeded or not.
     #[arg(long, requires = "until_tool")]
     pub(crate) until_any_call: bool,
-    /// Have the answer be a JSON value that fits this JSON Schema.
+    /// Require the answer to be a JSON value that matches this JSON Schema.
     #[arg(long, value_name = "FILE", conflicts_with = "until_tool")]
     pub(crate) output_schema: Option<PathBuf>,
-    /// The most model calls that one prompt may lead to.
+    /// The maximum number of model calls for one prompt.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u64>,
-    /// The most tokens, read and written, that one prompt may cost.
+    /// The maximum number of tokens, read and written, for one prompt.
     #[arg(long, value_name = "N")]
     pub(crate) max_total_tokens: Option<u64>,
-    /// The most US dollars that one prompt may cost; agent.toml says what the model costs.
+    /// The maximum cost of one prompt in US dollars; the model's price is set in agent.toml.
     #[arg(long, value_name = "USD")]
     pub(crate) max_usd: Option<f64>,
-    /// The most tool calls that one prompt may lead to.
+    /// The maximum number of tool calls for one prompt.
     #[arg(long, value_name = "N")]
     pub(crate) max_tool_calls: Option<u64>,
-    /// How calls that need approval are treated: `ask` on a terminal; `none` denies them;
-    /// `later` ends the run with exit code 3, and `--resume SESSION --decide` resumes [default:
-    /// what agent.toml says on a terminal, `later` with `--decide` and `--submit`, else `none`].
+    /// How to handle calls that need approval: `ask` at the terminal; `none` denies them; `later`
+    /// ends the run with exit code 3, to resume with `--resume SESSION --decide` [default: what
+    /// agent.toml says on a terminal, `later` with `--decide` and `--submit`, else `none`].
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) permission_prompts: Option<PermissionPrompts>,
     /// Calls that run without approval, or not at all.
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
-    /// Store the model's reply and each result before anything follows, so that a crash loses no
-    /// reply that was paid for; `durability = "strict"` in agent.toml.
+    /// Store the model's reply and each result before continuing, so that a crash loses no paid
+    /// reply; same as `durability = "strict"` in agent.toml.
     #[arg(long)]
     pub(crate) durable: bool,
     /// Stop after this time: a number of seconds, or with a unit, such as `10min`.
     #[arg(long, value_name = "DURATION", value_parser = parse_seconds)]
     pub(crate) timeout: Option<u64>,
-    /// Show all of the model's reasoning, and not only its beginning and length.
+    /// Show the model's full reasoning instead of only its beginning and length.
     #[arg(long, short, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
-    /// Say nothing on stderr but errors.
+    /// Print only errors on stderr.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -198,14 +197,15 @@ impl RunArgs {
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct RuleArgs {
     /// Run a call without asking: `TOOL`, `TOOL(GLOB)` by its main argument, such as
-    /// `write_file(src/**)`, or `TOOL(/POINTER=GLOB)` by another one. It answers for calls that
-    /// need approval, widens no grant, and a denial wins. Repeatable.
+    /// `write_file(src/**)`, or `TOOL(/POINTER=GLOB)` by another one. It approves calls that need
+    /// approval, but does not extend any grant, and a denial takes precedence. Repeatable.
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
     /// Run the calls of a tool without asking, whatever their arguments. Repeatable.
     #[arg(long, value_name = "TOOL", value_parser = name_of_tool)]
     pub(crate) allow_tool: Vec<String>,
-    /// Deny a call, written as for `--allow`; no approval and no other rule allows it. Repeatable.
+    /// Deny a call, written as for `--allow`; no approval or other rule can override it.
+    /// Repeatable.
     #[arg(long, value_name = "RULE")]
     pub(crate) deny: Vec<String>,
 }

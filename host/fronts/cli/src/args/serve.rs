@@ -23,37 +23,37 @@ pub(crate) struct ServeArgs {
     /// The model, as for `run`.
     #[arg(long, short, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// The address to listen at; with port 0, at any port that is free. A socket that systemd
-    /// passes has precedence.
+    /// The address to listen on; with port 0, any free port. A socket passed by systemd takes
+    /// precedence.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8420")]
     pub(crate) http: SocketAddr,
-    /// Serve nothing: run the sessions that other hosts of the store accepted and have no place
+    /// Serve nothing: run the sessions that other hosts of the store accepted but have no capacity
     /// for, and continue those of hosts that ended. Needs `url` in `[store]`.
     #[arg(long, conflicts_with_all = ["http", "token_file", "tls_cert", "allowed_origins"])]
     pub(crate) worker: bool,
-    /// Show tokens of the role `operator` the sessions of all projects in the store, and let them
-    /// continue and delete those, too. Without it, the server has those of its own project alone.
+    /// Let tokens with the role `operator` see, continue and delete the sessions of all projects in
+    /// the store. Without it, the server has only those of its own project.
     #[arg(long, conflicts_with = "worker")]
     pub(crate) all_projects: bool,
-    /// A file with the operator's token, which only its owner may read [default: the variable
-    /// AGENT_HOST_SERVE_TOKEN, else a new one, which is shown]. `serve token` has those of others.
+    /// A file with the operator's token, readable only by its owner [default: the variable
+    /// AGENT_HOST_SERVE_TOKEN, else a new one, which is printed]. Manage other tokens with `serve
+    /// token`.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Serve over TLS, with the certificate in this PEM file and those between it and its authority
-    /// behind it. A new one in its place is taken at the next connection.
+    /// Serve over TLS, with the certificate in this PEM file, followed by any intermediate ones. A
+    /// replaced file is used from the next connection on.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The private key of the certificate, a PEM file.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// A name, possibly with a port, that clients may call this server by besides its own address.
-    /// Repeatable.
+    /// Another name, optionally with a port, by which clients may call this server. Repeatable.
     #[arg(long = "allow-host", value_name = "HOST[:PORT]")]
     pub(crate) allowed_hosts: Vec<AllowedHost>,
-    /// A page whose scripts may use this server, such as `https://app.example.org`. Repeatable.
+    /// An origin whose scripts may use this server, such as `https://app.example.org`. Repeatable.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) allowed_origins: Vec<AllowedOrigin>,
-    /// The format of messages on stderr: `text`, or `json` for one object a line with its time,
+    /// The format of messages on stderr: `text`, or `json` for one object per line with its time,
     /// level and message, and the ids of the session and the call that it belongs to.
     #[arg(
         long,
@@ -63,7 +63,7 @@ pub(crate) struct ServeArgs {
         hide_possible_values = true
     )]
     pub(crate) log_format: LogFormat,
-    /// Say nothing on stderr but errors.
+    /// Print only errors on stderr.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -77,20 +77,20 @@ pub(crate) enum ServeCommand {
         #[command(subcommand)]
         command: TokenCommand,
     },
-    /// Ask a server on this machine whether it can take work, and exit with 0 or 1: for containers,
-    /// whose probes have no place for a token.
+    /// Ask a server on this machine whether it can take work, and exit with 0 or 1: for container
+    /// probes, which cannot send a token.
     Probe {
         /// The address of the server.
         #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8420")]
         url: String,
-        /// Ask only whether it lives.
+        /// Ask only whether it is alive.
         #[arg(long)]
         live: bool,
         /// A file with a token of any role [default: the variable AGENT_HOST_SERVE_TOKEN].
         #[arg(long, value_name = "FILE")]
         token_file: Option<PathBuf>,
-        /// The certificate in PEM of the authority that signed the server's [default: the
-        /// machine's].
+        /// The PEM certificate of the authority that signed the server's certificate [default: the
+        /// system's authorities].
         #[arg(long, value_name = "FILE")]
         ca: Option<PathBuf>,
     },
@@ -99,25 +99,25 @@ pub(crate) enum ServeCommand {
 /// `serve token ...`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Create a token, and print it: its hash alone is kept. A running server takes it at once.
+    /// Create a token, and print it: only its hash is stored. A running server accepts it at once.
     Create {
-        /// The name, under which the journal has what is done with the token: 1 to 64 characters of
-        /// `a` to `z`, `0` to `9` and `-`.
+        /// The name, under which the journal records the token's actions: 1 to 64 characters of `a`
+        /// to `z`, `0` to `9` and `-`.
         name: TokenName,
         /// The role: `viewer` reads sessions; `user` also creates them, sends messages,
         /// answers questions, cancels, undoes, names and deletes; `approver` also decides about
         /// calls; `operator` also remembers decisions for the project, and reads the grants.
         #[arg(long, value_parser = roles())]
         role: AccessRole,
-        /// The sessions that it sees: `own` for those that it starts and those of their agents, or
-        /// `project` for all of the server's project [default: `own` for a user, `project` for the
-        /// other roles].
+        /// The sessions that it can see: `own` for those that it starts and their agents' sessions,
+        /// or `project` for all of the server's project [default: `own` for a user, `project` for
+        /// the other roles].
         #[arg(long, value_parser = scopes())]
         sessions: Option<TokenSessions>,
     },
-    /// List the tokens: names, roles, the sessions that they see, and dates.
+    /// List the tokens: names, roles, visible sessions, and dates.
     List {
-        /// Print JSON, one token a line.
+        /// Print JSON, one token per line.
         #[arg(long)]
         json: bool,
     },

@@ -21,125 +21,125 @@ pub(crate) struct SessionsArgs {
 pub(crate) enum SessionsCommand {
     /// List the sessions, newest first.
     List {
-        /// Only those that wait for an approval, an answer or results, oldest first, with what they
-        /// wait for.
+        /// Only sessions that wait for an approval, an answer or results, oldest first, with their
+        /// pending requests.
         #[arg(long)]
         waiting: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Name a session. Of the sessions of one directory, only one has a name.
+    /// Name a session. Names are unique among the sessions of a directory.
     Name {
-        /// Its id, the beginning or the end of its id, its name, or `latest`.
+        /// Its id, the beginning or end of its id, its name, or `latest`.
         session: String,
         /// The name.
         name: String,
     },
     /// Show every step of a session, with timings and limits.
     Show {
-        /// Its id, the beginning or the end of its id, its name, or `latest`.
+        /// Its id, the beginning or end of its id, its name, or `latest`.
         session: String,
-        /// Print its events as JSON, one a line.
+        /// Print its events as JSON, one per line.
         #[arg(long)]
         json: bool,
-        /// Print the steps of its turns as JSON, one a line: what each returned, and which
+        /// Print the steps of its turns as JSON, one per line: what each returned, and which step
         /// followed.
         #[arg(long, conflicts_with = "json")]
         steps: bool,
     },
-    /// Run the loop again over the recorded replies and results, and compare each event: exit code
-    /// 1 and the first difference if this version does something else. No tool runs, no model is
-    /// asked, and nothing is written.
+    /// Run the loop again with the recorded replies and results, and compare each event: exits with
+    /// 1 and prints the first difference if this version behaves differently. No tool runs, no
+    /// model is called, and nothing is written.
     Replay {
-        /// Its id, the beginning or the end of its id, its name, or `latest`.
+        /// Its id, the beginning or end of its id, its name, or `latest`.
         session: String,
-        /// Decide about the recorded calls again instead, under the rules of this configuration:
-        /// exit code 1 if one is decided otherwise. The tools and their approvals are the recorded
-        /// ones.
+        /// Instead, decide again about the recorded calls under the rules of this configuration:
+        /// exits with 1 if a decision differs. The tools and their approvals are the recorded ones.
         #[arg(long, value_name = "FILE")]
         policy: Option<PathBuf>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Go on with a session: what `run --resume SESSION` does.
+    /// Resume a session, like `run --resume SESSION`.
     #[command(
         mut_arg("resume", |session| session.long(None).index(1).required(true)),
         mut_arg("prompt", |prompt| prompt.index(2))
     )]
     Resume(Box<RunArgs>),
-    /// Copy a session into a new one, and print the new one's id. What waits or is allowed in the
-    /// original does not wait and is not allowed in the copy.
+    /// Copy a session into a new one, and print the new one's id. Pending requests and approvals of
+    /// the original do not carry over to the copy.
     Fork {
-        /// Its id, the beginning or the end of its id, its name, or `latest`.
+        /// Its id, the beginning or end of its id, its name, or `latest`.
         session: String,
-        /// Take over the events up to this one, at which a turn ended [default: all]. `sessions
-        /// show` numbers them.
+        /// Copy the events up to this one, which must end a turn [default: all]. `sessions show`
+        /// numbers them.
         #[arg(long, value_name = "EVENT")]
         at: Option<u64>,
     },
-    /// Write a session as one file that needs nothing else.
+    /// Write a session to one self-contained file.
     Export {
-        /// Its id, the beginning or the end of its id, its name, or `latest`.
+        /// Its id, the beginning or end of its id, its name, or `latest`.
         session: String,
-        /// The file; it must not exist [default: standard output].
+        /// The file, which must not exist [default: standard output].
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Seal it with the key of this file, 64 hexadecimal digits: a host with the same key takes
-        /// it over with its pending requests and its approvals. Do not resume the session here.
+        /// Seal it with the key in this file (64 hexadecimal digits): a host with the same key can
+        /// import it with its pending requests and approvals. Do not resume the session here
+        /// afterwards.
         #[arg(long, value_name = "KEY_FILE")]
         seal: Option<PathBuf>,
     },
-    /// Take over a session from a file that `export` wrote, and print its id. Calls that wait in it
-    /// will not run, and nothing that was allowed in it is allowed here. A JSON file with messages
-    /// of the AI SDK, OpenAI's Chat Completions or Anthropic becomes a new session.
+    /// Import a session from a file that `export` wrote, and print its id. Its pending calls will
+    /// not run, and its approvals are not valid here. A JSON file with messages of the AI SDK,
+    /// OpenAI's Chat Completions or Anthropic becomes a new session.
     Import {
         /// The file.
         file: PathBuf,
         /// Give it a new id.
         #[arg(long)]
         as_new: bool,
-        /// The file was sealed with the key of this file (`export --seal`): pending requests can be
-        /// answered here, and what was allowed in it stays so.
+        /// The session was sealed with the key in this file (`export --seal`): pending requests can
+        /// be answered here, and its approvals stay valid.
         #[arg(long, value_name = "KEY_FILE", conflicts_with = "as_new")]
         sealed: Option<PathBuf>,
     },
-    /// Remove sessions for good, and print their ids.
+    /// Remove sessions permanently, and print their ids.
     Delete {
         /// Their ids, the beginnings or ends of their ids, their names, or `latest`.
         #[arg(required = true, value_name = "SESSION")]
         sessions: Vec<String>,
     },
-    /// Remove the oldest sessions for good, print their ids, and return their space to the disk.
-    /// Without an option: what `keep` in agent.toml does not keep. A session that is in use or
-    /// waits for a decision stays.
+    /// Remove the oldest sessions permanently, print their ids, and free their disk space. Without
+    /// an option: those outside `keep` in agent.toml. Sessions that are in use or wait for a
+    /// decision are kept.
     Prune {
-        /// Remove the sessions that were not written to for this time: a number of days, or with a
+        /// Remove the sessions that have not been used for this time: a number of days, or with a
         /// unit, such as `30d`.
         #[arg(long, value_name = "DURATION", value_parser = parse_days)]
         older_than: Option<u32>,
-        /// Remove the oldest until the database has at most this size: a number of bytes, or with a
-        /// unit, such as `512MiB`.
+        /// Remove the oldest sessions until the database has at most this size: a number of bytes,
+        /// or with a unit, such as `512MiB`.
         #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
         max_bytes: Option<u64>,
     },
-    /// Take a session as it is in the journal, although events that were stored are missing there,
-    /// because the file was damaged or replaced by an older one.
+    /// Accept a session as it is in the journal, although stored events are missing because the
+    /// file was damaged or replaced by an older one.
     Recover {
         /// Its id.
         session: String,
     },
-    /// List the files that a session's calls left, or write one to standard output.
+    /// List the files that a session's calls stored, or write one to standard output.
     Artifacts {
-        /// Its id, the beginning or the end of its id, its name, or `latest`.
+        /// Its id, the beginning or end of its id, its name, or `latest`.
         session: String,
         /// The file.
         name: Option<String>,
         /// Write it to this file, which must not exist [default: standard output].
         #[arg(long, short, value_name = "FILE", requires = "name")]
         output: Option<PathBuf>,
-        /// Print the list as JSON, one file a line.
+        /// Print the list as JSON, one file per line.
         #[arg(long, conflicts_with = "name")]
         json: bool,
     },
@@ -147,7 +147,7 @@ pub(crate) enum SessionsCommand {
     Blob {
         /// Its digest, as `sessions show` prints it.
         digest: String,
-        /// The file; it must not exist [default: standard output].
+        /// The file, which must not exist [default: standard output].
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },

@@ -10,7 +10,7 @@ pub(crate) struct InitArgs {
     /// asked on the terminal].
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
-    /// The address of the provider's server, where it is not the provider's own.
+    /// The address of the server, if it is not the provider's own.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// Where the key is: `env:NAME`, `file:PATH`, `cmd:COMMAND` such as `cmd:pass show openai`; `-`
@@ -21,7 +21,7 @@ pub(crate) struct InitArgs {
     /// The model's name at the provider.
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Ask the model nothing before the configuration is written.
+    /// Write the configuration without testing the model.
     #[arg(long)]
     pub(crate) no_test: bool,
 }
@@ -40,14 +40,14 @@ pub(crate) struct ConfigCommandArgs {
 /// `config ...`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the configuration that holds here as TOML, each value with its origin. Values that may
-    /// be secrets are hidden.
+    /// Print the effective configuration as TOML, each value with its origin. Values that may be
+    /// secrets are hidden.
     Show {
-        /// Print JSON, one value a line.
+        /// Print JSON, one value per line.
         #[arg(long)]
         json: bool,
     },
-    /// Write a commented agent.toml into this directory. One that exists is not overwritten.
+    /// Write a commented agent.toml to this directory. An existing file is not overwritten.
     Init,
     /// Print the JSON Schema of agent.toml, for editors.
     Schema,
@@ -77,7 +77,7 @@ pub(crate) struct ModelsArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// Print JSON, one model a line.
+    /// Print JSON, one model per line.
     #[arg(long)]
     pub(crate) json: bool,
 }

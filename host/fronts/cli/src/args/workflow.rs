@@ -19,16 +19,16 @@ pub(crate) struct WorkflowArgs {
 pub(crate) enum WorkflowCommand {
     /// List the workflows, in the order of the configuration.
     List {
-        /// Print JSON, one workflow a line.
+        /// Print JSON, one workflow per line.
         #[arg(long)]
         json: bool,
     },
-    /// Check workflows against the configured agents and tools, and print all faults. The exit code
-    /// is 2 if there is one.
+    /// Check workflows against the configured agents and tools, and print all faults. Exits with 2
+    /// if there are any.
     Check {
         /// The workflow [default: all].
         name: Option<String>,
-        /// Print JSON, one workflow a line.
+        /// Print JSON, one workflow per line.
         #[arg(long)]
         json: bool,
     },
