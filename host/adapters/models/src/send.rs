@@ -22,7 +22,7 @@ use std::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SendSettings {
-    /// False to leave out `stream_options`; the server must count tokens unasked then.
+    /// False to leave out `stream_options`; the server must then count tokens by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream_options: Option<bool>,
     /// False to leave out `parallel_tool_calls`.
