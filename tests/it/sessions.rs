@@ -279,7 +279,7 @@ fn export_without_all_blobs_is_refused() {
         for args in [&["export", &id][..], &["export", &id, "-o", "out.jsonl"]] {
             let ran = sessions(&env, args);
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
-            let why = format!("does not have all of its blobs ({missing})");
+            let why = format!("lacks some of its blobs ({missing})");
             assert!(ran.stderr.contains(&why), "{statement}: {}", ran.stderr);
             assert!(!env.work().join("out.jsonl").exists(), "{statement}");
         }

@@ -106,8 +106,7 @@ fn approval_that_was_inserted_by_hand_is_reported() {
     assert!(checked.stderr.contains(next), "{checked:?}");
     let doctor = run(&env, &url, &key, &["doctor"]);
     let said = format!(
-        "1 row is ignored, because no host of this store wrote it; the first is {fault}; list them: agent-host store \
-         check"
+        "1 row is ignored, not written by a host of this store; the first is {fault}; list them: agent-host store check"
     );
     assert!(doctor.stdout.contains(&said), "{doctor:?}");
     let removed = run(&env, &url, &key, &["store", "check", "--remove-unsigned"]);

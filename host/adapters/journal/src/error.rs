@@ -114,9 +114,7 @@ pub enum StoreError {
     #[error("cannot open the journal: the system cannot provide random bytes ({0})")]
     Random(String),
     /// The writer thread has ended.
-    #[error(
-        "cannot write the journal: its writer has stopped; restart this program and resume the session"
-    )]
+    #[error("cannot write the journal: its writer has stopped; restart, then resume the session")]
     WriterStopped,
     /// The batch belongs to an attempt before the last
     /// [`agent_host_engine::journal::Journal::retry`].
@@ -330,7 +328,7 @@ pub enum StoreError {
     },
     /// A session refers to blobs that do not exist.
     #[error(
-        "cannot export session {session}: {location} does not have all of its blobs ({}); restore the file from a backup",
+        "cannot export session {session}: {location} lacks some of its blobs ({}); restore the file from a backup",
         named(missing)
     )]
     MissingBlobs {
@@ -365,9 +363,7 @@ pub enum StoreError {
     #[error("no session {0}; `agent-host sessions list` shows all sessions")]
     NoSession(SessionId),
     /// The session of an agent, which is removed with the one that started it.
-    #[error(
-        "session {session} belongs to an agent of session {parent}; remove that session instead"
-    )]
+    #[error("session {session} belongs to an agent of session {parent}; remove that one instead")]
     OfAgent {
         /// The session.
         session: SessionId,

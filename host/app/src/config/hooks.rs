@@ -38,7 +38,7 @@ section! {
         points: Vec<HookPoint> => together;
         /// Globs of the tools before and after which it runs; absent for all.
         tools: Option<Vec<String>> => pinned;
-        /// What to do without a verdict.
+        /// The action if the hook gives no verdict.
         #[serde(default)]
         on_error: OnHookError => together;
         /// Limits instead of the general ones.
@@ -99,7 +99,7 @@ pub struct HookConfig {
     pub points: BTreeSet<HookPoint>,
     /// The tools before and after which it runs; empty for all.
     pub tools: Vec<NameGlob>,
-    /// What to do without a verdict.
+    /// The action if the hook gives no verdict.
     pub on_error: OnHookError,
     /// The grants of its calls.
     pub grants: Arc<Grants>,

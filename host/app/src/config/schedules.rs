@@ -42,7 +42,7 @@ section! {
         /// The session of a firing.
         #[serde(default)]
         session: TriggerSession => pinned;
-        /// What to do with a firing while the previous one is running.
+        /// The handling of a firing while the previous one is running.
         #[serde(default)]
         overlap: Overlap => pinned;
         /// The age up to which the latest missed firing is caught up [default: 1 h].
@@ -65,7 +65,7 @@ pub(super) fn demand(raw: &RawSchedule, _: &str, review: &mut Review<'_>) {
     raw.demand_keys(&who, review);
 }
 
-/// What to do with a firing while the previous one is running.
+/// The handling of a firing while the previous one is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overlap {
@@ -85,7 +85,7 @@ pub struct ScheduleConfig {
     pub timetable: Timetable,
     /// The run that it starts.
     pub run: TriggerRun,
-    /// What to do with a firing while the previous one is running.
+    /// The handling of a firing while the previous one is running.
     pub overlap: Overlap,
     /// The age up to which the latest missed firing is made up, in milliseconds.
     pub catch_up_ms: u64,

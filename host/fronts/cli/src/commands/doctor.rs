@@ -223,8 +223,7 @@ async fn signatures(config: &Config) -> Finding {
     match rows.first() {
         None => Finding::Ok("it signs every row of the store that grants authority".to_owned()),
         Some(first) => Finding::Warning(format!(
-            "{} ignored, because no host of this store wrote it; the first is {first}; list them: agent-host store \
-             check",
+            "{} ignored, not written by a host of this store; the first is {first}; list them: agent-host store check",
             match rows.len() {
                 1 => "1 row is".to_owned(),
                 count => format!("{count} rows are"),
@@ -286,9 +285,7 @@ async fn waiting(config: &Config) -> Finding {
         Err(error) => return Finding::Error(error.to_string()),
     };
     let Some(oldest) = waiting.iter().map(|session| session.last_ms).min() else {
-        return Finding::Ok(
-            "no session is waiting for an approval, an answer or results".to_owned(),
-        );
+        return Finding::Ok("no session waits for an approval, an answer or results".to_owned());
     };
     let count = match waiting.len() {
         1 => "1 session waits".to_owned(),
@@ -304,9 +301,7 @@ fn cache(config: &Config) -> Finding {
     let dir = config.cache_dir.display();
     match CompileCache::open(&config.cache_dir) {
         Ok(Some(_)) => Finding::Ok(dir.to_string()),
-        Ok(None) => Finding::Warning(format!(
-            "{dir} does not exist yet; the first run creates it"
-        )),
+        Ok(None) => Finding::Warning(format!("{dir} does not exist; the first run creates it")),
         Err(error) => Finding::Error(format!("{dir} is not used: {error}")),
     }
 }
@@ -339,8 +334,7 @@ async fn models(config: &Config) -> Vec<(&'static str, Finding)> {
     if let Some(error) = &config.models.selection_error {
         findings.push(("model", Finding::Error(error.to_string())));
     } else if config.models.first.is_none() {
-        let text = "none is configured; `run` plays the scripted tour. Set a provider's key, set `model` in \
-            agent.toml, or pass --model";
+        let text = "none is configured; `run` plays the scripted tour. Set a provider's key or `model` in agent.toml, or pass --model";
         findings.push(("model", Finding::Warning(text.to_owned())));
     }
     for checked in check_models(config).await {
@@ -438,8 +432,7 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         }));
     }
     for name in registry.absent_servers() {
-        let text =
-            format!("{name} is unavailable, so its tools are left out; see stderr for the reason");
+        let text = format!("{name} is unavailable, so its tools are left out; see stderr");
         findings.push(("MCP server", Finding::Warning(text)));
     }
     findings

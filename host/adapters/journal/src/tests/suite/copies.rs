@@ -164,9 +164,7 @@ pub(super) async fn session_of_an_agent_stays_with_its_parent(backend: &impl Bac
     assert_eq!(store.find("07070707").await.unwrap(), child);
     assert_eq!(
         text(store.delete(child).await),
-        format!(
-            "session {child} belongs to an agent of session {parent}; remove that session instead"
-        )
+        format!("session {child} belongs to an agent of session {parent}; remove that one instead")
     );
     let all = Retention {
         bytes: Some(0),
