@@ -187,7 +187,10 @@ fn context_that_cannot_be_used_is_refused_before_anything_runs() {
     for (value, why) in [
         ("[1]", "it is not a JSON object"),
         ("{", "it is not a JSON object"),
-        (long.as_str(), "it has 16392 bytes, and 16384 is the most"),
+        (
+            long.as_str(),
+            "it has 16392 bytes, and the maximum is 16384",
+        ),
         ("@none.json", "none.json:"),
     ] {
         let (ran, server) = run(&env, Vec::new(), &["--context-json", value, "go"]);

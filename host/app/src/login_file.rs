@@ -97,7 +97,7 @@ mod tests {
         fs::set_permissions(&file.0, fs::Permissions::from_mode(0o644)).unwrap();
         let error = file.load().unwrap_err().to_string();
         assert!(
-            error.contains("others than its owner may open it"),
+            error.contains("users other than its owner can read it"),
             "{error}"
         );
         file.clear().unwrap();

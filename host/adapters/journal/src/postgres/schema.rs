@@ -257,9 +257,9 @@ mod tests {
         let options = PostgresOptions::default();
         drop(Database::open(&url, &options).await.unwrap());
         for (version, expected) in [
-            (7, "has format 7 and this program knows format 6"),
-            (1, "has format 1 and this program needs format 6"),
-            (-1, "has format -1 and this program needs format 6"),
+            (7, "has format 7, and this program supports format 6"),
+            (1, "has format 1, and this program needs format 6"),
+            (-1, "has format -1, and this program needs format 6"),
         ] {
             let store = Database::new(&url, &options).unwrap();
             let changed = "UPDATE meta SET format_version = $1";

@@ -264,7 +264,7 @@ mod tests {
             ),
             (
                 &["count=1", "count=2"],
-                "`count` is given twice, and is no list; give it once",
+                "`count` is given twice but is not a list; give it once",
             ),
             (
                 &["text=a", "b"],

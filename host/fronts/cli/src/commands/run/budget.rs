@@ -90,17 +90,17 @@ mod tests {
             (
                 Budget::Turns { limit: 2 },
                 "agent-host run --resume S --max-turns 2 --max-usd 0.5",
-                "To go on with more: agent-host run --resume S --max-usd 0.5 --max-turns 4",
+                "To resume with a larger budget: agent-host run --resume S --max-usd 0.5 --max-turns 4",
             ),
             (
                 usd,
                 "agent-host run --resume S --max-usd 0.5",
-                "To go on with more: agent-host run --resume S --max-usd 1.500000",
+                "To resume with a larger budget: agent-host run --resume S --max-usd 1.500000",
             ),
             (
                 Budget::ToolCalls { limit: 0 },
                 "agent-host run --resume S",
-                "To go on with more: agent-host run --resume S --max-tool-calls 2",
+                "To resume with a larger budget: agent-host run --resume S --max-tool-calls 2",
             ),
         ];
         for (budget, resume, expected) in table {

@@ -39,7 +39,7 @@ pub(super) fn waiting_text(continuation: &Continuation, resume: &str, path: &str
             });
             format!(
                 "These calls wait for a decision{until} (--output-format json prints all of them):\n{}\n\
-                 To decide on a terminal: {resume}\n{}",
+                 To decide at a terminal: {resume}\n{}",
                 list(calls, path),
                 decide_text(calls, resume, path)
             )
@@ -59,8 +59,8 @@ pub(super) fn waiting_text(continuation: &Continuation, resume: &str, path: &str
             )
         }
         Awaiting::External { calls } => format!(
-            "These calls run outside (--output-format json prints all of them):\n{}\n\
-             To go on with their results, in a JSON file: {resume} --submit {RESULTS_FILE}",
+            "These calls run externally (--output-format json prints all of them):\n{}\n\
+             To resume with their results, in a JSON file: {resume} --submit {RESULTS_FILE}",
             list(calls, path)
         ),
         Awaiting::Children { children } => {
