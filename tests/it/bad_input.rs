@@ -431,7 +431,12 @@ fn malformed_model_reply_is_an_error() {
                 "429 Too Many Requests\r\nretry-after: 3600",
                 &json!({ "error": { "message": "slow down" } }),
             ),
-            &["asks for 3600 s", "120 s at most", "slow down", "--resume"],
+            &[
+                "asks to wait 3600 s",
+                "the limit for one reply is 120 s",
+                "slow down",
+                "--resume",
+            ],
             json!(3600),
         ),
     ];

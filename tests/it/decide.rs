@@ -83,7 +83,7 @@ fn waiting_calls_are_listed_in_text_output() {
         "These calls wait for a decision until ",
         " UTC, and are then denied (--output-format json prints all of them):\n  call_0  write_file \
          {\"content\":\"hello\",\"path\":\"note.txt\"}\n",
-        "\nTo approve it anywhere: agent-host run --resume ",
+        "\nTo approve it without a terminal: agent-host run --resume ",
         " --decide call_0=approve\n",
     ] {
         assert!(ran.stderr.contains(shown), "no {shown:?} in {}", ran.stderr);

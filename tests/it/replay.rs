@@ -160,7 +160,10 @@ fn recorded_calls_are_decided_again_under_other_rules() {
     assert_eq!(lines.len(), 3, "{}", ran.stdout);
     assert!(lines[1].starts_with("looser "), "{}", ran.stdout);
     assert!(lines[1].ends_with("-> allow (rule.0)"), "{}", ran.stdout);
-    assert_eq!(lines[2], "2 calls: 0 decided stricter, 1 looser");
+    assert_eq!(
+        lines[2],
+        "2 calls: 0 decided more strictly, 1 less strictly"
+    );
 }
 
 /// A conversation of another program has no recorded setup.

@@ -87,7 +87,7 @@ fn moved_tag_with_other_permissions_is_updated_once_accepted() {
     assert_eq!(row, json!(["mine", "current", null]));
     let none = env.run(&["update", "image"]);
     assert_eq!(none.code, Some(2), "{}", none.stderr);
-    assert!(none.stderr.contains("there are: mine"), "{}", none.stderr);
+    assert!(none.stderr.contains("available: mine"), "{}", none.stderr);
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn unusable_front_matter_is_refused() {
         ),
         (
             with("name: PDF\ndescription: d"),
-            "its name \"PDF\" is not 1 to 64 small letters",
+            "its name \"PDF\" is not 1 to 64 lower-case letters",
         ),
         (
             with("name: -pdf\ndescription: d"),

@@ -143,7 +143,7 @@ async fn session_lost_as_a_whole_is_named() {
     assert_eq!(read(&store, kept).unwrap().len(), 1);
     let refused = text(store.open_session(lost).map(drop));
     assert!(
-        refused.contains("its last 2 events are missing (0 of 2 are there)"),
+        refused.contains("its last 2 events are missing (0 of 2 are left)"),
         "{refused}"
     );
     let missing = LostEvents {

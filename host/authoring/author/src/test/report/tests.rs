@@ -43,7 +43,7 @@ fn mismatch_is_shown_as_line_diff() {
             numbered(0..100),
             (0..60)
                 .map(|number| format!("+ {number}"))
-                .chain(["  ... and 40 lines more".to_owned()])
+                .chain(["  ... and 40 more lines".to_owned()])
                 .collect(),
         ),
     ];

@@ -344,7 +344,10 @@ fn number_of_cases_is_bounded() {
     let written = cases(events);
     assert_eq!(written.cases, 100);
     assert_eq!(written.skipped.len(), 1);
-    assert_eq!(written.skipped[0].reason, "there are 100 cases already");
+    assert_eq!(
+        written.skipped[0].reason,
+        "the maximum of 100 cases is reached"
+    );
 }
 
 #[test]
