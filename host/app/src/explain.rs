@@ -84,7 +84,7 @@ impl Explanation {
     ///
     /// # Errors
     /// The session cannot be read.
-    pub async fn of(store: &dyn JournalStore, session: SessionId) -> Result<Self, JournalError> {
+    pub async fn read(store: &dyn JournalStore, session: SessionId) -> Result<Self, JournalError> {
         let mut whole = Self::default();
         let mut left = vec![(session, String::new())];
         while let Some((id, path)) = left.pop() {

@@ -141,12 +141,12 @@ impl Drop for Slot {
 impl Runs {
     /// Creates the runs of a host, which other hosts of its store continue, within its limits.
     #[must_use]
-    pub fn of(host: &Host) -> Self {
+    pub fn for_host(host: &Host) -> Self {
         let limits = &host.config().hosts;
         Self {
             max_runs: limits.max_runs,
             max_memory_bytes: limits.max_memory_bytes,
-            shared: Shared::of(host),
+            shared: Shared::for_host(host),
             ..Self::default()
         }
     }

@@ -21,7 +21,7 @@ pub async fn open_store(
     config: &Config,
     retention: Retention,
 ) -> Result<Arc<dyn JournalStore>, HostError> {
-    if let Some(database) = Database::of(config, &config.store).await? {
+    if let Some(database) = Database::configured(config, &config.store).await? {
         return Ok(Arc::new(database.open(retention).await?));
     }
     Ok(Arc::new(open_state_dir(config, retention).await?))
@@ -36,7 +36,7 @@ pub async fn open_maintenance(
     config: &Config,
     store: &StoreConfig,
 ) -> Result<Arc<dyn Maintenance>, HostError> {
-    if let Some(database) = Database::of(config, store).await? {
+    if let Some(database) = Database::configured(config, store).await? {
         return Ok(Arc::new(database.open(Retention::default()).await?));
     }
     let store = open_state_dir(config, Retention::default()).await?;
@@ -63,7 +63,10 @@ impl Database {
     ///
     /// # Errors
     /// One of them is not where it should be, or is none.
-    pub async fn of(config: &Config, store: &StoreConfig) -> Result<Option<Self>, HostError> {
+    pub async fn configured(
+        config: &Config,
+        store: &StoreConfig,
+    ) -> Result<Option<Self>, HostError> {
         let Some(address) = &store.database else {
             return Ok(None);
         };

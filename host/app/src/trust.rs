@@ -49,7 +49,7 @@ impl TrustFile {
     /// Returns the file of the user, which may not exist; none where the user has no state
     /// directory.
     #[must_use]
-    pub fn of(environment: &Environment) -> Option<Self> {
+    pub fn for_environment(environment: &Environment) -> Option<Self> {
         let file = SignedFile::in_dir(&environment.state_home()?);
         Some(Self { file })
     }
@@ -78,7 +78,7 @@ impl TrustFile {
         environment: &Environment,
         condition: impl Fn(&Trusted) -> bool,
     ) -> Result<bool, ConfigError> {
-        let Some(this) = Self::of(environment) else {
+        let Some(this) = Self::for_environment(environment) else {
             return Ok(false);
         };
         let all = this

@@ -25,7 +25,7 @@ pub struct Reachable {
 impl Reachable {
     /// Returns that for the server at `url`. With a proxy, which looks names up, a server may have
     /// no address here; then only public ones may be connected to.
-    pub async fn of(url: &Url, proxy: &ProxySetting) -> Self {
+    pub async fn for_server(url: &Url, proxy: &ProxySetting) -> Self {
         let own = match literal(url) {
             Some(address) => vec![address],
             None => lookup(url.host_str().unwrap_or_default()).await,
@@ -142,7 +142,8 @@ mod tests {
             (private, "http://127.0.0.1/", false),
         ];
         for (server, url, expected) in cases {
-            let reachable = Reachable::of(&server.parse().unwrap(), &ProxySetting::Off).await;
+            let reachable =
+                Reachable::for_server(&server.parse().unwrap(), &ProxySetting::Off).await;
             let url: Url = url.parse().unwrap();
             assert_eq!(reachable.check(&url).is_ok(), expected, "{server} {url}");
         }
@@ -152,17 +153,17 @@ mod tests {
     async fn name_of_another_network_is_not_connected_to() {
         let name = || "localhost".parse().unwrap();
         let public: Url = "https://93.184.215.14/".parse().unwrap();
-        let unproxied = Reachable::of(&public, &ProxySetting::Off).await;
+        let unproxied = Reachable::for_server(&public, &ProxySetting::Off).await;
         assert!(unproxied.resolve(name()).await.is_err());
         let local: Url = "http://localhost:1/".parse().unwrap();
-        let local = Reachable::of(&local, &ProxySetting::Off).await;
+        let local = Reachable::for_server(&local, &ProxySetting::Off).await;
         assert!(local.resolve(name()).await.is_ok());
         // The proxy may be anywhere.
         let proxy = ProxySetting::Url {
             url: "http://localhost:1".to_owned().into(),
             except: Vec::new(),
         };
-        let proxied = Reachable::of(&public, &proxy).await;
+        let proxied = Reachable::for_server(&public, &proxy).await;
         assert!(proxied.resolve(name()).await.is_ok());
     }
 }

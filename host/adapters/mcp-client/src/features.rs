@@ -55,7 +55,7 @@ pub(crate) enum FeatureTool {
 impl FeatureTool {
     /// Returns the tools for a server, and whether each is offered: the server has something to
     /// list, or may have, or the operator names the tool.
-    pub(crate) fn of(
+    pub(crate) fn for_features(
         config: &ServerConfig,
         features: Features,
     ) -> impl Iterator<Item = (Self, bool)> {

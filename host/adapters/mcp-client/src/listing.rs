@@ -106,7 +106,7 @@ impl ToolOffer {
     ///
     /// # Errors
     /// The tool and its defect, as a fragment.
-    pub(crate) fn of(
+    pub(crate) fn from_listing(
         config: &ServerConfig,
         listing: Listing,
         features: Features,
@@ -144,7 +144,7 @@ impl ToolOffer {
         }
         let mut feature_tools = HashMap::new();
         let mut feature_definitions = Vec::new();
-        for (tool, is_offered) in FeatureTool::of(config, features) {
+        for (tool, is_offered) in FeatureTool::for_features(config, features) {
             let name = offered_name(&config.name, tool.own_name());
             // A tool of the server with this name is the server's.
             if own_names.contains_key(&name) {

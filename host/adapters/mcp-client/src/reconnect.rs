@@ -125,6 +125,6 @@ pub(crate) async fn connect(config: Arc<ServerConfig>, features: Option<Features
             resources::count(&connection, left).await
         }
     };
-    let offer = ToolOffer::of(&config, listing, features).map_err(fault)?;
+    let offer = ToolOffer::from_listing(&config, listing, features).map_err(fault)?;
     Ok((connection, offer))
 }

@@ -386,7 +386,9 @@ impl McpServer {
             return;
         };
         let listed = connection.list().await;
-        match listed.and_then(|listing| ToolOffer::of(&self.config, listing, self.features)) {
+        match listed
+            .and_then(|listing| ToolOffer::from_listing(&self.config, listing, self.features))
+        {
             Ok(offer) => {
                 self.record_changes(Some(&offer.definitions));
             }

@@ -110,7 +110,7 @@ fn holds(behaviour: &str, output: ToolResultOutput, expected: ExpectedCall) {
             let ToolResultOutput::ErrorJson(failure) = output else {
                 panic!("{behaviour}: {output:?}");
             };
-            let FailureFields { code: got, message } = FailureFields::of(&failure).unwrap();
+            let FailureFields { code: got, message } = FailureFields::from_json(&failure).unwrap();
             assert_eq!(got, code.as_str(), "{behaviour}: {failure}");
             assert!(message.contains(says), "{behaviour}: {message}");
         }

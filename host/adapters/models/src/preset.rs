@@ -114,7 +114,7 @@ const SERVICES: [Preset; 9] = [
 impl Preset {
     /// Returns the provider's own service.
     #[must_use]
-    pub fn of(provider: Provider) -> Self {
+    pub fn for_provider(provider: Provider) -> Self {
         Self {
             name: provider.name(),
             provider,
@@ -128,7 +128,10 @@ impl Preset {
 
     /// Returns every service: first those of [`Provider::ALL`], then the others.
     pub fn all() -> impl Iterator<Item = Self> {
-        Provider::ALL.map(Self::of).into_iter().chain(SERVICES)
+        Provider::ALL
+            .map(Self::for_provider)
+            .into_iter()
+            .chain(SERVICES)
     }
 
     /// Returns the service with this name.

@@ -110,7 +110,7 @@ impl Client {
         registry: String,
         config: &ClientConfig,
     ) -> Result<Self, RegistryError> {
-        let reachable = Arc::new(Reachable::of(&origin, &config.proxy).await);
+        let reachable = Arc::new(Reachable::for_server(&origin, &config.proxy).await);
         let http = config.proxy.client(&origin, |client| {
             let client = client.connect_timeout(CONNECT_TIMEOUT);
             let client = client.read_timeout(READ_TIMEOUT).timeout(TIMEOUT);

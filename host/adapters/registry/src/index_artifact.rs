@@ -57,8 +57,11 @@ impl Client {
             schema_version: 2,
             media_type: Some(media_type::MANIFEST.to_owned()),
             artifact_type: Some(media_type::INDEX_OF_COMPONENTS.to_owned()),
-            config: Descriptor::of(media_type::EMPTY, &empty),
-            layers: vec![Descriptor::of(media_type::INDEX_OF_COMPONENTS, &layer)],
+            config: Descriptor::for_bytes(media_type::EMPTY, &empty),
+            layers: vec![Descriptor::for_bytes(
+                media_type::INDEX_OF_COMPONENTS,
+                &layer,
+            )],
             subject: None,
             annotations: Default::default(),
         };

@@ -58,7 +58,7 @@ pub fn write_layout(dir: &Path, tag: &str, package: &Package) -> Result<Digest, 
     let digest = Digest::of(&manifest);
     let descriptor = Descriptor {
         annotations: BTreeMap::from([(REF_NAME.to_owned(), tag.to_owned())]),
-        ..Descriptor::of(media_type::MANIFEST, &manifest)
+        ..Descriptor::for_bytes(media_type::MANIFEST, &manifest)
     };
     let index = json!({
         "schemaVersion": 2,

@@ -37,7 +37,7 @@ pub struct Descriptor {
 impl Descriptor {
     /// Describes bytes.
     #[must_use]
-    pub fn of(media_type: &str, bytes: &[u8]) -> Self {
+    pub fn for_bytes(media_type: &str, bytes: &[u8]) -> Self {
         Self {
             media_type: media_type.to_owned(),
             digest: Digest::of(bytes).to_string(),

@@ -39,8 +39,8 @@ impl Package {
             schema_version: 2,
             media_type: Some(media_type::MANIFEST.to_owned()),
             artifact_type: None,
-            config: Descriptor::of(media_type::WASM_CONFIG, &config),
-            layers: vec![Descriptor::of(media_type::WASM, &self.component)],
+            config: Descriptor::for_bytes(media_type::WASM_CONFIG, &config),
+            layers: vec![Descriptor::for_bytes(media_type::WASM, &self.component)],
             subject: None,
             annotations: self.annotations.clone(),
         };
@@ -93,7 +93,7 @@ impl Client {
         }
         self.push_blob(reference, config).await?;
         self.push_blob(reference, package.component).await?;
-        let descriptor = Descriptor::of(media_type::MANIFEST, &manifest);
+        let descriptor = Descriptor::for_bytes(media_type::MANIFEST, &manifest);
         let by_digest = digest.to_string();
         let name = reference.tag().unwrap_or(&by_digest);
         self.push_manifest(reference, name, media_type::MANIFEST, manifest)
@@ -136,8 +136,8 @@ impl Client {
             schema_version: 2,
             media_type: Some(media_type::MANIFEST.to_owned()),
             artifact_type: Some(media_type::BUNDLE.to_owned()),
-            config: Descriptor::of(media_type::EMPTY, &empty),
-            layers: vec![Descriptor::of(media_type::BUNDLE, &bundle)],
+            config: Descriptor::for_bytes(media_type::EMPTY, &empty),
+            layers: vec![Descriptor::for_bytes(media_type::BUNDLE, &bundle)],
             subject: Some(subject.clone()),
             annotations: annotations.clone(),
         };
@@ -148,7 +148,7 @@ impl Client {
         let descriptor = Descriptor {
             artifact_type: Some(media_type::BUNDLE.to_owned()),
             annotations,
-            ..Descriptor::of(media_type::MANIFEST, &manifest)
+            ..Descriptor::for_bytes(media_type::MANIFEST, &manifest)
         };
         let by_digest = digest.to_string();
         let pushed = self.push_manifest(reference, &by_digest, media_type::MANIFEST, manifest);

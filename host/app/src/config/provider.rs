@@ -160,7 +160,7 @@ impl ProviderConfig {
                 "remove it, or write the section as [[provider]] with `name` and `kind`"
             ));
         }
-        Self::of_preset(Preset::of(provider), raw, window_tokens, scope)
+        Self::of_preset(Preset::for_provider(provider), raw, window_tokens, scope)
     }
 
     /// Resolves a service without a `[[provider]]`, or the section of a provider's own service.

@@ -33,7 +33,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Returns the shared runs of a host; none if its store has one host.
-    pub(super) fn of(host: &Host) -> Option<Self> {
+    pub(super) fn for_host(host: &Host) -> Option<Self> {
         Some(Self {
             runs: host.sessions().store().shared_runs()?,
             placement: host.placement().clone(),

@@ -30,7 +30,7 @@ fn untrusted(path: &str, digest: &str) -> Untrusted {
 fn trust_file_holds_the_newest_digest_of_each_path() {
     let home = TempDir::new().unwrap();
     let environment = environment(home.path());
-    let file = TrustFile::of(&environment).unwrap();
+    let file = TrustFile::for_environment(&environment).unwrap();
     let holds = |untrusted| TrustFile::holds(&untrusted, &environment).unwrap();
     assert!(!holds(untrusted("/a/agent.toml", "1")));
     for (path, digest) in [
@@ -62,7 +62,7 @@ fn trust_file_holds_the_newest_digest_of_each_path() {
 fn trust_file_that_others_could_write_is_refused() {
     let home = TempDir::new().unwrap();
     let environment = environment(home.path());
-    let file = TrustFile::of(&environment).unwrap();
+    let file = TrustFile::for_environment(&environment).unwrap();
     let one = untrusted("/a/agent.toml", "1");
     file.add(&one).unwrap();
     let path = home.path().join(".local/state/agent-host/trust.json");
@@ -91,7 +91,7 @@ fn trust_file_without_a_home_directory_holds_nothing() {
         cwd: "/".into(),
         variables: [].into(),
     };
-    assert!(TrustFile::of(&nowhere).is_none());
+    assert!(TrustFile::for_environment(&nowhere).is_none());
     let one = untrusted("/a/agent.toml", "1");
     assert!(!TrustFile::holds(&one, &nowhere).unwrap());
 }
@@ -185,7 +185,7 @@ fn trust_record_is_believed_only_as_it_was_written() {
             "other state directory",
             |all| {
                 let other = TempDir::new().unwrap();
-                let file = TrustFile::of(&environment(other.path())).unwrap();
+                let file = TrustFile::for_environment(&environment(other.path())).unwrap();
                 file.add(&untrusted(A, "1")).unwrap();
                 let text = std::fs::read(path(&other)).unwrap();
                 *all = serde_json::from_slice(&text).unwrap();
@@ -201,7 +201,7 @@ fn trust_record_is_believed_only_as_it_was_written() {
     for (name, by, expected) in table {
         let home = TempDir::new().unwrap();
         let environment = environment(home.path());
-        let file = TrustFile::of(&environment).unwrap();
+        let file = TrustFile::for_environment(&environment).unwrap();
         file.add(&untrusted(A, "1")).unwrap();
         file.add(&untrusted(B, "1")).unwrap();
         change(&home, |all| {
@@ -233,7 +233,7 @@ fn trust_record_is_believed_only_as_it_was_written() {
 fn trust_of_an_older_version_is_believed_until_replaced() {
     let home = TempDir::new().unwrap();
     let environment = environment(home.path());
-    let file = TrustFile::of(&environment).unwrap();
+    let file = TrustFile::for_environment(&environment).unwrap();
     file.add(&untrusted("/a/agent.toml", "1")).unwrap();
     change(&home, unsign);
     let state = path(&home).with_file_name("");
@@ -258,7 +258,7 @@ fn trust_of_an_older_version_is_believed_until_replaced() {
 #[test]
 fn trust_of_an_older_version_beside_a_key_is_ignored() {
     let home = TempDir::new().unwrap();
-    let file = TrustFile::of(&environment(home.path())).unwrap();
+    let file = TrustFile::for_environment(&environment(home.path())).unwrap();
     let state = path(&home).with_file_name("");
     drop(FileKey::open(&state, AuthorityFile::Tokens).unwrap());
     let entry = json!({"path": "/a/agent.toml", "digest": Digest::of(b"1"), "at_ms": 1});

@@ -82,7 +82,7 @@ async fn drawing(
         }
     }
     let run = run.run();
-    let (workflow, states) = (run.workflow(), States::of(run));
+    let (workflow, states) = (run.workflow(), States::from_run(run));
     Ok(Some(WorkflowDrawing {
         text: graph::text(workflow, &states),
         layout: graph::layout(workflow, &states),

@@ -95,7 +95,7 @@ pub fn compile(
     };
     let names = names(project.language, options);
     let component = finish(&component, names, project, &compilers)?;
-    for warning in Description::of(&component).warnings {
+    for warning in Description::from_component(&component).warnings {
         tell(&format!("warning: {warning}"));
     }
     let path = job.build.join(format!("{}.wasm", project.name));

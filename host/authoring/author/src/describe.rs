@@ -70,7 +70,7 @@ impl Description {
     /// Reads a component. It takes as long as validation, and the parsing libraries may panic on
     /// malformed bytes: call it where a panic is harmless.
     #[must_use]
-    pub fn of(component: &[u8]) -> Self {
+    pub fn from_component(component: &[u8]) -> Self {
         let (producers, written_in) = match producers(component) {
             Ok((producers, written_in)) => (Ok(producers), written_in),
             Err(error) => (Err(error.to_string()), None),

@@ -39,7 +39,7 @@ impl PackageInfo {
     ///
     /// # Errors
     /// The bytes are not a component, as the end of a sentence.
-    pub fn of(component: &[u8]) -> Result<Self, String> {
+    pub fn from_component(component: &[u8]) -> Result<Self, String> {
         if !Parser::is_component(component) {
             return Err("it is not a component".to_owned());
         }

@@ -184,7 +184,8 @@ async fn warnings(entry: &ComponentEntry) -> Vec<String> {
     let Ok(bytes) = entry.bytes() else {
         return Vec::new();
     };
-    let described = tokio::task::spawn_blocking(move || Description::of(bytes.as_ref())).await;
+    let described =
+        tokio::task::spawn_blocking(move || Description::from_component(bytes.as_ref())).await;
     described.map_or_else(|_| Vec::new(), |described| described.warnings)
 }
 

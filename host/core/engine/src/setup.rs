@@ -147,14 +147,14 @@ impl Agent {
     /// Returns the setup for [`crate::session::Session::configure_loop`].
     #[must_use]
     pub fn setup(&self) -> Blob {
-        Blob::new(json!(LoopSetup::of(self)).to_string().into_bytes())
+        Blob::new(json!(LoopSetup::from_agent(self)).to_string().into_bytes())
     }
 }
 
 impl LoopSetup {
     /// Returns the setup of an agent.
     #[must_use]
-    pub fn of(agent: &Agent) -> Self {
+    pub fn from_agent(agent: &Agent) -> Self {
         let mut tables = Tables::default();
         Self {
             agent: tables.add_agent(agent),
@@ -226,7 +226,7 @@ impl Tables {
         let setup = AgentSetup {
             model: agent.model.provenance(),
             tools,
-            settings: SettingsForm::of(&agent.settings),
+            settings: SettingsForm::from_settings(&agent.settings),
             starts: agent.agents.as_ref().map(|agents| self.add_agents(agents)),
             has_hooks: !agent.hooks.is_empty(),
             workflow: graph.map(|graph| graph.workflow().definition().clone()),

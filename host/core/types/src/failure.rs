@@ -169,7 +169,7 @@ pub struct FailureFields {
 impl FailureFields {
     /// Returns the fields of an object that has both.
     #[must_use]
-    pub fn of(json: &JsonText) -> Option<Self> {
+    pub fn from_json(json: &JsonText) -> Option<Self> {
         // A structure is also read from an array.
         json.is_object()
             .then(|| serde_json::from_str(json.as_str()).ok())?

@@ -129,7 +129,7 @@ impl NodeFailure {
             | ToolResultOutput::Json(_)
             | ToolResultOutput::Content(_) => None,
             ToolResultOutput::ErrorText(text) => Some(Self::new(TOOL_ERROR, text.as_str())),
-            ToolResultOutput::ErrorJson(json) => Some(FailureFields::of(json).map_or_else(
+            ToolResultOutput::ErrorJson(json) => Some(FailureFields::from_json(json).map_or_else(
                 || Self::new(TOOL_ERROR, json.as_str()),
                 |fields| Self::new(fields.code, fields.message),
             )),

@@ -28,7 +28,7 @@ pub struct States(Vec<NodeState>);
 impl States {
     /// Returns the states of a run.
     #[must_use]
-    pub fn of(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         Self(run.states().map(|(_, state)| state).collect())
     }
 

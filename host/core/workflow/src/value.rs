@@ -41,7 +41,7 @@ impl<'a> Resolved<'a> {
     }
 
     /// Wraps a value that always has a JSON form.
-    pub(crate) fn of<T: Serialize>(value: &T) -> Self {
+    pub(crate) fn from_value<T: Serialize>(value: &T) -> Self {
         let json = serde_json::to_string(value)
             .and_then(|text| JsonText::parse(&text))
             .ok();
@@ -84,7 +84,9 @@ impl<'a> Resolved<'a> {
                 };
                 match output.artifacts.get(key) {
                     Some(Artifact::Value(json)) => Self::part(json, rest),
-                    Some(Artifact::Reference(reference)) => Self::of(reference).into_part(rest),
+                    Some(Artifact::Reference(reference)) => {
+                        Self::from_value(reference).into_part(rest)
+                    }
                     None => Self::Null,
                 }
             }
@@ -93,7 +95,7 @@ impl<'a> Resolved<'a> {
                 Some(Artifact::Reference(_)) | None => Self::Null,
             },
             Field::Error => match &output.error {
-                Some(error) => Self::of(error).into_part(path),
+                Some(error) => Self::from_value(error).into_part(path),
                 None => Self::Null,
             },
         }

@@ -166,7 +166,8 @@ impl CallRunner {
             },
             None => {
                 let capabilities = context.client_capabilities();
-                let elicitation = Elicitation::of(capabilities.as_ref(), is_stateless);
+                let elicitation =
+                    Elicitation::from_capabilities(capabilities.as_ref(), is_stateless);
                 self.start(connection, request, elicitation, &context)
                     .await?
             }
@@ -187,7 +188,8 @@ impl CallRunner {
                     }
                     let form = context.extensions.get().copied();
                     let form = form.unwrap_or(StructuredAs::Value);
-                    let result = call_result(output, Structured::of(version.as_ref()), form);
+                    let result =
+                        call_result(output, Structured::for_version(version.as_ref()), form);
                     return Ok(result.into());
                 }
                 ClientCallEnd::Agent(waiting) => {

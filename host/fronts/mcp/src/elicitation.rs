@@ -46,7 +46,10 @@ pub(crate) enum Elicitation {
 }
 
 impl Elicitation {
-    pub(crate) fn of(capabilities: Option<&ClientCapabilities>, is_stateless: bool) -> Self {
+    pub(crate) fn from_capabilities(
+        capabilities: Option<&ClientCapabilities>,
+        is_stateless: bool,
+    ) -> Self {
         let elicitation = capabilities.and_then(|known| known.elicitation.as_ref());
         // A client that names no mode supports forms, the only mode of older versions.
         let has_forms =

@@ -115,7 +115,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let structured = Structured::of(context.protocol_version().as_ref());
+        let structured = Structured::for_version(context.protocol_version().as_ref());
         let catalog = self.calls.catalog.get();
         catalog.listing.page(cursor.as_deref(), structured)
     }

@@ -243,7 +243,7 @@ fn content_of_bytes(bytes: Vec<u8>, media_type: String, uri: &str) -> ResourceCo
 fn reason(output: &ToolResultOutput) -> String {
     match output {
         ToolResultOutput::ErrorText(why) => why.clone(),
-        ToolResultOutput::ErrorJson(json) => FailureFields::of(json)
+        ToolResultOutput::ErrorJson(json) => FailureFields::from_json(json)
             .map_or_else(|| json.to_string(), |failure| failure.message.to_owned()),
         ToolResultOutput::ExecutionDenied(why) => {
             let why = why.as_deref().unwrap_or_default();

@@ -47,7 +47,7 @@ pub(crate) enum StructuredAs {
 impl Structured {
     /// Returns what a version of the protocol allows. An unknown one counts as one with a
     /// handshake.
-    pub(crate) fn of(version: Option<&ProtocolVersion>) -> Self {
+    pub(crate) fn for_version(version: Option<&ProtocolVersion>) -> Self {
         match version {
             Some(version) if !version.has_initialize() => Self::Any,
             Some(_) | None => Self::Objects,

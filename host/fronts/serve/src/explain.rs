@@ -31,7 +31,7 @@ pub(crate) async fn explain(
 ) -> Result<Json<Explanation>, Problem> {
     let session = session.id();
     let config = service.host.config();
-    let mut explanation = Explanation::of(service.store(), session).await?;
+    let mut explanation = Explanation::read(service.store(), session).await?;
     explanation.suggest(config.implied_grant(), &config.rules);
     Ok(Json(explanation))
 }

@@ -85,9 +85,9 @@ impl Service {
     #[must_use]
     pub fn new(host: Arc<Host>) -> Self {
         Self {
-            runs: Arc::new(Runs::of(&host)),
+            runs: Arc::new(Runs::for_host(&host)),
             host,
-            readers: ReaderCount::of(usize::MAX),
+            readers: ReaderCount::for_connections(usize::MAX),
             triggers: Arc::new(Triggers::none()),
             all_projects: false,
             stop: CancellationToken::new(),
@@ -122,7 +122,7 @@ impl Service {
     ) -> BoxFuture<'static, ()> {
         let stop = server.stop_token().child_token();
         self.stop = stop.clone();
-        self.readers = ReaderCount::of(server.limits().connections);
+        self.readers = ReaderCount::for_connections(server.limits().connections);
         Box::pin(async move {
             let (runs, host) = (Arc::clone(&self.runs), Arc::clone(&self.host));
             let drained = async {

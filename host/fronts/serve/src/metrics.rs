@@ -30,7 +30,7 @@ pub(crate) struct CountedReader(ReaderCount);
 impl ReaderCount {
     /// Creates the count of a server with a number of connections: a quarter of them stay free for
     /// requests that end.
-    pub(crate) fn of(connections: usize) -> Self {
+    pub(crate) fn for_connections(connections: usize) -> Self {
         Self {
             open: Arc::default(),
             most: connections - connections / 4,

@@ -71,7 +71,7 @@ fn problem_has_the_form_of_rfc_9457() {
 #[tokio::test]
 async fn caller_of_a_revoked_token_is_revoked() {
     let directory = tempfile::tempdir().unwrap();
-    let file = TokenFile::of(directory.path());
+    let file = TokenFile::in_state_dir(directory.path());
     let own = Token::generate().unwrap().0;
     let access = ServerAccess::new(own.clone(), file.clone());
     let create = || {
@@ -103,7 +103,7 @@ async fn stream_of_events_ends_with_the_server() {
     const HOUR: Duration = Duration::from_hours(1);
     let project = Project::new("");
     let (token, secret) = Token::generate().unwrap();
-    let tokens = TokenFile::of(&project.path());
+    let tokens = TokenFile::in_state_dir(&project.path());
     let mut options = HttpOptions::new(ServerAccess::new(token, tokens));
     options.limits = HttpLimits {
         grace: HOUR,

@@ -186,7 +186,7 @@ pub struct TokenFile {
 impl TokenFile {
     /// Returns the file of a state directory, which may not exist.
     #[must_use]
-    pub fn of(state_dir: &Path) -> Self {
+    pub fn in_state_dir(state_dir: &Path) -> Self {
         let file = SignedFile::in_dir(state_dir);
         Self { file }
     }

@@ -70,7 +70,7 @@ impl SessionLock {
                 Err(Errno::WOULDBLOCK) => return Err(locked(session, &file)),
                 Err(error) => return Err(failed(error.into()).into()),
             }
-            let opened = FileId::of(&file.metadata().map_err(failed)?);
+            let opened = FileId::from_metadata(&file.metadata().map_err(failed)?);
             if FileId::at(&path).is_ok_and(|found| found == opened) {
                 // The owner is for messages; a disk too full to hold it does not affect the lock.
                 let _ = write_owner(&file);
@@ -100,8 +100,11 @@ impl SessionLock {
 impl Drop for SessionLock {
     /// Removes the file of a session of which nothing was stored, and then lets go of the lock.
     fn drop(&mut self) {
-        if Mark::of(&self.file).is_none() {
-            let own = self.file.metadata().map(|file| FileId::of(&file));
+        if Mark::from_file(&self.file).is_none() {
+            let own = self
+                .file
+                .metadata()
+                .map(|file| FileId::from_metadata(&file));
             // Once it was removed with its session, the file at the path is that of another process.
             if own.is_ok_and(|own| FileId::at(&self.path).is_ok_and(|found| found == own)) {
                 let _ = std::fs::remove_file(&self.path);

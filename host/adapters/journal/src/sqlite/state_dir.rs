@@ -122,7 +122,7 @@ pub(crate) struct FileId {
 
 impl FileId {
     /// Identifies an open file by its metadata.
-    pub(crate) fn of(file: &Metadata) -> Self {
+    pub(crate) fn from_metadata(file: &Metadata) -> Self {
         Self {
             device: file.dev(),
             inode: file.ino(),
@@ -131,7 +131,7 @@ impl FileId {
 
     /// Identifies the file at a path; a symbolic link is not followed.
     pub(crate) fn at(path: &Path) -> Result<Self, io::Error> {
-        Ok(Self::of(&path.symlink_metadata()?))
+        Ok(Self::from_metadata(&path.symlink_metadata()?))
     }
 }
 

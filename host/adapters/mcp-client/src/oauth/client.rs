@@ -27,7 +27,7 @@ impl OAuthHttp {
         let url: Url = url
             .parse()
             .map_err(|error| format!("its address: {error}"))?;
-        let reachable = Arc::new(Reachable::of(&url, proxy).await);
+        let reachable = Arc::new(Reachable::for_server(&url, proxy).await);
         // Follows no redirection: rmcp does, for metadata and within an origin.
         let client = proxy.client(&url, |client| {
             let client = client.connect_timeout(CONNECT_TIMEOUT).timeout(TIMEOUT);

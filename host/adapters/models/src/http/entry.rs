@@ -117,7 +117,7 @@ pub(super) enum Piece {
 }
 
 impl Piece {
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text {
                 text: text.to_owned(),
@@ -150,7 +150,7 @@ pub(super) struct RecordedError {
 }
 
 impl RecordedError {
-    pub(super) fn of(failed: &AttemptError) -> Self {
+    pub(super) fn from_error(failed: &AttemptError) -> Self {
         Self {
             kind: failed.error.kind,
             message: failed.error.message.clone(),

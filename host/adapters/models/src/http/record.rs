@@ -154,7 +154,7 @@ impl ResponseRecorder<'_> {
         self.tail = piece.split_off(piece.len() - tail);
         if !piece.is_empty() {
             self.recorder
-                .write(&RecordingEntry::Piece(Piece::of(&piece)));
+                .write(&RecordingEntry::Piece(Piece::from_bytes(&piece)));
         }
     }
 
@@ -169,7 +169,7 @@ impl ResponseRecorder<'_> {
     /// Records why the response did not arrive, or broke off.
     pub(super) fn error(&mut self, error: &AttemptError) {
         self.flush_tail();
-        let mut recorded = RecordedError::of(error);
+        let mut recorded = RecordedError::from_error(error);
         recorded.message = self.redact(&recorded.message);
         self.recorder.write(&RecordingEntry::Fault(recorded));
     }
@@ -178,7 +178,7 @@ impl ResponseRecorder<'_> {
         let tail = std::mem::take(&mut self.tail);
         if !tail.is_empty() {
             self.recorder
-                .write(&RecordingEntry::Piece(Piece::of(&tail)));
+                .write(&RecordingEntry::Piece(Piece::from_bytes(&tail)));
         }
     }
 

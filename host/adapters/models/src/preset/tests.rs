@@ -64,7 +64,7 @@ fn no_preset_sends_what_its_vendor_refuses() {
 /// The rules refuse what is sent to a server without them.
 #[test]
 fn strict_rules_refuse_what_other_servers_take() {
-    let plain = Preset::of(Provider::OpenAiCompat);
+    let plain = Preset::for_provider(Provider::OpenAiCompat);
     let endpoint = test_endpoint("http://127.0.0.1:1");
     let capabilities = plain.provider.capabilities();
     let model = HttpModel::new(plain.provider, "m", endpoint, capabilities).unwrap();

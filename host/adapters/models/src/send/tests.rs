@@ -243,5 +243,8 @@ fn presets_send_what_their_service_takes() {
         (&sent["max_completion_tokens"], sent.get("max_tokens")),
         (&json!(100), None)
     );
-    assert_eq!(Preset::of(Provider::OpenAiCompat).send, SendSettings::NONE);
+    assert_eq!(
+        Preset::for_provider(Provider::OpenAiCompat).send,
+        SendSettings::NONE
+    );
 }

@@ -24,7 +24,7 @@ pub(crate) struct AnswerForm {
 impl AnswerForm {
     /// Converts a schema; none if it has a part that no provider can enforce, such as objects with
     /// any names of properties, or a root that is no object. The model then follows the prompt.
-    pub(super) fn of(schema: &Value, dialect: SchemaDialect) -> Option<Self> {
+    pub(super) fn from_schema(schema: &Value, dialect: SchemaDialect) -> Option<Self> {
         // A converted schema has the forms of the dialect; the answer would have to be converted.
         let (fitted, names) = fit_schema(dialect, schema);
         if !names.is_identity() || schema.get("type")?.as_str()? != "object" {

@@ -72,7 +72,7 @@ impl FileRef<'_> {
         }
     }
 
-    fn of(file: &FilePart) -> Option<FileRef<'_>> {
+    fn from_file(file: &FilePart) -> Option<FileRef<'_>> {
         let content = match &file.data {
             FileData::Bytes(bytes) => FileContent::Bytes(bytes),
             FileData::Url(url) if url.starts_with("https://") || url.starts_with("http://") => {
@@ -96,14 +96,14 @@ pub(super) fn is_insecure_url(file: &FileRef<'_>) -> bool {
 
 impl<'a> RequestPart<'a> {
     /// Converts a part for a model with these capabilities.
-    pub(super) fn of(part: &'a ContentPart, capabilities: Capabilities) -> Self {
+    pub(super) fn from_content(part: &'a ContentPart, capabilities: Capabilities) -> Self {
         let file = match part {
             ContentPart::Text { text } => return Self::Text(text.clone()),
             ContentPart::File(file) => file,
         };
         let is_image = capabilities.vision && IMAGES.contains(&file.media_type.as_str());
         let is_document = capabilities.documents && file.media_type == PDF;
-        match FileRef::of(file) {
+        match FileRef::from_file(file) {
             Some(file) if is_image => return Self::Image(file),
             Some(file) if is_document => return Self::Document(file),
             Some(file) if capabilities.audio && file.audio_format().is_some() => {
@@ -123,7 +123,7 @@ impl<'a> RequestPart<'a> {
         capabilities: Capabilities,
         refuses: impl Fn(&FileRef<'_>) -> bool,
     ) -> Self {
-        match Self::of(part, capabilities) {
+        match Self::from_content(part, capabilities) {
             Self::Image(file) | Self::Document(file) if refuses(&file) => Self::Text(omitted(part)),
             part => part,
         }

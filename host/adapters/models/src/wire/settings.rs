@@ -74,7 +74,7 @@ pub(crate) fn apply(
         ..settings.clone()
     };
     let schema = request.answer_schema.as_ref();
-    let form = schema.and_then(|schema| AnswerForm::of(schema, wire.schema_dialect));
+    let form = schema.and_then(|schema| AnswerForm::from_schema(schema, wire.schema_dialect));
     let has_tools = !request.tools.is_empty();
     let answer = form.and_then(|form| (wire.answer)(model, &form, has_tools));
     if let Some(Value::Object(fields)) = answer {

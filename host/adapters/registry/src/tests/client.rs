@@ -241,7 +241,7 @@ async fn foreign_address_of_a_layer_is_not_requested() {
     let layer = setup.server.put_blob(COMPONENT);
     let manifest = json!({
         "schemaVersion": 2,
-        "config": Descriptor::of(media_type::EMPTY, b"{}"),
+        "config": Descriptor::for_bytes(media_type::EMPTY, b"{}"),
         "layers": [{
             "mediaType": media_type::WASM,
             "digest": layer,

@@ -122,7 +122,7 @@ async fn older_signature_is_verified() {
     let payload = payload.to_string().into_bytes();
     setup.server.put_blob(&payload);
     let layer = |signature: &[u8]| {
-        let mut layer = Descriptor::of(media_type::SIMPLE_SIGNING, &payload);
+        let mut layer = Descriptor::for_bytes(media_type::SIMPLE_SIGNING, &payload);
         let annotation = "dev.cosignproject.cosign/signature".to_owned();
         layer
             .annotations
@@ -132,9 +132,9 @@ async fn older_signature_is_verified() {
     let manifest = json!({
         "schemaVersion": 2,
         "mediaType": media_type::MANIFEST,
-        "config": Descriptor::of("application/vnd.oci.image.config.v1+json", b"{}"),
+        "config": Descriptor::for_bytes("application/vnd.oci.image.config.v1+json", b"{}"),
         "layers": [
-            Descriptor::of(media_type::SIMPLE_SIGNING, &payload),
+            Descriptor::for_bytes(media_type::SIMPLE_SIGNING, &payload),
             layer(&ed25519_key().sign(&payload).unwrap()),
             layer(&key.sign(&payload).unwrap()),
         ],
@@ -160,8 +160,8 @@ fn referrer(
         "schemaVersion": 2,
         "mediaType": media_type::MANIFEST,
         "artifactType": media_type::BUNDLE,
-        "config": Descriptor::of(media_type::EMPTY, b"{}"),
-        "layers": [Descriptor::of(media_type::BUNDLE, bundle)],
+        "config": Descriptor::for_bytes(media_type::EMPTY, b"{}"),
+        "layers": [Descriptor::for_bytes(media_type::BUNDLE, bundle)],
         "subject": { "mediaType": media_type::MANIFEST, "digest": subject, "size": 1 },
     });
     change(&mut manifest);
@@ -169,7 +169,7 @@ fn referrer(
     server.put_manifest("-", media_type::MANIFEST, bytes.as_bytes());
     Descriptor {
         artifact_type: Some(media_type::BUNDLE.to_owned()),
-        ..Descriptor::of(media_type::MANIFEST, bytes.as_bytes())
+        ..Descriptor::for_bytes(media_type::MANIFEST, bytes.as_bytes())
     }
 }
 
@@ -183,7 +183,7 @@ async fn hostile_referrer_verifies_nothing_and_hides_nothing() {
     let subject = pushed.manifest.digest.as_str();
     let server = &setup.server;
     let other_subject = Digest::of(b"other").to_string();
-    let absent = || Descriptor::of(media_type::MANIFEST, b"absent");
+    let absent = || Descriptor::for_bytes(media_type::MANIFEST, b"absent");
     let hostile = vec![
         referrer(server, &of_other, subject, |_| {}),
         referrer(server, &bundle, &other_subject, |_| {}),

@@ -80,7 +80,7 @@ fn code(report: &CallReport) -> (&'static str, &'static str) {
     let ToolResultOutput::ErrorJson(value) = &report.output else {
         panic!("not a failure: {report:?}");
     };
-    let FailureFields { code, message } = FailureFields::of(value).unwrap();
+    let FailureFields { code, message } = FailureFields::from_json(value).unwrap();
     (code.leak(), message.leak())
 }
 

@@ -133,7 +133,7 @@ fn trusted_file_that_cannot_be_used_is_an_error() {
     let file = tree.cwd().join("agent.toml");
     fs::write(&file, "max-turns = 51\n").unwrap();
     let found = Untrusted::found(&tree.environment).unwrap().unwrap();
-    TrustFile::of(&tree.environment)
+    TrustFile::for_environment(&tree.environment)
         .unwrap()
         .add(&found)
         .unwrap();

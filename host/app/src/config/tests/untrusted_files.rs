@@ -365,7 +365,7 @@ fn trust_lasts_until_an_authority_bearing_field_changes() {
                 [[grants.http]]\nhost = \"a.example\"\nport = 443\n\
                 [[rule]]\ndecision = \"deny\"\ntool = \"fetch\"\n";
     let trusted = tree.found(toml).unwrap();
-    let file = TrustFile::of(&tree.environment).unwrap();
+    let file = TrustFile::for_environment(&tree.environment).unwrap();
     assert!(tree.load_found(&Overrides::default()).is_err());
     file.add(&trusted).unwrap();
     // The order of keys, the layout, comments, and what is harmless.

@@ -41,7 +41,7 @@ fn producers_are_gathered_from_the_inside_out() {
         ),
     ];
     for (inside, outside, expected) in cases {
-        let described = Description::of(&adder(inside, outside));
+        let described = Description::from_component(&adder(inside, outside));
         assert_eq!(described.producers, Ok(expected), "{inside} {outside}");
     }
 }
@@ -79,7 +79,7 @@ fn language_is_told_with_its_source() {
             language: language.to_owned(),
             source,
         });
-        let described = Description::of(&adder(inside, &outside));
+        let described = Description::from_component(&adder(inside, &outside));
         assert_eq!(described.written_in, expected, "{inside} {outside}");
     }
 }
@@ -95,7 +95,7 @@ fn producers_are_bounded() {
         )
         .unwrap();
     }
-    let found = Description::of(&adder(&format!("(@producers{many})"), ""))
+    let found = Description::from_component(&adder(&format!("(@producers{many})"), ""))
         .producers
         .unwrap();
     assert_eq!(found.keys().collect::<Vec<_>>(), ["sdk"]);
@@ -108,7 +108,7 @@ fn producers_are_bounded() {
 #[test]
 fn interface_omits_standard_packages() {
     assert_eq!(
-        Description::of(&adder("", "")).wit.as_deref(),
+        Description::from_component(&adder("", "")).wit.as_deref(),
         Ok("package root:component;
 
 world root {
@@ -121,7 +121,7 @@ world root {
         imports: &[PROGRESS, TIMER],
         ..Guest::running(ECHO)
     };
-    let wit = Description::of(&guest.bytes()).wit.unwrap();
+    let wit = Description::from_component(&guest.bytes()).wit.unwrap();
     for shown in [
         "  import wasi:clocks/monotonic-clock@0.2.6;\n",
         "  export agent:tool/tool@0.1.0;\n",
@@ -142,7 +142,7 @@ fn unreadable_component_has_a_reason() {
         (&component[..component.len() - 1], "unexpected end"),
     ];
     for (bytes, expected) in cases {
-        let described = Description::of(bytes);
+        let described = Description::from_component(bytes);
         for why in [described.producers.unwrap_err(), described.wit.unwrap_err()] {
             assert!(why.contains(expected), "{why}");
         }

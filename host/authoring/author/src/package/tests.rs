@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 #[test]
 fn interface_and_annotations_are_read_from_the_outer_component() {
-    let info = PackageInfo::of(&Guest::running(ECHO).bytes()).unwrap();
+    let info = PackageInfo::from_component(&Guest::running(ECHO).bytes()).unwrap();
     assert_eq!(info.exports, ["agent:tool/tool@0.1.0"]);
     assert_eq!(info.annotations, BTreeMap::new());
 
@@ -18,7 +18,7 @@ fn interface_and_annotations_are_read_from_the_outer_component() {
             (@custom "homepage" "https://acme.example")
             (@custom "other" "x"))"#
     ));
-    let info = PackageInfo::of(&component.unwrap()).unwrap();
+    let info = PackageInfo::from_component(&component.unwrap()).unwrap();
     let expected = [("url", "https://acme.example"), ("version", "1.2.0")];
     let expected = expected.map(|(key, value)| {
         let key = format!("org.opencontainers.image.{key}");
@@ -26,6 +26,6 @@ fn interface_and_annotations_are_read_from_the_outer_component() {
     });
     assert_eq!(info.annotations, BTreeMap::from(expected));
     for bytes in [&b""[..], b"\0asm\x01\0\0\0", b"no component"] {
-        assert!(PackageInfo::of(bytes).is_err());
+        assert!(PackageInfo::from_component(bytes).is_err());
     }
 }

@@ -144,7 +144,7 @@ pub(super) fn failure(output: &ToolResultOutput) -> Option<(ToolErrorCode, Strin
     let ToolResultOutput::ErrorJson(json) = output else {
         return None;
     };
-    let FailureFields { code, message } = FailureFields::of(json)?;
+    let FailureFields { code, message } = FailureFields::from_json(json)?;
     let mut codes = ToolErrorCode::ALL.into_iter();
     let code = codes.find(|known| known.as_str() == code)?;
     // A failure has no other fields.

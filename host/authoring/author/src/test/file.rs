@@ -167,7 +167,7 @@ pub(super) struct ArtifactForm {
 
 impl ArtifactForm {
     /// Returns the form of a stored artifact; bytes that are no text are shown as a note.
-    pub(super) fn of(new: &NewArtifact) -> Self {
+    pub(super) fn from_artifact(new: &NewArtifact) -> Self {
         let text = match str::from_utf8(new.bytes()) {
             Ok(text) => text.to_owned(),
             Err(_) => format!("{} bytes that are not text", new.bytes().len()),

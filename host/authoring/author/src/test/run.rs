@@ -61,7 +61,7 @@ impl Run {
                 SessionChange::Halt(message) => self.halt = Some(message),
                 SessionChange::Store(new) => {
                     self.artifacts
-                        .insert(new.name().to_string(), ArtifactForm::of(&new));
+                        .insert(new.name().to_string(), ArtifactForm::from_artifact(&new));
                 }
                 SessionChange::Delete(name) => drop(self.artifacts.remove(name.as_str())),
             }

@@ -242,7 +242,7 @@ impl SessionCases {
         let mut drafts: Vec<(Draft, String)> = Vec::new();
         let mut skipped = self.not_run;
         for recorded in &self.calls {
-            let draft = Draft::of(recorded, &self.component).and_then(|draft| {
+            let draft = Draft::from_recorded(recorded, &self.component).and_then(|draft| {
                 draft.check_private(&self.private)?;
                 draft.check_new(drafts.iter().map(|(draft, _)| draft))?;
                 if drafts.len() == MAX_CASES {

@@ -38,7 +38,7 @@ pub(crate) struct Measured {
 
 impl Measured {
     /// Returns the measure of a request with this estimate; `None` if the provider does not count.
-    pub(crate) fn of(usage: Usage, messages: u64) -> Option<Self> {
+    pub(crate) fn from_usage(usage: Usage, messages: u64) -> Option<Self> {
         (usage.input_tokens > 0).then_some(Self {
             input_tokens: usage.input_tokens,
             messages,

@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for AnswerForm {
 impl SettingsForm {
     /// Returns the form of settings.
     #[must_use]
-    pub fn of(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings) -> Self {
         // Names every field, so that a new one is not forgotten.
         let Settings {
             budgets,

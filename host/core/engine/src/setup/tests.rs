@@ -63,7 +63,7 @@ fn settings_round_trip_with_every_field_set() {
         accepts_changed_workflow: true,
         context: Some(ContextLimits::default()),
     };
-    let json = json!(SettingsForm::of(&settings)).to_string();
+    let json = json!(SettingsForm::from_settings(&settings)).to_string();
     let read: SettingsForm = serde_json::from_str(&json).unwrap();
     assert_eq!(read.into_settings(), settings);
 }

@@ -90,7 +90,7 @@ impl ClientCall {
     }
 
     fn caller(&self, agent: &Agent, session: &Session) -> Caller {
-        let mut caller = Caller::of(session, &agent.settings);
+        let mut caller = Caller::for_session(session, &agent.settings);
         caller.agent_depth = self.agent_depth;
         caller
     }

@@ -275,7 +275,7 @@ impl Agent {
             ),
             false => (budget::Share::default(), self.settings.parallel_calls),
         };
-        let caller = Caller::of(session, &self.settings);
+        let caller = Caller::for_session(session, &self.settings);
         let (caller, share) = (&caller, &share);
         let stop = &cx.cancel.child_token();
         let cx = &TurnContext {

@@ -47,7 +47,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    pub(super) fn of(session: &Session, settings: &Settings) -> Self {
+    pub(super) fn for_session(session: &Session, settings: &Settings) -> Self {
         Self {
             session: session.id(),
             snapshot: session.state().snapshot(),

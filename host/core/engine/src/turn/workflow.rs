@@ -134,7 +134,7 @@ impl Driver<'_> {
                 return Ok(Some(budget));
             }
             for start in self.run.ready() {
-                let lane = Lane::of(&start);
+                let lane = Lane::for_start(&start);
                 self.queued.entry(lane).or_default().push_back(start);
             }
             let Some(start) = self.next_start() else {

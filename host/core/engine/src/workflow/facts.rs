@@ -33,7 +33,7 @@ pub struct RecordedRun {
 }
 
 impl RecordedRun {
-    pub(crate) fn of(run: Run) -> Self {
+    pub(crate) fn from_run(run: Run) -> Self {
         Self {
             run,
             open: HashMap::new(),
@@ -50,7 +50,7 @@ impl RecordedRun {
     pub fn new(definition: &[u8], message: Vec<ContentPart>) -> Option<Self> {
         let definition: WorkflowDefinition = serde_json::from_slice(definition).ok()?;
         let workflow = check(&definition, &Anything).ok()?;
-        Some(Self::of(Run::of_parts(Arc::new(workflow), message)))
+        Some(Self::from_run(Run::of_parts(Arc::new(workflow), message)))
     }
 
     /// Applies the next event of the journal; `whole` is the output that its preview stands for

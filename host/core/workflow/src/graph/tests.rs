@@ -29,7 +29,7 @@ fn drawings_have_the_states_of_a_run() {
     let start = run.ready().remove(0);
     run.settled(&start.run, NodeOutput::of_text("", None, "no"))
         .unwrap();
-    let states = States::of(&run);
+    let states = States::from_run(&run);
     let expected = "\
 end (agent a, async) done
   b (agent a) pending
@@ -67,7 +67,7 @@ fn layout_has_every_edge_lead_to_a_later_layer() {
     let start = run.ready().remove(0);
     run.settled(&start.run, NodeOutput::of_text("", None, "no"))
         .unwrap();
-    let drawn = layout(run.workflow(), &States::of(&run));
+    let drawn = layout(run.workflow(), &States::from_run(&run));
     let nodes = drawn.nodes.iter().map(|node| {
         let state = node.state.as_deref().unwrap();
         (node.id.as_str(), state, node.layer, node.place)

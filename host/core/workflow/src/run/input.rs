@@ -250,7 +250,7 @@ impl View<'_> {
         }
         let values = self.run.values_of(key, before.into_iter());
         match shared::reduce(reducer, values) {
-            Some(value) => Resolved::of(&value).into_part(rest),
+            Some(value) => Resolved::from_value(&value).into_part(rest),
             None => Resolved::Null,
         }
     }
@@ -267,12 +267,12 @@ fn add_partial(text: &mut String, value: &Resolved<'_>) {
 fn of_iteration<'a>(iteration: &'a Iteration, field: LoopField, path: &[String]) -> Resolved<'a> {
     match field {
         LoopField::Item => Resolved::part(&iteration.item, path),
-        LoopField::Index => Resolved::of(&iteration.index),
-        LoopField::Total => Resolved::of(&iteration.total),
+        LoopField::Index => Resolved::from_value(&iteration.index),
+        LoopField::Total => Resolved::from_value(&iteration.total),
         LoopField::PriorResults => match path.split_first() {
             None => {
                 let results: Vec<_> = iteration.prior_results.iter().collect();
-                Resolved::of(&results)
+                Resolved::from_value(&results)
             }
             Some((index, rest)) => {
                 let index: Option<usize> = index.parse().ok();

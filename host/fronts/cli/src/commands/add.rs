@@ -241,7 +241,7 @@ impl Edit {
         let environment = Environment::from_process()?;
         if found
             && let Some(untrusted) = Untrusted::found(&environment)?
-            && let Some(trust) = TrustFile::of(&environment)
+            && let Some(trust) = TrustFile::for_environment(&environment)
         {
             trust.add(&untrusted)?;
         }

@@ -234,12 +234,12 @@ async fn signatures(config: &Config) -> Finding {
 
 /// Names the tokens and the trusted files that are ignored, since their signature is not valid.
 fn signed_files(config: &Config) -> Result<Vec<(&'static str, Finding)>, Failure> {
-    let tokens = TokenFile::of(&config.state_dir).read();
+    let tokens = TokenFile::in_state_dir(&config.state_dir).read();
     let tokens = ignored(tokens, |token| {
         let name = &token.name;
         format!("revoke it, and create it again: agent-host serve token revoke {name}")
     });
-    let trust = TrustFile::of(&Environment::from_process()?);
+    let trust = TrustFile::for_environment(&Environment::from_process()?);
     let trust = trust.map_or_else(|| Ok(Entries::default()), |file| file.read());
     let trust = ignored(trust, |trusted| {
         let directory = trusted.path.parent().unwrap_or(Path::new("/"));

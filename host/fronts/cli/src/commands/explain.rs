@@ -24,7 +24,7 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
     let config = configure(config, Overrides::default())?;
     let store = open_journal(&config).await?;
     let id = find_session(store.as_ref(), &config, &session).await?;
-    let mut explanation = Explanation::of(store.as_ref(), id).await?;
+    let mut explanation = Explanation::read(store.as_ref(), id).await?;
     explanation.suggest(config.implied_grant(), &config.rules);
     let (calls, suggestions) = (&explanation.calls, &explanation.suggestions);
     if json {

@@ -107,7 +107,8 @@ async fn describe(entry: &ComponentEntry) -> Description {
         Ok(bytes) => bytes,
         Err(error) => return Description::unreadable(&error.to_string()),
     };
-    let described = tokio::task::spawn_blocking(move || Description::of(bytes.as_ref())).await;
+    let described =
+        tokio::task::spawn_blocking(move || Description::from_component(bytes.as_ref())).await;
     described.unwrap_or_else(|_| Description::unreadable("its contents cannot be parsed"))
 }
 

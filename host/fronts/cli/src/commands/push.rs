@@ -39,7 +39,7 @@ pub(super) async fn push(args: PushArgs, terminal: &Terminal) -> Result<Exit, Fa
     let entry = entry.ok_or_else(|| Failure::usage(format!("{path} is not a component")))?;
     let bytes = entry.bytes()?.as_ref().to_vec();
     let read = bytes.clone();
-    let info = tokio::task::spawn_blocking(move || PackageInfo::of(&read)).await;
+    let info = tokio::task::spawn_blocking(move || PackageInfo::from_component(&read)).await;
     let info = info
         .map_err(|_| "its contents cannot be parsed".to_owned())
         .flatten()

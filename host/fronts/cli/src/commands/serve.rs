@@ -67,7 +67,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     let value = std::env::var(TOKEN_VARIABLE).ok();
     let found = configured_token(args.token_file.as_deref(), TOKEN_VARIABLE, value.as_deref());
     let ConfiguredToken { token, generated } = found.map_err(Failure::usage)?;
-    let tokens = TokenFile::of(&host.config().state_dir);
+    let tokens = TokenFile::in_state_dir(&host.config().state_dir);
     let quiet = args.quiet;
     let scheme = if args.tls_cert.is_some() {
         "https"

@@ -57,7 +57,7 @@ fn grants(role: &str, terminal: &Terminal) -> Result<Exit, Failure> {
 
 /// Returns the database of the configuration.
 async fn database(config: &Config) -> Result<Database, Failure> {
-    let database = Database::of(config, &config.store).await?;
+    let database = Database::configured(config, &config.store).await?;
     database.ok_or_else(|| {
         Failure::usage(
             "[store] has no database; set `url` in it (the state directory needs no maintenance)",

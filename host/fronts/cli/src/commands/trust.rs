@@ -279,7 +279,7 @@ fn skills_text(skills: &[(String, usize)]) -> String {
 }
 
 fn trust_file(environment: &Environment) -> Result<TrustFile, Failure> {
-    TrustFile::of(environment).ok_or_else(|| {
+    TrustFile::for_environment(environment).ok_or_else(|| {
         Failure::usage(
             "no directory to remember trust: neither HOME nor XDG_STATE_HOME is set; set one of them, or pass the \
              file with `--config`",

@@ -37,7 +37,7 @@ pub(crate) fn full_text(output: &ToolResultOutput) -> String {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
         ToolResultOutput::Json(json) => super::json_lines(json),
         ToolResultOutput::Content(parts) => joined(parts, "\n"),
-        ToolResultOutput::ErrorJson(json) => match FailureFields::of(json) {
+        ToolResultOutput::ErrorJson(json) => match FailureFields::from_json(json) {
             Some(FailureFields { code, message }) => format!("{code}: {message}"),
             None => json.to_string(),
         },

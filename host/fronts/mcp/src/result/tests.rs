@@ -245,6 +245,10 @@ fn version_selects_what_may_be_structured() {
         (Some(ProtocolVersion::V_2026_07_28), Structured::Any),
     ];
     for (version, expected) in cases {
-        assert_eq!(Structured::of(version.as_ref()), expected, "{version:?}");
+        assert_eq!(
+            Structured::for_version(version.as_ref()),
+            expected,
+            "{version:?}"
+        );
     }
 }

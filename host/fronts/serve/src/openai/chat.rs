@@ -67,7 +67,7 @@ pub(super) async fn create(
     let body = body?.0;
     parameters::check(&body.rest)?;
     let key = key_of(&caller, &headers, &body)?;
-    let input = Input::of(messages(body.messages)?)?;
+    let input = Input::from_entries(messages(body.messages)?)?;
     let request = Request {
         caller,
         agent: models::agent(service.host.config(), &body.model)?,

@@ -190,7 +190,7 @@ fn add(message: Message, entries: &mut Vec<Entry>) -> Result<(), ApiError> {
 impl Input {
     /// Divides what a client sent into its last message and those before, or takes the results at
     /// its end. What stands before results came from here, and is in their session.
-    pub(super) fn of(mut entries: Vec<Entry>) -> Result<Self, ApiError> {
+    pub(super) fn from_entries(mut entries: Vec<Entry>) -> Result<Self, ApiError> {
         let is_output = |entry: &Entry| matches!(entry, Entry::Output { .. });
         let outputs = entries
             .iter()

@@ -93,7 +93,7 @@ pub(super) async fn create(
     check_metadata(&metadata)?;
     let note = json!({"metadata": metadata, "previous": body.previous_response_id});
     let format = body.text.as_ref().and_then(|text| text.format.as_ref());
-    let input = Input::of(items(body.input, body.instructions)?)?;
+    let input = Input::from_entries(items(body.input, body.instructions)?)?;
     let request = Request {
         caller,
         agent,

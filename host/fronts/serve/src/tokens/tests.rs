@@ -100,7 +100,7 @@ async fn token_is_believed_only_as_it_was_written() {
                 // The entries are the same; the key is another one.
                 let other = TempDir::new().unwrap();
                 write(other.path(), all);
-                let _ = create(&TokenFile::of(other.path()), "c");
+                let _ = create(&TokenFile::in_state_dir(other.path()), "c");
                 let theirs = file(other.path());
                 let signed = theirs["entries"].as_array().unwrap().iter();
                 let mut of_c = signed.filter(|known| known["entry"]["name"] == "c");
@@ -112,7 +112,7 @@ async fn token_is_believed_only_as_it_was_written() {
     for (name, by, expected) in table {
         let directory = TempDir::new().unwrap();
         let state = directory.path();
-        let tokens = TokenFile::of(state);
+        let tokens = TokenFile::in_state_dir(state);
         let (a, _) = (create(&tokens, "a"), create(&tokens, "b"));
         let mut document = file(state);
         // A new field needs a row above.
@@ -143,7 +143,7 @@ async fn token_is_believed_only_as_it_was_written() {
 async fn tokens_of_an_older_version_are_believed_until_replaced() {
     let directory = TempDir::new().unwrap();
     let state = directory.path();
-    let tokens = TokenFile::of(state);
+    let tokens = TokenFile::in_state_dir(state);
     create(&tokens, "a");
     let mut old = file(state);
     unsign(&mut old);
@@ -171,7 +171,7 @@ async fn tokens_of_an_older_version_are_believed_until_replaced() {
 #[tokio::test]
 async fn tokens_of_an_older_version_beside_a_key_are_ignored() {
     let directory = TempDir::new().unwrap();
-    let tokens = TokenFile::of(directory.path());
+    let tokens = TokenFile::in_state_dir(directory.path());
     create(&tokens, "a");
     let mut old = file(directory.path());
     unsign(&mut old);

@@ -57,7 +57,7 @@ impl Receiver {
             key: bytes,
             proxy,
         } = config.open().await?;
-        let reachable = Reachable::of(&url, &proxy).await;
+        let reachable = Reachable::for_server(&url, &proxy).await;
         let unusable = |why: String| TriggerError::Receiver {
             by: by.to_owned(),
             origin: url.origin().ascii_serialization(),

@@ -31,11 +31,11 @@ pub(crate) struct Mark {
 impl Mark {
     /// Reads the mark of a session, if there is a complete one.
     pub(crate) fn read(locks: &Path, session: SessionId) -> Option<Self> {
-        Self::of(&open_to_read(&super::path(locks, session)).ok()?)
+        Self::from_file(&open_to_read(&super::path(locks, session)).ok()?)
     }
 
     /// Reads the mark in a lock file, if there is a complete one.
-    pub(super) fn of(file: &File) -> Option<Self> {
+    pub(super) fn from_file(file: &File) -> Option<Self> {
         let mut text = [0; 86];
         file.read_exact_at(&mut text, 0).ok()?;
         let text = str::from_utf8(&text).ok()?.strip_suffix('\n')?;

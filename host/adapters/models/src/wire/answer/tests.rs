@@ -38,14 +38,14 @@ fn enforceable_schema_is_closed_and_without_other_keywords() {
         }),
         is_strict: true,
     };
-    let form = AnswerForm::of(&schema, SchemaDialect::Responses);
+    let form = AnswerForm::from_schema(&schema, SchemaDialect::Responses);
     assert_eq!(form, Some(expected));
 }
 
 #[test]
 fn absent_property_makes_a_form_that_is_not_strict() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
-    let form = AnswerForm::of(&schema, SchemaDialect::Anthropic).unwrap();
+    let form = AnswerForm::from_schema(&schema, SchemaDialect::Anthropic).unwrap();
     assert!(!form.is_strict);
     assert_eq!(form.schema["required"], json!([]));
 }
@@ -69,7 +69,7 @@ fn schemas_that_no_provider_enforces_have_no_form() {
         json!({"type": "object", "properties": many}),
     ] {
         for dialect in [SchemaDialect::Anthropic, SchemaDialect::Responses] {
-            assert_eq!(AnswerForm::of(&schema, dialect), None, "{schema}");
+            assert_eq!(AnswerForm::from_schema(&schema, dialect), None, "{schema}");
         }
     }
 }

@@ -178,7 +178,7 @@ fn mark(block: &mut Value) {
 fn assistant(message: &Message, model: &str) -> Vec<Value> {
     let text = texts(&message.content);
     let calls = message.tool_calls.iter().map(call).collect();
-    let reasoning = Reasoning::of(message, model).unwrap_or_else(|| Reasoning {
+    let reasoning = Reasoning::from_message(message, model).unwrap_or_else(|| Reasoning {
         model: model.to_owned(),
         blocks: Vec::new(),
     });

@@ -54,7 +54,7 @@ impl Part {
 
 impl Reasoning {
     /// Reads what a message stores for this model.
-    pub(super) fn of(message: &Message, model: &str) -> Option<Self> {
+    pub(super) fn from_message(message: &Message, model: &str) -> Option<Self> {
         Self::deserialize(stored(message, WIRE.name, model)?).ok()
     }
 

@@ -117,7 +117,7 @@ impl Encoder<'_> {
     fn assistant(&self, message: &Message) -> Vec<Value> {
         let text = texts(&message.content);
         let mut calls: Vec<Value> = message.tool_calls.iter().map(call).collect();
-        if let Some(reasoning) = Reasoning::of(message, self.model) {
+        if let Some(reasoning) = Reasoning::from_message(message, self.model) {
             return reasoning.into_parts(&text, calls);
         }
         if self.third_generation

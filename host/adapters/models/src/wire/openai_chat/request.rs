@@ -60,7 +60,7 @@ fn message(model: &str, item: Item<'_>, with_calls: bool) -> Value {
         Item::User(parts) => json!({"role": "user", "content": content(parts)}),
         Item::Assistant(message) => {
             let mut wire = assistant(message);
-            if let Some(reasoning) = Reasoning::of(message, model) {
+            if let Some(reasoning) = Reasoning::from_message(message, model) {
                 reasoning.add_to(&mut wire, with_calls);
             }
             wire

@@ -57,7 +57,7 @@ fn failure(output: &ToolResultOutput) -> (&'static str, &'static str) {
     let ToolResultOutput::ErrorJson(value) = output else {
         panic!("not a failure: {output:?}");
     };
-    let FailureFields { code, message } = FailureFields::of(value).unwrap();
+    let FailureFields { code, message } = FailureFields::from_json(value).unwrap();
     (code.leak(), message.leak())
 }
 

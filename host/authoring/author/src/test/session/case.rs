@@ -33,7 +33,10 @@ impl Draft {
     ///
     /// # Errors
     /// The reason why it can be none, as the end of a sentence.
-    pub(super) fn of(recorded: &Recorded, component: &TestedComponent) -> Result<Self, String> {
+    pub(super) fn from_recorded(
+        recorded: &Recorded,
+        component: &TestedComponent,
+    ) -> Result<Self, String> {
         let output = result(recorded)?;
         if component.reads_context && recorded.has_context {
             return Err(

@@ -123,8 +123,8 @@ fn provider_count_is_adjusted_by_estimated_changes() {
         (u64::MAX, 0, 10, u64::MAX),
     ];
     for (counted, then, now, size) in table {
-        let measured = Measured::of(usage(counted), then).unwrap();
+        let measured = Measured::from_usage(usage(counted), then).unwrap();
         assert_eq!(measured.now(now), size, "{measured:?}");
     }
-    assert_eq!(Measured::of(usage(0), 7), None);
+    assert_eq!(Measured::from_usage(usage(0), 7), None);
 }

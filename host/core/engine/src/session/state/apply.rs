@@ -252,7 +252,7 @@ impl SessionState {
         self.turn_stats.learn(reply, discarded);
         self.spend(reply.usage);
         self.spend(discarded);
-        let measured = Measured::of(reply.usage, self.messages.tokens());
+        let measured = Measured::from_usage(reply.usage, self.messages.tokens());
         self.measured = measured.or(self.measured);
         self.requested(reply.to_message());
     }

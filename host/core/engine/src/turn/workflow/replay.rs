@@ -71,7 +71,7 @@ async fn rebuild(run: Run, session: &mut Session, cx: &TurnContext<'_>) -> Resul
         (of_node, (call_id.clone(), node.clone()))
     });
     let open: HashMap<NodeRun, _> = open.collect();
-    let mut recorded = RecordedRun::of(run);
+    let mut recorded = RecordedRun::from_run(run);
     let mut from = session.workflow_start().saturating_add(1);
     loop {
         let page = session.records(from).await?;

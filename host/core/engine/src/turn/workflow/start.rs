@@ -43,7 +43,7 @@ pub(super) enum Lane {
 }
 
 impl Lane {
-    pub(super) fn of(start: &Start) -> Self {
+    pub(super) fn for_start(start: &Start) -> Self {
         match start.node.kind {
             NodeKind::Agent(_) => Self::Agents,
             NodeKind::Tool(_) | NodeKind::Handler(_) => Self::Calls,
@@ -248,14 +248,14 @@ impl Driver<'_> {
         if self.needs_barrier(&start, admitted.effect, has_session) {
             self.session.barrier(self.cx.observer).await?;
         }
-        let lane = Lane::of(&start);
+        let lane = Lane::for_start(&start);
         let share = has_session.then(|| self.share());
         let cancel = self.cx.cancel.child_token();
         if let Task::Call(call) = &mut admitted.task {
             call.resumed_with = self.session.child_input(&admitted.call_id);
         }
         let flight = Flight {
-            caller: Caller::of(self.session, &self.agent.settings),
+            caller: Caller::for_session(self.session, &self.agent.settings),
             share: share.clone().unwrap_or_default(),
             cancel: cancel.clone(),
             call_id: admitted.call_id,

@@ -16,7 +16,7 @@ pub(super) fn token(
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let config = configure(config, Overrides::default())?;
-    let file = TokenFile::of(&config.state_dir);
+    let file = TokenFile::in_state_dir(&config.state_dir);
     match command {
         TokenCommand::Create {
             name,

@@ -22,7 +22,7 @@ async fn serving() -> (Project, Service, Caller) {
     let project = Project::new("");
     let service = project.host().await;
     let own = Token::generate().unwrap().0;
-    let access = ServerAccess::new(own.clone(), TokenFile::of(&project.path()));
+    let access = ServerAccess::new(own.clone(), TokenFile::in_state_dir(&project.path()));
     let caller = access.caller(own).await.unwrap();
     (project, service, caller)
 }
