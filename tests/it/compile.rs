@@ -167,7 +167,7 @@ fn compile_child_rejects_invalid_request() {
         (
             &["536870912", "9"],
             header(&[255; 8]),
-            "more than the 67108864 that are loaded",
+            "and the maximum is 67108864",
         ),
         (
             &["536870912", "9"],

@@ -37,7 +37,7 @@ fn untrusted_project_raises_no_value_of_the_user() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     let user = env.outside().canonicalize().unwrap();
     let user = user.join("home/.config/agent-host/config.toml");
-    let told = format!("it replaces max-turns of \"{}\" by 11", user.display());
+    let told = format!("it replaces max-turns of \"{}\" with 11", user.display());
     assert!(ran.stderr.contains(&told), "{}", ran.stderr);
 
     assert_eq!(env.run(&["trust", "--yes"]).code, Some(0));

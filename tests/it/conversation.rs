@@ -229,7 +229,7 @@ fn failed_answer_is_asked_for_again() {
         let server = ChatServer::start(vec![failure, Answer::text("Here."), Answer::text("More.")]);
         let mut screen = begin(&env, &server, 80);
         screen.types("a question\r");
-        screen.until_text("Press Enter on the message, or type /retry, to send it again.");
+        screen.until_text("Press Enter, or type /retry, to send the message again.");
         screen.until_last_row("> a question");
         screen.types("\r");
         screen.until_row("Here.");

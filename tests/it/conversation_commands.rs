@@ -44,7 +44,7 @@ fn commands_at(columns: u16) {
     let before = [
         ("/cost", "11 tokens read (0 from the cache), 7 written"),
         ("/context", "of the window of 128000"),
-        ("/model", "openai-compat:m answers"),
+        ("/model", "The model is openai-compat:m"),
         ("/effort", "The effort is as configured"),
         ("/grants", "no network"),
         ("/approvals", "No approvals are remembered"),

@@ -12,7 +12,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 const UP: &str = "\u{1b}[A";
-const RETRY: &str = "Press Enter on the message, or type /retry, to send it again.";
+const RETRY: &str = "Press Enter, or type /retry, to send the message again.";
 
 /// Starts a conversation with its steps, which is not quiet.
 fn begin_with_steps(env: &TestEnv, server: &ChatServer, columns: u16) -> OnScreen {
@@ -166,7 +166,7 @@ fn steps_of_an_agent_are_indented() {
         let rows = screen.rows();
         let at = |text: &str| rows.iter().position(|row| row.starts_with(text));
         let places = [
-            at("the agent clerk works"),
+            at("the agent clerk is working"),
             at("  ✓ read_file {\"path\":\"list.txt\"} → bread"),
             at("✓ agent_clerk"),
         ];

@@ -161,7 +161,7 @@ fn eval_with_unmet_expectations_names_each() {
         ),
         (
             "answer-schema = { type = \"object\" }",
-            "the answer does not fit the schema (it is not one JSON value",
+            "the answer does not match the schema (it is not one JSON value",
         ),
         ("max-turns = 1", "it took 2 turns, expected at most 1"),
         (

@@ -163,7 +163,7 @@ fn mismatched_input_changes_nothing() {
                 }] },
             }])
             .to_string(),
-            "the result of call call_2 cannot be taken",
+            "invalid result for call call_2",
         ),
         ("{".to_owned(), "cannot use the results in results.json"),
     ];

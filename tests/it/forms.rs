@@ -291,8 +291,8 @@ fn form_goes_through_the_mcp_client() {
             asked["params"],
             json!({
                 "mode": "form",
-                "message": "Your answer goes to the tool fill_form asks you, in its own words:\n│ Your \
-                    order\\u{1b}[2J?\nThe tool fill_form and approves nothing.",
+                "message": "The tool fill_form asks you, in its own words:\n│ Your \
+                    order\\u{1b}[2J?\nYour answer goes to the tool fill_form and approves nothing.",
                 "requestedSchema": shown,
             })
         );

@@ -304,7 +304,7 @@ fn hook_is_pinned_shown_and_trusted() {
     env.write("guard.wasm", HookGuest::default().bytes());
     let (_, ran) = run(&env, &[write("notes/new")], &["go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    shows(&ran.stderr, &["`guard` changed since accepted"]);
+    shows(&ran.stderr, &["`guard` has changed since it was accepted"]);
     assert_eq!(env.run(&["lock", "--accept", "guard"]).code, Some(0));
     let (_, ran) = run(&env, &[write("notes/new")], &["go"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -352,7 +352,7 @@ fn misplaced_hook_is_refused() {
                 tool("tool.wasm").replace("\"t\"", "\"guard\""),
                 hook("\"before-tool\"", "")
             ),
-            "have the name `guard`",
+            "are named `guard`",
         ),
     ];
     for (config, why) in table {

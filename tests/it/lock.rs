@@ -180,7 +180,7 @@ fn changed_component_is_refused_until_accepted() {
             .collect();
 
         let refusal = format!(
-            "error: the component `mine` has changed since accepted in {}/agent.lock (changed-since-approval), so \
+            "error: the component `mine` has changed since it was accepted in {}/agent.lock (changed-since-approval), so \
              nothing runs:\n{}\nRun `agent-host lock --accept mine` to accept it, or restore the old component\n",
             env.work().display(),
             expected.join("\n")

@@ -104,7 +104,7 @@ fn man_page_exists_for_each_command() {
     assert!(
         refused
             .stderr
-            .contains("`agent-host sessions` has no command `shwo`; there are list, name,"),
+            .contains("`agent-host sessions` has no command `shwo`; available: list, name,"),
         "{}",
         refused.stderr
     );

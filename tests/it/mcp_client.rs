@@ -125,7 +125,7 @@ fn server_is_pinned_at_first_use_and_refused_on_change() {
     let ran = call(&env, "act", &json!({}));
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     for says in [
-        "the MCP server `s` changed since accepted",
+        "the MCP server `s` has changed since it was accepted",
         "(changed-since-approval), so nothing runs",
         "tool `s_act`, description: Acts well. -> Acts.",
         "`agent-host lock --accept s`",

@@ -90,7 +90,7 @@ fn token_comes_from_file_variable_or_is_generated() {
     // A generated token is shown, even when the log is off.
     let mut server = Server::start(&env, &[], None);
     let line = server.running.stderr.line_with("valid only for this run: ");
-    let (_, made) = line.trim_end().split_once("alone: ").unwrap();
+    let (_, made) = line.trim_end().split_once("run: ").unwrap();
     server.begin(made);
     assert_eq!(server.end().code, Some(0));
 }

@@ -109,8 +109,7 @@ fn login_is_used_refreshed_stepped_up_and_forgotten() {
 
     let ran = call(&env, "act");
     let message = ran.json()["value"]["message"].as_str().unwrap().to_owned();
-    let wants =
-        "wants a login with the scopes \"write\"; the operator can run `agent-host mcp login s`";
+    let wants = "it requires a login with the scopes \"write\"; the operator can run `agent-host mcp login s`";
     assert!(message.contains(wants), "{message}");
     for shown in [&ran.stdout, &ran.stderr] {
         assert!(!shown.contains(&token), "{shown}");

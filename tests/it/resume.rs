@@ -343,7 +343,7 @@ fn tour_does_not_go_on_with_another_session() {
             "{refused:?}"
         );
         let why = format!(
-            "session {id} was run with openai-compat:m, and no model is configured now, so the built-in tour would resume it."
+            "session {id} was run with openai-compat:m, but no model is configured now, so the built-in tour would resume it."
         );
         assert!(refused.stderr.contains(&why), "{}", refused.stderr);
         assert_eq!(

@@ -226,7 +226,7 @@ fn unusable_flag_is_refused() {
     for (flags, why) in [
         (["--allow", "write_flie"], "did you mean `write_file`?"),
         (["--deny", "write_flie(a)"], "did you mean `write_file`?"),
-        (["--allow", "write_file("], "there is no such tool"),
+        (["--allow", "write_file("], "which does not exist"),
         (["--allow", "write_file(/path=../a)"], "cannot be used"),
         (["--allow", "write_file()"], "is empty"),
         (["--allow", ""], "is empty"),

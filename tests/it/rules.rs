@@ -294,7 +294,7 @@ fn rule_for_a_missing_tool_is_refused() {
         let doctor = env.run(&["doctor"]).stdout;
         if code == 2 {
             let why = "rule.0 is for the tool `";
-            shows(&ran.stderr, &[why, "there is no such tool"]);
+            shows(&ran.stderr, &[why, "which does not exist"]);
             shows(&doctor, &[why]);
         } else {
             shows(&doctor, &["1 about calls: 0 allow, 0 ask, 1 deny"]);

@@ -177,7 +177,7 @@ fn sessions_belong_to_a_directory_and_have_names() {
     let taken = run(&env.work(), &["--name", "lamp", "again"]);
     assert_eq!((taken.code, taken.stdout.as_str()), (Some(0), "Done.\n"));
     assert!(
-        taken.stderr.contains(" has the name `lamp` already; "),
+        taken.stderr.contains(" already has the name `lamp`; "),
         "{taken:?}"
     );
     let listed = env.run(&["sessions", "list", "--json"]).json_lines();

@@ -83,7 +83,7 @@ fn another_host_submits_the_results() {
     let again = import(&second, &sealed(&first), &["--sealed", "key"]);
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(
-        again.stderr.contains("there is a session of this id"),
+        again.stderr.contains("a session with this id exists"),
         "{}",
         again.stderr
     );
@@ -157,8 +157,7 @@ fn call_of_a_tool_with_other_grants_is_not_approved() {
     );
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
-        ran.stderr
-            .contains("is not what it was when the call was shown"),
+        ran.stderr.contains("has changed since the call was shown"),
         "{}",
         ran.stderr
     );

@@ -124,7 +124,7 @@ fn resume_takes_the_flags_of_run() {
             &["resume", "latest", "hello", "--decide", "call_0=approve"],
             "cannot be used with",
         ),
-        (&["resume", "missing"], "there is no session"),
+        (&["resume", "missing"], "no session is named `missing`"),
     ] {
         let ran = sessions(&env, args);
         assert_eq!(ran.code, Some(2), "{args:?}: {ran:?}");
@@ -211,7 +211,7 @@ fn fork_starts_at_the_end_of_a_turn() {
     assert_eq!(copied.len(), 8);
     for (args, why) in [
         (&["fork", &id, "--at", "3"][..], "no turn of session"),
-        (&["fork", "missing"], "there is no session"),
+        (&["fork", "missing"], "no session is named `missing`"),
     ] {
         let ran = sessions(&env, args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");

@@ -84,7 +84,7 @@ fn changed_skill_is_refused_until_it_is_accepted() {
     let refused = ask(&env, &server, &["--config", "agent.toml", "greet them"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     for says in [
-        "the skill `greet` changed since accepted",
+        "the skill `greet` has changed since it was accepted",
         "words.md, sha256:",
         "accept it with `agent-host lock --accept greet`",
     ] {
@@ -218,7 +218,7 @@ fn resumed_session_has_the_accepted_skill() {
     let server = ChatServer::start(vec![read(), Answer::text("Good evening.")]);
     let refused = ask(&env, &server, &resume);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    let why = "the skill `greet` changed since accepted";
+    let why = "the skill `greet` has changed since it was accepted";
     assert!(refused.stderr.contains(why), "{}", refused.stderr);
     assert_eq!(server.requests().len(), 0);
     let accepted = env.run(&["lock", "--accept", "greet", "--config", "agent.toml"]);

@@ -198,7 +198,10 @@ fn sessions_move_to_a_database_and_back() {
     assert_eq!(run(&env, &url, "", &again).code, Some(0));
     let same = run(&env, &url, "", &to);
     assert_eq!(same.code, Some(1), "{same:?}");
-    assert!(same.stderr.contains("both are the database "), "{same:?}");
+    assert!(
+        same.stderr.contains("both stores are the database "),
+        "{same:?}"
+    );
     let back = run(&env, &url, "", &["store", "move", "--to", "state-dir"]);
     assert_eq!(back.code, Some(0), "{back:?}");
     let said = "1 session moved, with 0 of agents and 0 approvals of projects.";
@@ -346,7 +349,7 @@ fn probe_tells_a_standby_from_a_primary() {
     psql(&url, ended);
     let standby = probe(&[]);
     assert_eq!(standby.code, Some(1), "{standby:?}");
-    let said = "takes no writes: the server is a standby, or `default_transaction_read_only` is set; give the address of the primary";
+    let said = "accepts no writes: the server is a standby, or `default_transaction_read_only` is set; give the address of the primary";
     assert!(standby.stderr.contains(said), "{standby:?}");
     assert_eq!(probe(&["--live"]).code, Some(0));
     for (args, code, expected) in [
@@ -405,7 +408,7 @@ fn store_commands_without_a_use_are_refused() {
         (
             vec!["store", "move", "--to", "state-dir"],
             1,
-            "both are the file ",
+            "both stores are the file ",
         ),
         (
             vec!["store", "move", "--to", "elsewhere"],

@@ -90,7 +90,7 @@ fn decision_about_a_node_comes_from_another_process() {
     let ran = ask(&env, &server, &later);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(
-        ran.stderr.contains("The node publish waits."),
+        ran.stderr.contains("The node publish is waiting."),
         "{}",
         ran.stderr
     );

@@ -133,8 +133,16 @@ fn user_decides_about_calls_of_an_agent() {
         all
     };
     for (agent, waits, models) in [
-        ("clerk", "The agent clerk waits.\n", answers("All done.")),
-        ("chief", "The agent clerk waits.\n", of_chief("All done.")),
+        (
+            "clerk",
+            "The agent clerk is waiting.\n",
+            answers("All done."),
+        ),
+        (
+            "chief",
+            "The agent clerk is waiting.\n",
+            of_chief("All done."),
+        ),
     ] {
         let (env, server) = (env(), ChatServer::start(models));
         let mut client = client(&env, &server, &[agent], forms());
@@ -232,7 +240,7 @@ fn question_of_an_agent_goes_to_the_user() {
     client.send(&start(1, "clerk"));
     let message = reply(&mut client, &json!({ "text": "the first" }));
     assert!(
-        message.starts_with("The agent clerk waits.\n") && message.contains("Which note?"),
+        message.starts_with("The agent clerk is waiting.\n") && message.contains("Which note?"),
         "{message}"
     );
     assert_eq!(

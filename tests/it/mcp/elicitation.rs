@@ -103,7 +103,7 @@ fn tool_question_goes_through_the_client() {
     let (form, result) = answer(&mut client, said);
     let expected = json!({
         "mode": "form",
-        "message": "Your answer goes to the tool echo asks you, in its own words:\n│ Which?\nThe tool echo and \
+        "message": "The tool echo asks you, in its own words:\n│ Which?\nYour answer goes to the tool echo and \
             approves nothing.",
         "requestedSchema": {
             "type": "object",

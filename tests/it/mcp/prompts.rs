@@ -78,7 +78,7 @@ fn changed_skill_is_served_after_it_is_accepted() {
     let told = client.next();
     let why = told["params"]["data"].as_str().unwrap();
     assert!(
-        why.contains("the skill `greet` changed since accepted"),
+        why.contains("the skill `greet` has changed since it was accepted"),
         "{told}"
     );
     assert_eq!(text(&mut client), "Say hello.");

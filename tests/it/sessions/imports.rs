@@ -44,7 +44,7 @@ fn invalid_export_is_not_imported() {
     let again = sessions(&env, &["import", "session.jsonl"]);
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(
-        again.stderr.contains("there is a session of this id"),
+        again.stderr.contains("a session with this id exists"),
         "{}",
         again.stderr
     );

@@ -192,7 +192,10 @@ fn receiver_that_may_not_be_reached_is_refused() {
     let env = TestEnv::new();
     env.write("key", KEY);
     for (url, said) in [
-        ("http://192.0.2.1/", "is neither https nor on this machine"),
+        (
+            "http://192.0.2.1/",
+            "is neither https nor on the same machine",
+        ),
         (
             "https://169.254.169.254/latest",
             "is in a different network from its server",
@@ -207,9 +210,6 @@ fn receiver_that_may_not_be_reached_is_refused() {
         let ran = Running::start(&mut command).end();
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(ran.stderr.contains(said), "{url}: {}", ran.stderr);
-        assert!(
-            ran.stderr.contains("of the schedule s cannot be notified"),
-            "{ran:?}"
-        );
+        assert!(ran.stderr.contains("of the schedule s"), "{ran:?}");
     }
 }

@@ -216,7 +216,7 @@ fn files_that_are_not_plain_are_refused() {
         "it has more than 4096 files and directories"
     );
     let large = |directory: &Path| write(directory, "large", vec![0; 9 << 20]);
-    assert!(refused(&large).starts_with("\"large\" in it: it is longer than"));
+    assert!(refused(&large).starts_with("its file \"large\": it is longer than"));
     let deep = |directory: &Path| write(directory, "1/2/3/4/5/6/7/8/9/a", "");
     assert_eq!(
         refused(&deep),
@@ -245,7 +245,7 @@ fn files_that_are_not_plain_are_refused() {
         fs::set_permissions(directory.join("open"), all).unwrap();
     };
     assert!(
-        refused(&open).starts_with("\"open\" in it: every user of this machine can write to it")
+        refused(&open).starts_with("its file \"open\": every user of this machine can write to it")
     );
 }
 

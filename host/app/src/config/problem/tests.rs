@@ -182,9 +182,9 @@ fn problems_of_independent_keys_are_all_reported() {
     assert_eq!(
         keys,
         [
-            "session.lock-timeout-ms",
-            "approval-expires-seconds",
             "secret[0].name",
+            "approval-expires-seconds",
+            "session.lock-timeout-ms",
             "max-turns"
         ]
     );

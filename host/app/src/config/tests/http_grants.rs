@@ -92,7 +92,7 @@ fn http_grant_with_bad_host_is_refused() {
     let tree = Tree::new();
     let host = |host: &str, why: &str| format!("invalid host `{host}` of an HTTP grant: {why}");
     let more = "it is more than a host; write only the name, and set the scheme and port with `scheme` and `port`";
-    let star = "`*` must stand alone, or before a name as in `*.example.com`";
+    let star = "`*` must stand alone, or before a name as in `*.example.com`; correct it";
     let local = "it resolves to this machine, which can be granted only by address; write 127.0.0.1 or ::1, and let \
         the tool use that";
     let name = "it is not a host name; write it like `api.example.com`";

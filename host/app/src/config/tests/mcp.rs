@@ -279,7 +279,7 @@ fn mcp_server_with_bad_settings_is_refused() {
             "is not started here",
         ),
         ("url = \"ftp://a\"\n", "does not start with"),
-        ("url = \"https:///mcp\"\n", "names no host"),
+        ("url = \"https:///mcp\"\n", "it has no host"),
         ("url = \"https://me:pw@a/\"\n", "set `token`"),
         (
             "url = \"http://a.example/\"\ntoken = \"env:T\"\n",

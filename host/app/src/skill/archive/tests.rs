@@ -121,7 +121,7 @@ fn hostile_archives_are_refused() {
         unreadable("a\u{202e}b".as_bytes()),
         (
             [regular(b"x", b""), regular(b"./x", b"")].concat(),
-            "\"x\" occurs twice".to_owned(),
+            "its file \"x\" occurs twice".to_owned(),
         ),
         (
             many(257, EntryType::Regular),

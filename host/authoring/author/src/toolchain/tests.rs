@@ -104,7 +104,7 @@ fn program_find_picks_the_first_supported() {
         (
             &["missing", "broken"],
             series,
-            refused("1.4", "`sh DIR/missing` was not found or `sh DIR/broken`"),
+            refused("1.4", "`sh DIR/missing` or `sh DIR/broken` was not found"),
         ),
     ];
     for (names, needed, expected) in cases {

@@ -176,7 +176,7 @@ fn definitions_out_of_bounds_are_refused_with_the_reason() {
                 r#"{{"type":"object","x":"{}"}}"#,
                 "a".repeat(70_000)
             ))],
-            "more than 65536",
+            "and the maximum is 65536",
         ),
         (
             vec![schema(

@@ -191,15 +191,18 @@ fn schema_that_unfolds_too_large_is_refused() {
         (json!({"type": "object", "$ref": "#"}), loops),
         (with("$ref", json!("#/properties/a")), loops),
         (with("allOf", json!([{"$ref": "#/properties/a"}])), loops),
-        (with("$ref", json!("#/$defs/none")), "leads nowhere"),
-        (with("$ref", json!("#/properties/%ff")), "leads nowhere"),
-        (with("$ref", json!("other.json")), "leads nowhere"),
-        (with("$ref", json!("http://127.0.0.1/s")), "leads nowhere"),
+        (with("$ref", json!("#/$defs/none")), "does not resolve"),
+        (with("$ref", json!("#/properties/%ff")), "does not resolve"),
+        (with("$ref", json!("other.json")), "does not resolve"),
+        (
+            with("$ref", json!("http://127.0.0.1/s")),
+            "does not resolve",
+        ),
         (
             with("$ref", json!("http://json-schema.org/draft-07/schema#")),
-            "leads nowhere",
+            "does not resolve",
         ),
-        (with("$dynamicRef", json!("#x")), "leads nowhere"),
+        (with("$dynamicRef", json!("#x")), "does not resolve"),
         (
             with("$schema", json!("http://json-schema.org/draft-07/schema#")),
             "its `$schema`",
@@ -359,7 +362,7 @@ fn schema_patterns_are_bounded_in_number_and_size() {
         ),
         (
             json!({"type": "object", "patternProperties": {"\\cA".repeat(65): {}}}),
-            "has more than 64 escapes of control characters (`\\cA`)",
+            "has more than 64 control character escapes (`\\cA`)",
         ),
     ];
     for (schema, says) in cases {

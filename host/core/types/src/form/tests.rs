@@ -265,7 +265,7 @@ fn hostile_form_is_refused_with_the_reason() {
         ),
         (
             one(json!({ "type": "string", "format": "regex" })),
-            "its field `f` has a `format` that is none of email, uri, date, date-time",
+            "its field `f` has a `format` that is not one of email, uri, date, date-time",
         ),
         (
             one(json!({ "type": "number", "minimum": "0" })),

@@ -90,7 +90,7 @@ fn media_type_that_is_malformed_is_refused() {
             .unwrap_err()
             .to_string();
         assert!(
-            error.ends_with("which is not of the form type/subtype"),
+            error.ends_with("which does not have the form type/subtype"),
             "{error}"
         );
         assert!(!error.contains('\n'), "{error}");

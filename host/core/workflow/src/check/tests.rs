@@ -183,7 +183,7 @@ fn foreach_references_are_checked() {
         ),
         (
             "foreach = { over = 'a.output', mode = 'parallel', at-once = 1001 }",
-            "`foreach.at-once` is 1001, and at most 1000 is allowed",
+            "`foreach.at-once` is 1001, and the maximum is 1000",
         ),
     ];
     for (keys, words) in cases {
@@ -293,7 +293,7 @@ fn retry_of_an_effectful_node_is_refused() {
     }
     check_fault(
         "a: retry = { times = 101 }",
-        "`retry.times` is 101, and at most 100",
+        "`retry.times` is 101, and the maximum is 100",
     );
 }
 
@@ -320,7 +320,7 @@ fn nodes_beyond_the_bound_are_refused() {
     let lines: Vec<String> = (0..=super::MAX_NODES).map(|n| format!("n{n}:")).collect();
     check_fault(
         &lines.join("\n"),
-        "has 10001 nodes, and at most 10000 are allowed",
+        "has 10001 nodes, and the maximum is 10000",
     );
 }
 

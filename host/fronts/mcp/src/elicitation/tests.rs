@@ -151,8 +151,8 @@ fn question_form_has_the_fields_that_it_allows() {
         schema["type"] = json!("object");
         let expected = json!({
             "mode": "form",
-            "message": "Your answer goes to the tool paint asks you, in its own words:\n│ Which \
-                        \\u{1b}[2Jcolour?\nThe tool paint and approves nothing.",
+            "message": "The tool paint asks you, in its own words:\n│ Which \
+                        \\u{1b}[2Jcolour?\nYour answer goes to the tool paint and approves nothing.",
             "requestedSchema": schema,
         });
         let asked = Prompt::Question {

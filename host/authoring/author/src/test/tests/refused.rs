@@ -24,7 +24,7 @@ async fn invalid_case_file_names_the_position() {
         (&case("input-json = '[]'", text), "line 1, column 1: invalid `input-json`: invalid type: sequence, expected \
             a map at line 1 column 0; correct it".to_owned()),
         (&case("input = { at = 2026-01-01 }", text), "line 1, column 1: JSON has no dates such as 2026-01-01; write it in quotes".to_owned()),
-        (&case("input = { n = nan }", text), "line 1, column 1: JSON has no number NaN; correct it".to_owned()),
+        (&case("input = { n = nan }", text), "line 1, column 1: JSON cannot represent the number NaN; correct it".to_owned()),
         (&case("calls = 0", text), "line 1, column 1: `calls` is 0; a case has 1 to 100 calls".to_owned()),
         (&case("calls = 101", text), "line 1, column 1: `calls` is 101; a case has 1 to 100 calls".to_owned()),
         (&case("answers = [-1]", text), "line 1, column 1: `-1` is not an answer; write the words in quotes, the \

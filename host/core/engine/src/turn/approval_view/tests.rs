@@ -84,7 +84,7 @@ fn call_preview_cannot_imitate_the_host() {
 /// A Cyrillic letter in a path, a tool's name or a key is told in the host's words, at each width.
 #[test]
 fn call_preview_marks_words_of_mixed_scripts() {
-    let mark = "These words mix scripts, so that they may look like others:";
+    let mark = "These words mix scripts, so they may look like other words:";
     for columns in [24, 80, usize::MAX] {
         let shown = |tool: &str, input: serde_json::Value| {
             let call = PendingCall {

@@ -398,7 +398,7 @@ async fn client_call_result_is_stored_after_a_failed_barrier() {
     let mut act = client.call("act");
     assert_eq!(
         client.try_run(&mut act).await.unwrap_err().to_string(),
-        "a call ran, and its result is not stored yet: the disk is full"
+        "a call ran, but its result is not stored yet: the disk is full"
     );
     client.journal.fails_from.store(0, Ordering::SeqCst);
     let mut next = client.call("look");

@@ -252,15 +252,15 @@ mod tests {
         for (words, expected) in [
             (
                 &["count=7.5"][..],
-                "the value of `count` is to be a whole number, and `7.5` is not",
+                "the value of `count` must be a whole number, and `7.5` is not",
             ),
             (
                 &["deep=yes"],
-                "the value of `deep` is to be `true` or `false`, and `yes` is not",
+                "the value of `deep` must be `true` or `false`, and `yes` is not",
             ),
             (
                 &["numbers=x"],
-                "the value of `numbers` is to be a list in JSON, and `x` is not",
+                "the value of `numbers` must be a list in JSON, and `x` is not",
             ),
             (
                 &["count=1", "count=2"],

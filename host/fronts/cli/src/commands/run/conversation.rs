@@ -312,7 +312,7 @@ impl Conversation<'_, '_> {
         }
         self.run
             .terminal
-            .note("Press Enter on the message, or type /retry, to send it again.");
+            .note("Press Enter, or type /retry, to send the message again.");
         self.unanswered = text.map(|text| Unanswered { text, is_recorded });
     }
 }
