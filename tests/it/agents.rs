@@ -206,7 +206,12 @@ fn approval_inside_an_agent_is_decided_elsewhere() {
         ran.stderr
     );
     // No one is asked, so that it is said once.
-    assert_eq!(ran.stderr.matches(" waits").count(), 1, "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.matches("is waiting").count(),
+        1,
+        "{}",
+        ran.stderr
+    );
     let decide = |decision| ask(&env, &server, &["--resume", "latest", "--decide", decision]);
     let ran = decide("call_0=approve");
     assert_eq!(ran.code, Some(2), "{ran:?}");

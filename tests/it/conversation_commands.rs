@@ -50,7 +50,10 @@ fn commands_at(columns: u16) {
         ("/approvals", "No approvals are remembered"),
         ("/explain", "No call of session"),
         ("/retry", "There is nothing to retry"),
-        ("/model openai-compat:other", "openai-compat:other answers."),
+        (
+            "/model openai-compat:other",
+            "openai-compat:other answers from",
+        ),
         ("/effort most", "write one of `none`"),
         ("/file none.txt", "cannot use the file none.txt"),
         ("/file notes.txt", "It will be sent with the next message."),

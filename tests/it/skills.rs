@@ -86,7 +86,7 @@ fn changed_skill_is_refused_until_it_is_accepted() {
     for says in [
         "the skill `greet` has changed since it was accepted",
         "words.md, sha256:",
-        "accept it with `agent-host lock --accept greet`",
+        "Run `agent-host lock --accept greet` to accept it",
     ] {
         assert!(refused.stderr.contains(says), "{says}: {}", refused.stderr);
     }

@@ -430,7 +430,7 @@ fn store_commands_without_a_use_are_refused() {
     assert!(quoted.stdout.contains(expected), "{quoted:?}");
     for (store, expected) in [
         ("ca = \"none.pem\"\n", "invalid `ca` of [store]: "),
-        ("connections = 0\n", "`connections` in [store] is 0"),
+        ("connections = 0\n", "`connections` is 0"),
         (
             "key = \"abab\"\n",
             "`key` of [store] does not name the source",

@@ -327,7 +327,7 @@ fn mcp_server_with_bad_settings_is_refused() {
         ),
         (
             "url = \"https://a\"\noauth = { client-id = \"a\", client-secret = \"hunter2\" }\n",
-            "does not say where the client secret of the MCP server `m` is",
+            "does not name the source of the client secret of the MCP server `m`",
         ),
         (
             "url = \"https://a\"\noauth = { client-metadata-url = \"https://a.example\" }\n",

@@ -55,7 +55,7 @@ pub(super) fn read(images: &[PathBuf], files: &[PathBuf]) -> Result<Vec<ContentP
                 None => parts.push(text_part(file, seen, bytes).map_err(|why| refuse(&why))?),
             },
             (_, seen) => {
-                let seen = seen.unwrap_or("no image");
+                let seen = seen.unwrap_or("not an image");
                 return Err(refuse(&format!(
                     "it is {seen}; models accept PNG, JPEG, GIF and WebP, so convert it"
                 )));
