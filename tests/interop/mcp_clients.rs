@@ -217,8 +217,8 @@ fn question(prompt: &str) -> Value {
     json!({
         "mode": "form",
         "message": format!(
-            "Your answer goes to the tool test_input_required_result_multi_round asks you, in its own words:\n│ \
-             {prompt}\nThe tool test_input_required_result_multi_round and approves nothing."
+            "The tool test_input_required_result_multi_round asks you, in its own words:\n│ {prompt}\n\
+             Your answer goes to the tool test_input_required_result_multi_round and approves nothing."
         ),
         "requestedSchema": {
             "type": "object",

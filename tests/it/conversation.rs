@@ -269,7 +269,7 @@ fn failed_message_is_retried_or_changed() {
         let server = ChatServer::start(vec![failure, Answer::text("Here.")]);
         let mut screen = begin(&env, &server, 80);
         screen.types("a question\r");
-        screen.until_text("Press Enter on the message, or type /retry");
+        screen.until_text("Press Enter, or type /retry");
         screen.until_last_row("> a question");
         screen.types(keys);
         screen.until_row("Here.");

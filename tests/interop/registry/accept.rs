@@ -30,15 +30,14 @@ fn signed_component_runs_offline_until_a_move_is_accepted() {
         "tool = [{{ name = \"image\", component = \"builtin:image\" }}]\n[[publisher]]\nname = \"acme\"\ncomponents = [\"{}/acme/*\"]\nkeys = [{public:?}]\n",
         registry.host
     );
-    // An inline list is not edited; the lines to paste are printed.
+    // An inline list is edited in its place.
     env.configure(&publisher);
-    let by_hand = env.run(&["add", &reference]);
-    assert_eq!(by_hand.code, Some(2), "{}", by_hand.stderr);
-    assert!(
-        by_hand.stderr.contains("add these lines by hand"),
-        "{}",
-        by_hand.stderr
-    );
+    ok(env.run(&["add", &reference]));
+    let config = || fs::read_to_string(env.work().join("agent.toml")).unwrap();
+    let listed = format!("{{ name = \"files\", component = \"{reference}\"");
+    assert!(config().contains(&listed), "{}", config());
+    ok(env.run(&["remove", "files"]));
+    assert_eq!(config(), publisher);
     let (_, publisher) = publisher.split_once('\n').unwrap();
     env.configure(format!("{publisher}{IMAGE}"));
     let added = ok(env.run(&["add", &reference]));

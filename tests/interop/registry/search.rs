@@ -117,7 +117,7 @@ fn login_tells_whose_credentials_are_accepted() {
     );
     assert!(!said.contains("wrong"), "{said}");
     let (code, said) = login(&[(variable, &format!("{host}=ann:right"))]);
-    let accepted = format!("{host} accepts `ann` of AGENT_HOST_REGISTRY_CREDENTIALS\n");
+    let accepted = format!("{host} accepts `ann` from AGENT_HOST_REGISTRY_CREDENTIALS\n");
     assert_eq!((code, said), (Some(0), accepted));
 
     // A helper that answers, and one that has none.
@@ -138,7 +138,7 @@ fn login_tells_whose_credentials_are_accepted() {
         ("PATH", &*path),
         ("DOCKER_CONFIG", docker.to_str().unwrap()),
     ];
-    let accepted = format!("{host} accepts `ann` of docker-credential-mine\n");
+    let accepted = format!("{host} accepts `ann` from docker-credential-mine\n");
     assert_eq!(login(&with_helper), (Some(0), accepted));
     // And a push with them.
     let reference = registry.reference("acme/files:1");
