@@ -361,7 +361,7 @@ fn unusable_file_is_left_out_in_one_line() {
             assert!(trust.stderr.contains("warning: cannot use "), "{trust:?}");
             continue;
         }
-        let start = format!("error: cannot trust {}, since {why}", path.display());
+        let start = format!("error: cannot trust {}, because {why}", path.display());
         let end = "; then run `agent-host trust` again\n";
         assert_eq!(trust.code, Some(2), "{trust:?}");
         assert!(

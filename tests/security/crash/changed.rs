@@ -124,7 +124,7 @@ fn changed_component_must_be_accepted_on_resume() {
     assert!(
         refused
             .stderr
-            .contains("the component `count` changed since accepted"),
+            .contains("the component `count` has changed since it was accepted"),
         "{refused:?}"
     );
     assert_eq!(journaled(&env), before);

@@ -164,7 +164,7 @@ fn schemas() -> Vec<Case> {
         (
             "a schema of 70,000 bytes",
             format!(r#"{{"title":"{}"}}"#, "t".repeat(70_000)),
-            "more than 65536",
+            "and the maximum is 65536",
         ),
         ("a schema 33 levels deep", deep(33), "nests deeper"),
         ("a schema 6,000 levels deep", deep(6_000), "not JSON"),

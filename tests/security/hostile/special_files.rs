@@ -75,12 +75,12 @@ fn kernel_directories() -> Vec<Case> {
         (
             "/dev",
             "a grant of /dev",
-            "the directory /dev is never granted",
+            "the directory /dev can never be granted",
         ),
         (
             "/proc",
             "a grant of /proc",
-            "the directory /proc is never granted",
+            "the directory /proc can never be granted",
         ),
         (
             "/proc/self",
@@ -90,7 +90,7 @@ fn kernel_directories() -> Vec<Case> {
         (
             "/sys",
             "a grant of /sys",
-            "the directory /sys is never granted",
+            "the directory /sys can never be granted",
         ),
     ]
     .map(|(host, name, says)| {

@@ -171,7 +171,7 @@ async fn move_takes_everything_along() {
         assert!(may_continue(&*from, waiting).await);
         let same = moved(&*from, &*from, |_| false).await;
         let same = same.unwrap_err().to_string();
-        assert!(same.starts_with("both are the "), "{same}");
+        assert!(same.starts_with("both stores are the "), "{same}");
     }
 }
 

@@ -41,7 +41,7 @@ async fn server_that_takes_no_writes_is_noticed() {
     let expected = "is a standby and accepts no writes (cannot execute INSERT in a read-only transaction); give the \
         address of the primary";
     assert!(refused.contains(expected), "{refused}");
-    let expected = "takes no writes: the server is a standby, or `default_transaction_read_only` is set; give the address of the primary";
+    let expected = "accepts no writes: the server is a standby, or `default_transaction_read_only` is set; give the address of the primary";
     // As the check whether a host is ready does.
     let ready = store.remember_approvals(Vec::new()).await.unwrap_err();
     assert!(ready.to_string().ends_with(expected), "{ready}");

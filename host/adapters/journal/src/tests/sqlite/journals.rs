@@ -195,7 +195,7 @@ async fn retry_after_a_full_disk_stores_everything_once() {
     journal.append(&records[2..], vec![blob.clone()]);
     let (first, second) = (journal.barrier(), journal.barrier());
     let full = text(first.await);
-    assert!(full.contains("there is no space left"), "{full}");
+    assert!(full.contains("no space is left"), "{full}");
     assert_eq!(text(second.await), full);
     records.push(record(session, 3, input("recorded meanwhile")));
     journal.append(&records[3..], Vec::new());
@@ -332,7 +332,7 @@ async fn lock_without_a_readable_owner_still_holds() {
     std::fs::write(Path::new(&lock), "{").unwrap();
     let refused = text(store.open_session(session));
     assert!(
-        refused.contains("is in use: another process writes to it"),
+        refused.contains("is in use: another process is writing to it"),
         "{refused}"
     );
 }

@@ -180,7 +180,7 @@ async fn session_with_another_last_event_is_refused() {
     let store = open(&state).unwrap();
     let refused = text(read(&store, session));
     assert!(
-        refused.contains("its event 1 is another one than was stored"),
+        refused.contains("its event 1 is not the one that was stored"),
         "{refused}"
     );
 }

@@ -57,7 +57,7 @@ async fn export_with_missing_blobs_names_them() {
         assert_eq!(
             text(store.export(session, &mut out)),
             format!(
-                "cannot export session {session}: {} does not have all of its blobs ({}); restore the file from a \
+                "cannot export session {session}: {} lacks some of its blobs ({}); restore the file from a \
                  backup",
                 store.file().display(),
                 named.join(", ")

@@ -212,7 +212,7 @@ fn results_and_transfers() -> Vec<Hostile<'static>> {
             "JSON that is none",
             Guest::returning(Body::Text(1, b"{")),
             "invalid-output",
-            "not JSON",
+            "invalid JSON",
         ),
         hostile(
             "text that is not UTF-8",

@@ -418,8 +418,8 @@ fn untrusted_directory_error_names_the_reason() {
     for (name, says) in [
         ("world", "can be reached by other users (mode 777)"),
         ("group", "can be reached by other users (mode 770)"),
-        ("link", "is a link or no directory"),
-        ("file", "is a link or no directory"),
+        ("link", "is a link or not a directory"),
+        ("file", "is a link or not a directory"),
     ] {
         let error = CompileCache::open(&at(name)).unwrap_err().to_string();
         assert!(error.contains(says), "{name}: {error}");

@@ -74,7 +74,7 @@ async fn misbehaving_child_is_reported_as_its_fault() {
             "printf 'f\\002'",
             LONG,
             HostFailed,
-            "another version than this program",
+            "a different version or setup from this program",
         ),
         (
             "printf 'f\\001no-such-fault\\nx'",
@@ -183,7 +183,7 @@ async fn worker_that_cannot_be_started_is_a_host_fault() {
         for error in [loaded, checked] {
             assert_eq!(error.fault(), LoadFault::HostFailed, "{exe}: {error}");
             assert!(
-                error.to_string().contains("cannot be started"),
+                error.to_string().contains("does not start"),
                 "{exe}: {error}"
             );
         }

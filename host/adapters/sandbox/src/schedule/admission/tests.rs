@@ -22,7 +22,7 @@ async fn refusal(queue: &ToolQueue, max_wait: Duration) -> String {
 
 #[tokio::test]
 async fn refusal_names_its_limit_and_the_next_step() {
-    const NEXT: &str = "Call the tool again when others have ended.";
+    const NEXT: &str = "Call the tool again when other calls have ended.";
     let zero = Duration::ZERO;
 
     let quotas = admission(4, 4, (2, 0));
