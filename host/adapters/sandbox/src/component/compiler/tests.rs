@@ -80,7 +80,7 @@ async fn misbehaving_child_is_reported_as_its_fault() {
             "printf 'f\\001no-such-fault\\nx'",
             LONG,
             HostFailed,
-            "not one of",
+            "from another version of this program",
         ),
         (
             "printf 'f\\001not-a-component\\nit \\033[31mis not'",
@@ -98,7 +98,7 @@ async fn misbehaving_child_is_reported_as_its_fault() {
             "printf 'f\\000\\002\\000\\000\\000[]not machine code'",
             LONG,
             CompileLimit,
-            "cannot be loaded",
+            "cannot load the compiled component",
         ),
         (
             "printf f; kill -XCPU $$",

@@ -58,7 +58,7 @@ pub(super) fn allocators_and_pointers() -> Vec<Hostile<'static>> {
             "allocates everything at one place",
             allocating("(i32.const 0)"),
             "invalid-output",
-            "not JSON",
+            "invalid JSON",
         ),
         hostile(
             "allocates outside of its memory",
@@ -138,19 +138,19 @@ pub(super) fn allocators_and_pointers() -> Vec<Hostile<'static>> {
                 ..Guest::returning(Body::Text(1, deep("[".repeat(100_000))))
             },
             "invalid-output",
-            "not JSON",
+            "invalid JSON",
         ),
         hostile(
             "number that is none",
             Guest::returning(Body::Text(1, b"[NaN]")),
             "invalid-output",
-            "not JSON",
+            "invalid JSON",
         ),
         hostile(
             "number beyond all numbers",
             Guest::returning(Body::Text(4, b"1e999")),
             "invalid-output",
-            "not JSON",
+            "invalid JSON",
         ),
         hostile(
             "60 MiB to the host",
