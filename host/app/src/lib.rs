@@ -104,7 +104,9 @@ pub use sessions::Sessions;
 pub use signed_file::{AuthorityEntry, Entries, SignedEntry, SignedFile, SignedFileError};
 pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
 pub use stats::{Since, Stats, StatsRow};
-pub use store::{Database, open_maintenance, open_store, parse_key, project, session_project};
+#[cfg(feature = "postgres")]
+pub use store::{Database, parse_key};
+pub use store::{open_maintenance, open_store, project, session_project};
 pub use timetable::Timetable;
 pub use tool_entry::{EditError, NewTool, with_component, with_tool, without_tool};
 pub use trust::{TrustFile, Trusted};

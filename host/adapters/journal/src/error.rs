@@ -2,9 +2,11 @@
 
 mod advice;
 mod damage;
+#[cfg(feature = "postgres")]
 mod postgres;
 
 pub use damage::Damage;
+#[cfg(feature = "postgres")]
 pub use postgres::PostgresError;
 
 use advice::{io_advice, is_corrupt, sqlite_advice};
@@ -37,6 +39,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// PostgreSQL failed, or cannot be used as it is set up.
+    #[cfg(feature = "postgres")]
     #[error(transparent)]
     Postgres(#[from] PostgresError),
     /// The claim on a session has ended, or another host has it.
@@ -460,9 +463,10 @@ impl From<StoreError> for JournalError {
         use StoreError as E;
         match error {
             E::Sqlite { ref source, .. } if is_corrupt(source) => Self::corrupt(error),
+            #[cfg(feature = "postgres")]
+            E::Postgres(PostgresError::SecretForm(_)) => Self::corrupt(error),
             E::ForeignDatabase(_)
             | E::SchemaVersion { .. }
-            | E::Postgres(PostgresError::SecretForm(_))
             | E::KeyFile { .. }
             | E::Unsigned { .. }
             | E::Damaged { .. }

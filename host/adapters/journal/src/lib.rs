@@ -24,6 +24,7 @@ mod memory;
 #[path = "../../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod ownership;
+#[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(test)]
 #[path = "../../../../tests/support/src/postgres.rs"]
@@ -48,7 +49,9 @@ mod transcript;
 mod transfer;
 
 pub use authority_file::{AuthorityFile, FileKey};
-pub use error::{Damage, PostgresError, StoreError};
+#[cfg(feature = "postgres")]
+pub use error::PostgresError;
+pub use error::{Damage, StoreError};
 pub use firing::{Firing, FiringState, MAX_FIRINGS};
 pub use found::{FoundEvents, MESSAGE_KEY};
 pub use maintenance::{
@@ -56,6 +59,7 @@ pub use maintenance::{
 };
 pub use memory::MemoryStore;
 pub use ownership::{Copier, Ownership, SessionScope};
+#[cfg(feature = "postgres")]
 pub use postgres::{Migration, PostgresOptions, PostgresStore};
 pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey, SealedSession};
 pub use session_list::{ListPage, SHORT_ID_CHARS, SessionInfo, SessionName};

@@ -1,9 +1,11 @@
 //! Command line arguments. A doc comment in this module is help text, which users and the manual
 //! pages see.
 
+#[cfg(feature = "acp")]
 mod acp;
 mod author;
 mod config_use;
+#[cfg(feature = "eval")]
 mod eval;
 mod mcp;
 mod registry;
@@ -16,9 +18,11 @@ mod store;
 mod suggestion;
 mod workflow;
 
+#[cfg(feature = "acp")]
 pub(crate) use acp::AcpArgs;
 pub(crate) use author::{BuildArgs, DevArgs, NewArgs, TestArgs, WitArgs};
 pub(crate) use config_use::ConfigUse;
+#[cfg(feature = "eval")]
 pub(crate) use eval::EvalArgs;
 pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
 pub(crate) use registry::{
@@ -76,6 +80,7 @@ pub(crate) enum Command {
     /// Serve an HTTP API: start agents, watch them, and answer pending requests.
     Serve(Box<ServeArgs>),
     /// Serve an agent to an editor: the Agent Client Protocol over standard input and output.
+    #[cfg(feature = "acp")]
     Acp(Box<AcpArgs>),
     /// Create a tool project that builds, in a language of your choice.
     New(NewArgs),
@@ -100,6 +105,7 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Run the prompts of a file, compare what the agent does with the expectations, and report the
     /// results.
+    #[cfg(feature = "eval")]
     Eval(Box<EvalArgs>),
     /// Restore the files that the last answer of a session changed, and list what cannot be undone.
     Undo(UndoArgs),

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+#[cfg(feature = "acp")]
 mod acp;
 mod add;
 mod approvals;
@@ -9,6 +10,7 @@ mod call;
 mod config;
 mod dev;
 mod doctor;
+#[cfg(feature = "eval")]
 mod eval;
 mod explain;
 mod init;
@@ -66,6 +68,7 @@ pub(crate) async fn dispatch(mut command: Command, terminal: &Terminal) -> Resul
         Command::Call(args) => call::call(args, terminal).await,
         Command::Mcp(args) => mcp::mcp(*args, terminal).await,
         Command::Serve(args) => serve::serve(*args, terminal).await,
+        #[cfg(feature = "acp")]
         Command::Acp(args) => acp::acp(*args, terminal).await,
         Command::New(args) => new::new(&args, terminal),
         Command::Build(args) => build::build(args, terminal).await,
@@ -77,6 +80,7 @@ pub(crate) async fn dispatch(mut command: Command, terminal: &Terminal) -> Resul
         Command::Store(args) => store::store(args, terminal).await,
         Command::Stats(args) => stats::stats(args, terminal).await,
         Command::Explain(args) => explain::explain(args, terminal).await,
+        #[cfg(feature = "eval")]
         Command::Eval(args) => eval::eval(*args, terminal).await,
         Command::Undo(args) => undo::undo(args, terminal).await,
         Command::Workflow(args) => workflow::workflow(args, terminal).await,

@@ -1,7 +1,9 @@
 //! Errors of PostgreSQL: of operations, connections, the address, the seals of secrets, and the
 //! tables.
 
-use super::advice::{postgres_advice, said};
+mod advice;
+
+use advice::{postgres_advice, said};
 use std::{sync::Arc, time::Duration};
 
 /// A failure of PostgreSQL, or a fault in its setup.

@@ -46,6 +46,7 @@ impl Command {
             Self::Call(args) => (&mut args.config, Acts),
             Self::Mcp(args) => (&mut args.config, mcp_use(args.command.as_ref())),
             Self::Serve(args) => (&mut args.config, serve_use(args.command.as_ref())),
+            #[cfg(feature = "acp")]
             Self::Acp(args) => (&mut args.config, Acts),
             Self::Dev(args) => (&mut args.config, Acts),
             Self::Inspect(args) => (&mut args.config, Looks),
@@ -56,6 +57,7 @@ impl Command {
             Self::Store(args) => (&mut args.config, store_use(&args.command)),
             Self::Stats(args) => (&mut args.config, Looks),
             Self::Explain(args) => (&mut args.config, Looks),
+            #[cfg(feature = "eval")]
             Self::Eval(args) => (&mut args.config, Acts),
             Self::Undo(args) => (&mut args.config, Looks),
             Self::Workflow(args) => (&mut args.config, workflow_use(&args.command)),
@@ -132,9 +134,13 @@ fn sessions_use(command: &SessionsCommand) -> ConfigUse {
 
 fn store_use(command: &StoreCommand) -> ConfigUse {
     match command {
-        StoreCommand::Check { .. } | StoreCommand::Grants { .. } => Looks,
+        StoreCommand::Check { .. } => Looks,
+        StoreCommand::Move { .. } => Acts,
+        #[cfg(feature = "postgres")]
+        StoreCommand::Grants { .. } => Looks,
         // They change the database that the file names.
-        StoreCommand::Migrate | StoreCommand::Move { .. } | StoreCommand::Rekey { .. } => Acts,
+        #[cfg(feature = "postgres")]
+        StoreCommand::Migrate | StoreCommand::Rekey { .. } => Acts,
     }
 }
 

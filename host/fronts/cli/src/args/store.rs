@@ -19,9 +19,11 @@ pub(crate) struct StoreArgs {
 pub(crate) enum StoreCommand {
     /// Create the tables in the database of `[store]`, or update them to this version. Run it as
     /// their owner (hosts can use another role), while no host of an older version is running.
+    #[cfg(feature = "postgres")]
     Migrate,
     /// Print the statements that grant a database role exactly what a host needs: to read and write
     /// rows, but not to create tables.
+    #[cfg(feature = "postgres")]
     Grants {
         /// The role.
         role: String,
@@ -52,6 +54,7 @@ pub(crate) enum StoreCommand {
     },
     /// Seal the secrets in the database of `[store]` with its `key`; running hosts continue, but
     /// can only restart with that key.
+    #[cfg(feature = "postgres")]
     Rekey {
         /// The key with which they are sealed now: `env:NAME`, `file:PATH` or `cmd:COMMAND`
         /// [default: none, if they are not sealed yet].

@@ -1,18 +1,17 @@
 //! `agent-host store`: the care of the store as a whole.
 
+#[cfg(feature = "postgres")]
+mod database;
+
 use super::configure;
 use crate::{
     args::{StoreArgs, StoreCommand},
     exit::{Exit, Failure},
     terminal::{Terminal, counted, escape_line},
 };
-use agent_host_app::{
-    Config, Database, Environment, Overrides, StoreConfig, config::read_store_key,
-    open_maintenance, parse_key,
-};
+use agent_host_app::{Config, Environment, Overrides, StoreConfig, open_maintenance};
 use agent_host_journal::{
-    Maintenance, MoveStep, Moved, PostgresStore, SessionCheck, UnsignedRow, check, check_rest,
-    move_sessions,
+    Maintenance, MoveStep, Moved, SessionCheck, UnsignedRow, check, check_rest, move_sessions,
 };
 use serde_json::json;
 use std::{collections::BTreeSet, ops::ControlFlow};
@@ -20,17 +19,17 @@ use std::{collections::BTreeSet, ops::ControlFlow};
 /// The name of the store in the state directory, for `--to`.
 const STATE_DIR: &str = "state-dir";
 
-/// The longest name of a role, in bytes, as PostgreSQL has it.
-const MAX_ROLE_BYTES: usize = 63;
-
 pub(super) async fn store(args: StoreArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    #[cfg(feature = "postgres")]
     if let StoreCommand::Grants { role } = &args.command {
-        return grants(role, terminal);
+        return database::grants(role, terminal);
     }
     let config = configure(args.config, Overrides::default())?;
     match args.command {
-        StoreCommand::Migrate => migrate(&config, terminal).await,
-        StoreCommand::Grants { role } => grants(&role, terminal),
+        #[cfg(feature = "postgres")]
+        StoreCommand::Migrate => database::migrate(&config, terminal).await,
+        #[cfg(feature = "postgres")]
+        StoreCommand::Grants { role } => database::grants(&role, terminal),
         StoreCommand::Check {
             remove_unsigned,
             json,
@@ -40,71 +39,9 @@ pub(super) async fn store(args: StoreArgs, terminal: &Terminal) -> Result<Exit, 
             settle(store.as_ref(), checked, remove_unsigned, terminal).await
         }
         StoreCommand::Move { to, json } => move_store(&config, &to, json, terminal).await,
-        StoreCommand::Rekey { from } => rekey(&config, from.as_deref(), terminal).await,
+        #[cfg(feature = "postgres")]
+        StoreCommand::Rekey { from } => database::rekey(&config, from.as_deref(), terminal).await,
     }
-}
-
-fn grants(role: &str, terminal: &Terminal) -> Result<Exit, Failure> {
-    if role.is_empty() || role.len() > MAX_ROLE_BYTES || role.contains(char::is_control) {
-        return Err(Failure::usage(format!(
-            "`{}` is not a role name; use a name of up to {MAX_ROLE_BYTES} bytes",
-            escape_line(role)
-        )));
-    }
-    terminal.println(&PostgresStore::grants(role));
-    Ok(Exit::Done)
-}
-
-/// Returns the database of the configuration.
-async fn database(config: &Config) -> Result<Database, Failure> {
-    let database = Database::configured(config, &config.store).await?;
-    database.ok_or_else(|| {
-        Failure::usage(
-            "[store] has no database; set `url` in it (the state directory needs no maintenance)",
-        )
-    })
-}
-
-async fn migrate(config: &Config, terminal: &Terminal) -> Result<Exit, Failure> {
-    let database = database(config).await?;
-    let url = database.url().to_owned();
-    let done = PostgresStore::migrate(&url, database.options()).await?;
-    terminal.note(&match (done.from, done.to) {
-        (0, to) => format!("The tables were created with version {to}."),
-        (from, to) if from == to => format!("The tables already have version {to}."),
-        (from, to) => format!("The tables were updated from version {from} to {to}."),
-    });
-    if done.signed > 0 {
-        terminal.note(&format!(
-            "{} from before {} signed, and trusted from now on; review those that approve calls: agent-host \
-             approvals list",
-            counted(done.signed, "row"),
-            if done.signed == 1 { "is" } else { "are" }
-        ));
-    }
-    Ok(Exit::Done)
-}
-
-async fn rekey(config: &Config, from: Option<&str>, terminal: &Terminal) -> Result<Exit, Failure> {
-    let from = match from {
-        None => None,
-        Some(text) => {
-            let key = read_store_key(text, &Environment::from_process()?).await?;
-            Some(parse_key(&key)?)
-        }
-    };
-    let database = database(config).await?;
-    let url = database.url().to_owned();
-    let options = database.options();
-    let how = match options.seal {
-        Some(_) => "are sealed with the key in [store]",
-        None => "are no longer sealed, because [store] has no key",
-    };
-    let count = PostgresStore::rekey(&url, options, from).await?;
-    terminal.note(&format!(
-        "{count} secrets {how}. Running hosts still use the old key; restart them with the same [store]."
-    ));
-    Ok(Exit::Done)
 }
 
 /// The result of the check of a store, which is printed.
