@@ -235,7 +235,7 @@ fn approval() -> Value {
         "message": "The model wants to run remember, which is effectful.\nThe arguments are:\n│ {\n│   \"key\": \
                     \"size\",\n│   \"value\": 1\n│ }\nAll 33 characters of the arguments of remember are shown; rule \
                     effect.effectful, arguments \
-                    sha256:e9ece91056ca2c55feeb39bde3a51ddd5f7c61cbf24722d9fcb3b55dc6c74682\nYou decide about \
+                    sha256:e9ece91056ca2c55feeb39bde3a51ddd5f7c61cbf24722d9fcb3b55dc6c74682\nYour decision is about \
                     remember, which is effectful.",
         "requestedSchema": {
             "type": "object",

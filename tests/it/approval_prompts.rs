@@ -35,8 +35,8 @@ fn approve_runs_exactly_what_was_shown() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for shown in [
         "write_file, which is effectful",
-        "It is a tool of:\r\n│ the component `files`; access:",
-        "The tool calls itself:\r\n│ Write a file\r\n",
+        "It comes from:\r\n│ the component `files`; access:",
+        "The tool's own title is:\r\n│ Write a file\r\n",
         "│ content: hello\r\n│ path: note.txt",
         "Run write_file, which is effectful? [y] yes",
         "That is all.",

@@ -116,10 +116,10 @@ fn answers_are_broken_between_words() {
                 "Run write_file, which is effectful? [y] yes",
                 "[a] show the remaining 2, and approve them",
                 "[t] yes, and each call of this tool in this session",
-                "[p GLOB] yes, and each call with such a target",
+                "[p GLOB] yes, and calls with a matching target",
                 "[m] yes, and do not ask again  [e] with other arguments",
                 "[n] no  [n REASON] no, and tell the model why",
-                "[r TEXT] no, and this is its result  [l] decide later",
+                "[r TEXT] no, use TEXT as its result  [l] decide later",
                 "[j] show the exact JSON",
             ],
         ),
@@ -129,18 +129,18 @@ fn answers_are_broken_between_words() {
                 "Run write_file, which is effectful? [y] yes",
                 "[a] show the remaining 2, and approve them",
                 "[t] yes, and each call of this tool in this session",
-                "[p GLOB] yes, and each call with such a target  [m] yes, and do not ask again",
+                "[p GLOB] yes, and calls with a matching target  [m] yes, and do not ask again",
                 "[e] with other arguments  [n] no  [n REASON] no, and tell the model why",
-                "[r TEXT] no, and this is its result  [l] decide later  [j] show the exact JSON",
+                "[r TEXT] no, use TEXT as its result  [l] decide later  [j] show the exact JSON",
             ],
         ),
         (
             200,
             &[
                 "Run write_file, which is effectful? [y] yes  [a] show the remaining 2, and approve them  [t] yes, \
-                 and each call of this tool in this session  [p GLOB] yes, and each call with such a target",
+                 and each call of this tool in this session  [p GLOB] yes, and calls with a matching target",
                 "[m] yes, and do not ask again  [e] with other arguments  [n] no  [n REASON] no, and tell the model \
-                 why  [r TEXT] no, and this is its result  [l] decide later  [j] show the exact JSON",
+                 why  [r TEXT] no, use TEXT as its result  [l] decide later  [j] show the exact JSON",
             ],
         ),
     ];

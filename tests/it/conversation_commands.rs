@@ -139,7 +139,7 @@ fn resume_takes_over_what_a_session_was_run_with() {
     run(&["--name", "writing", "--write", "second"]);
     let mut screen = OnScreen::start(&env, &server, 80, &["run", "--quiet"]);
     screen.until_last_row(">");
-    let refused = "was run with --write, which this conversation does not have. To continue it with that: agent-host \
+    let refused = "was run with --write, which this conversation does not have. To continue it with them: agent-host \
         run --resume ";
     show(&mut screen, &[("/resume writing", refused)]);
     screen.types("/resume other\r");

@@ -158,7 +158,7 @@ fn suggestion_keeps_the_implied_grant() {
         (verdicts.collect(), explained["suggestions"].take())
     };
     let directory = json!(["allowed", "grants.dir[0]"]);
-    let kept = "# Granted by itself only while there are no grants here.\n[[grants.dir]]\nhost = \".\"\nguest = \"/workspace\"";
+    let kept = "# Granted by default, but only while there are no grants here.\n[[grants.dir]]\nhost = \".\"\nguest = \"/workspace\"";
     let web = format!(
         "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\nmethods = [\"GET\"]"
     );

@@ -212,7 +212,7 @@ fn login_with_a_pasted_address() {
     login.types("http://127.0.0.1:1/callback?code=x&state=y\n");
     login
         .stdout
-        .until("not the address where this login ended in the browser");
+        .until("not the address that the browser was redirected to");
     login.types(&format!("{back}\n"));
     let ran = login.end();
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);

@@ -221,8 +221,8 @@ fn grants_are_confirmed_on_a_terminal() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = plain(&ran.stdout);
         for text in [
-            "was given on its command line:\r\n  --write\r\n",
-            "Give it the same again? [y] yes",
+            "was given these permissions:\r\n  --write\r\n",
+            "Grant them again? [y] yes",
         ] {
             assert!(shown.contains(text), "no {text:?} in {shown}");
         }

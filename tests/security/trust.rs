@@ -288,8 +288,7 @@ fn trust_is_offered_on_a_terminal_and_remembered() {
             assert!(!ran.stdout.contains("\u{1b}[2J"), "{}", ran.stdout);
         }
         assert_eq!(trust_file(&env).exists(), code == 0);
-        let skills =
-            "Its skills are read in any case, as text that grants nothing: greet (2 files)";
+        let skills = "Its skills are read anyway, as text that grants nothing: greet (2 files)";
         assert_eq!(ran.stdout.contains(skills), code == 0, "{}", ran.stdout);
         if code == 0 {
             let again = on_a_terminal(&env, &reply(), "run --model openai-compat:m hi", "");

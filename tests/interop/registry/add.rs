@@ -166,7 +166,7 @@ fn component_at_an_address_is_added_by_its_digest() {
     assert_eq!(fs::read(output).unwrap(), fs::read(&file).unwrap());
     let added = ok(env.run(&["add", &url, "--as", "mine"]));
     assert!(
-        added.stdout.contains("nothing proves by whom"),
+        added.stdout.contains("nothing proves who made it"),
         "{}",
         added.stdout
     );

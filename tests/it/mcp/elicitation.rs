@@ -59,7 +59,7 @@ fn user_decides_through_the_client() {
         let message = form["message"].as_str().unwrap();
         assert!(
             message.starts_with(
-                "The model wants to run write_file, which is effectful.\nThe tool calls itself:\n│ Write a file\n"
+                "The model wants to run write_file, which is effectful.\nThe tool's own title is:\n│ Write a file\n"
             ),
             "{message}"
         );

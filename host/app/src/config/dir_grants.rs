@@ -91,7 +91,7 @@ pub(super) fn demand(raw: &RawDirGrant, who: &str, review: &mut Review<'_>) {
             Some(format!(" outside of its directory (it is {real})"))
         }
         None if is_kept_from_tools(&raw.host, review) => {
-            Some(", which the default keeps from tools".to_owned())
+            Some(", which is hidden from tools by default".to_owned())
         }
         None => None,
     };

@@ -81,7 +81,7 @@ section! {
         send: Option<SendSettings> => harmless;
         /// The maximum number of tokens of one reply.
         max_output_tokens: Option<NonZeroU32> =>
-            asks(Other, "lets a reply of {who} have up to {value} tokens");
+            asks(Other, "lets replies of {who} have up to {value} tokens");
         /// The time limit of a connection.
         connect_timeout_seconds: Option<NonZeroU64>, in seconds =>
             at_most(Timeouts::default().connect.as_secs());

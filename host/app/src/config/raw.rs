@@ -274,7 +274,7 @@ fn demand_timing(timing: &RawTiming, _: &str, review: &mut Review<'_>) {
     if *timing == RawTiming::InOrder {
         review.demand(
             Danger::Unchecked,
-            "runs calls that need no approval before you decide about the other calls of a reply (approval-timing = \
+            "runs calls that need no approval before you decide on the other calls of a reply (approval-timing = \
              \"in-order\")",
         );
     }

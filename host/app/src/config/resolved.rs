@@ -298,7 +298,7 @@ impl Config {
             false => here.to_string_lossy(),
         };
         Some(format!(
-            "# Granted by itself only while there are no grants here.\n[[grants.dir]]\nhost = {}\nguest = \"{WORKSPACE}\"",
+            "# Granted by default, but only while there are no grants here.\n[[grants.dir]]\nhost = {}\nguest = \"{WORKSPACE}\"",
             toml::Value::from(host.into_owned())
         ))
     }

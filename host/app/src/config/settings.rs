@@ -295,7 +295,7 @@ fn problems_of_values(raw: &RawSettings) -> Problems {
     check(
         raw.seed.is_none_or(|seed| seed <= MAX_SEED),
         "seed",
-        "is higher than some provider accepts",
+        "is larger than some providers accept",
         &format!("write a number up to {MAX_SEED}, {or_out}"),
     );
     let is_stop = |stops: &Vec<String>| {

@@ -14,14 +14,14 @@ pub const STARTER: &str = "\
 
 # model = \"ollama:llama3.2\"          # instead of the one in your own config.toml
 # system = \"You are ...\"             # instead of the default system prompt; \"\" for none
-# instructions = [\"AGENTS.md\"]       # files with more of the system prompt
-# max-turns = 50                     # model calls of one message
+# instructions = [\"AGENTS.md\"]       # files to append to the system prompt
+# max-turns = 50                     # model calls per message
 
-# [budgets]                          # of one message
+# [budgets]                          # per message
 # usd = 1.0
 # tool-calls = 100
 
-# What the tools reach. Without it: this directory, read-only, and no network.
+# What the tools can access. Default: this directory, read-only, and no network.
 # [[grants.dir]]
 # host = \".\"
 # mode = \"read-write\"
@@ -35,8 +35,8 @@ pub const STARTER: &str = "\
 # tool = \"write_file\"
 # arguments = { \"/path\" = \"docs/**\" }
 
-# Without any, the tools that come with the program: builtin:files, builtin:fetch, builtin:image.
-# A model that shall run JavaScript gets builtin:code beside them.
+# Without a [[tool]], the built-in ones are used: builtin:files, builtin:fetch, builtin:image.
+# To let the model run JavaScript, list builtin:code as well.
 # [[tool]]
 # name = \"weather\"
 # component = \"tools/weather.wasm\"

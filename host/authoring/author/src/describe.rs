@@ -202,7 +202,7 @@ fn wit(decoded: &DecodedWasm) -> Result<String, String> {
     let mut text = String::from(printer.output);
     if text.len() > MAX_WIT_BYTES {
         text.truncate(text.floor_char_boundary(MAX_WIT_BYTES));
-        text.push_str("\n// The rest is cut.\n");
+        text.push_str("\n// The rest is truncated.\n");
     }
     Ok(text)
 }

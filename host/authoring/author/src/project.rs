@@ -114,7 +114,7 @@ impl Project {
         let name = name_of(&dir, language)?;
         if !is_tool_name(&name) {
             return Err(AuthorError::Usage(format!(
-                "the project in {} is called `{}`, and its component cannot be: a name is 1 to 64 letters, digits, `_` and `-`",
+                "the project in {} is named `{}`, which is not a valid component name: a name is 1 to 64 letters, digits, `_` and `-`",
                 dir.display(),
                 name.escape_debug()
             )));

@@ -34,7 +34,7 @@ pub enum TranscriptError {
     #[error("a line of the run is not valid `stream-json` ({0})")]
     Form(#[from] serde_json::Error),
     /// The line is neither an event nor transient.
-    #[error("a line of the run is neither an event nor has a `live` key")]
+    #[error("a line of the run's output is not an event, and has no `live` key")]
     Unknown,
     /// The run made too many calls, or its texts are too long.
     #[error(

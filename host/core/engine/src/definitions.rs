@@ -25,7 +25,7 @@ const MAX_TITLE_BYTES: usize = 128;
 pub const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
 
 /// Ends a description that was cut.
-const CUT_MARK: &str = "...\n[The rest of this description is cut.]";
+const CUT_MARK: &str = "...\n[The rest of this description is truncated.]";
 
 /// The longest schema, in bytes of JSON text.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;

@@ -84,7 +84,7 @@ impl AcpAgent {
             Some(_) => Ok(()),
             None => Err(RpcError::new(
                 ErrorCode::NotInitialized,
-                "the first request of a connection is `initialize`",
+                "the first request of a connection must be `initialize`",
             )),
         }
     }

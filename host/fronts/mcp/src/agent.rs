@@ -14,8 +14,7 @@ use agent_host_types::{
 use rmcp::{RoleServer, model::ElicitResult, service::RequestContext};
 
 /// The result of a call that runs outside of the host.
-const EXTERNAL: &str = "This tool runs outside of the host, in the program that drives its loop, which an MCP client \
-    does not do; it did not run.";
+const EXTERNAL: &str = "This tool runs outside of the host, in the program that drives the agent loop; MCP clients cannot do that, so it did not run.";
 
 /// Returns what a waiting agent continues with. Without a context no one is asked.
 pub(crate) fn respond<'a>(

@@ -66,7 +66,7 @@ pub(crate) fn has_resources(registry: &Registry) -> bool {
 /// Returns the templates of URIs.
 pub(crate) fn templates(registry: &Registry) -> ListResourceTemplatesResult {
     let file = ResourceTemplate::new(FILE_TEMPLATE, "file").with_description(
-        "A file in a granted directory. Of a long text, the first page is returned, which says where it ends.",
+        "A file in a granted directory. Of a long text, only the first page is returned; it says where to continue.",
     );
     let artifact = ResourceTemplate::new(ARTIFACT_TEMPLATE, "artifact")
         .with_description("A file that a call on this connection returned.");

@@ -61,19 +61,19 @@ pub(crate) fn routes() -> Vec<Route> {
             Viewer,
             "/v1/models",
             get(models::list),
-            read("Lists the agents, as OpenAI's models."),
+            read("Lists the agents as models, for OpenAI clients."),
         ),
         Route::described(
             Viewer,
             "/v1/models/{model}",
             get(models::read),
-            read("Reads an agent, as one of OpenAI's models.").fails(&missing),
+            read("Returns an agent as a model, for OpenAI clients.").fails(&missing),
         ),
         Route::described(
             User,
             "/v1/responses",
             post(responses::create),
-            run("Runs an agent, as OpenAI's responses; with `stream`, as server-sent events.")
+            run("Runs an agent through OpenAI's Responses API; with `stream`, sends server-sent events.")
                 .takes::<responses::Body>(),
         ),
         Route::described(
@@ -87,7 +87,7 @@ pub(crate) fn routes() -> Vec<Route> {
             User,
             "/v1/chat/completions",
             post(chat::create),
-            run("Runs an agent, as OpenAI's chat completions; with `stream`, as server-sent events.")
+            run("Runs an agent through OpenAI's Chat Completions API; with `stream`, sends server-sent events.")
                 .takes::<chat::Body>(),
         ),
     ]

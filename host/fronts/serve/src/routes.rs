@@ -164,7 +164,7 @@ fn api_routes() -> Vec<Route> {
             Operator,
             "/grants",
             get(explain::grants),
-            Operation::get("Lists what the tools may reach, as the policy enforces it.")
+            Operation::get("Lists what the tools can access, as the policy enforces it.")
                 .returns::<explain::GrantList>(200),
         ),
         route(
@@ -216,7 +216,7 @@ fn api_routes() -> Vec<Route> {
             Viewer,
             "/sessions/{session}/events",
             get(events::events),
-            Operation::get("Streams events: those of the journal, then those that happen.")
+            Operation::get("Streams events: first those in the journal, then new ones.")
                 .query::<events::EventsQuery>()
                 .streams("text/event-stream")
                 .fails(&[
@@ -229,7 +229,7 @@ fn api_routes() -> Vec<Route> {
             User,
             "/sessions/{session}/messages",
             post(sessions::send),
-            Operation::post("Sends a message into a session, and runs it.")
+            Operation::post("Sends a message to a session, and runs it.")
                 .header(create::IDEMPOTENCY_KEY)
                 .takes::<MessageBody>()
                 .returns::<sessions::Accepted>(202)

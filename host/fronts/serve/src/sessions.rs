@@ -161,7 +161,7 @@ pub(crate) async fn read(
     Ok(Json(row))
 }
 
-/// Sends a message into a session, and runs it. What waited there is superseded.
+/// Sends a message to a session, and runs it. What waited there is superseded.
 pub(crate) async fn send(
     State(service): State<Service>,
     caller: Caller,
@@ -433,7 +433,10 @@ fn refused_input(end: &TurnEnd) -> Problem {
         TurnEnd::Error { error } => Problem::new(ProblemCode::Internal, error.to_string()),
         end => Problem::new(
             ProblemCode::NotWaiting,
-            format!("there was nothing to do: the turn ended as {}", end.kind()),
+            format!(
+                "there was nothing to do; the turn ended with `{}`",
+                end.kind()
+            ),
         ),
     }
 }

@@ -65,7 +65,7 @@ pub enum LoginError {
     )]
     OtherPkce(String),
     /// The pasted address is not the one of this login.
-    #[error("this is not the address where this login ended in the browser")]
+    #[error("this is not the address that the browser was redirected to")]
     OtherAddress,
     /// The authorization server or the user refused.
     #[error("the authorization server refused: {0}")]

@@ -123,7 +123,7 @@ async fn unusable_tools_are_left_out_with_notes() {
     assert_eq!(server.definitions()[5].description, "Acts.");
     let cut = &server.definitions()[3].description;
     assert_eq!(cut.len(), 8_192);
-    assert!(cut.ends_with("xxx...\n[The rest of this description is cut.]"));
+    assert!(cut.ends_with("xxx...\n[The rest of this description is truncated.]"));
     let nested = serde_json::json!({"next": {"next": {"last": 1}}});
     let failure = server
         .input_schema("s_tree")

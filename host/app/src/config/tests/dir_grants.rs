@@ -355,7 +355,7 @@ fn implied_grant_can_be_written_down() {
     let mut tree = Tree::new();
     let lines = |host: &str| {
         format!(
-            "# Granted by itself only while there are no grants here.\n[[grants.dir]]\nhost = \"{host}\"\nguest = \"/workspace\""
+            "# Granted by default, but only while there are no grants here.\n[[grants.dir]]\nhost = \"{host}\"\nguest = \"/workspace\""
         )
     };
     let here = lines(".");

@@ -143,7 +143,7 @@ fn unusable_settings_are_refused_with_their_line() {
         ),
         (
             "[settings]\nseed = 2147483648",
-            "line 2, column 8: `seed` is higher than some provider accepts; write a number up to 2147483647, or \
+            "line 2, column 8: `seed` is larger than some providers accept; write a number up to 2147483647, or \
              leave it out",
         ),
         (

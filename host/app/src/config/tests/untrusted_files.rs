@@ -72,8 +72,7 @@ fn demanding() -> Vec<(String, &'static str)> {
         ("code-calls = 257\n".to_owned(), "raises code-calls to 257 (the default is 256)"),
         ("search-tools-from = 31\n".to_owned(), "raises search-tools-from to 31 (the default is 30)"),
         ("search-tools-from = 0\n".to_owned(), "offers the model all tools at once, however many there are (search-tools-from = 0)"),
-        ("approval-timing = \"in-order\"\n".to_owned(), "runs calls that need no approval before you decide about \
-            the other calls of a reply (approval-timing = \"in-order\")"),
+        ("approval-timing = \"in-order\"\n".to_owned(), "runs calls that need no approval before you decide on the other calls of a reply (approval-timing = \"in-order\")"),
         ("[prices.\"openai-compat:*\"]\ninput = 0\noutput = 0.5\n".to_owned(), "sets the price of \
             \"openai-compat:*\" in budgets to 0 (cached 0, output 0.5) US dollars per million tokens"),
         ("[settings]\neffort = \"xhigh\"\n".to_owned(), "raises the effort of [settings] to \"xhigh\""),
@@ -105,7 +104,7 @@ fn demanding() -> Vec<(String, &'static str)> {
         ("[openai-compat]\nheaders = { x-a = \"env:HOME\" }\n".to_owned(), "sends the header \"x-a\" of [openai-compat]: \"env:HOME\""),
         ("[openai-compat]\nquery = { a = \"1\" }\n".to_owned(), "adds \"a\" to the query of [openai-compat]: \"1\""),
         ("[anthropic]\nkey-header = \"x-other\"\n".to_owned(), "sends the key of [anthropic] in the header \"x-other\""),
-        ("[anthropic]\nmax-output-tokens = 1\n".to_owned(), "lets a reply of [anthropic] have up to 1 tokens"),
+        ("[anthropic]\nmax-output-tokens = 1\n".to_owned(), "lets replies of [anthropic] have up to 1 tokens"),
         ("[openai]\nconnect-timeout-seconds = 11\n".to_owned(), "raises connect-timeout-seconds of [openai] to 11 (the default is 10)"),
         ("[openai]\nfirst-chunk-timeout-seconds = 301\n".to_owned(), "raises first-chunk-timeout-seconds of [openai] to 301 (the default is 300)"),
         ("[openai]\nidle-chunk-timeout-seconds = 121\n".to_owned(), "raises idle-chunk-timeout-seconds of [openai] to 121 (the default is 120)"),
@@ -176,11 +175,11 @@ fn demanding() -> Vec<(String, &'static str)> {
         (dir("host = \".\"\nmode = \"read-write\""), "lets every tool read and change \".\""),
         (dir("host = \".\"\nmask = []"), "lets every tool read \".\", with nothing hidden (mask = [])"),
         (dir("host = \".\"\nmask = [\"a\"]"), "lets every tool read \".\", with nothing hidden but \"a\""),
-        (dir("host = \".aws\""), "lets every tool read \".aws\", which the default keeps from tools"),
-        (dir("host = \".git\""), "lets every tool read \".git\", which the default keeps from tools"),
+        (dir("host = \".aws\""), "lets every tool read \".aws\", which is hidden from tools by default"),
+        (dir("host = \".git\""), "lets every tool read \".git\", which is hidden from tools by default"),
         (
             dir("host = \"sub/.git/modules\""),
-            "lets every tool read \"sub/.git/modules\", which the default keeps from tools",
+            "lets every tool read \"sub/.git/modules\", which is hidden from tools by default",
         ),
         (
             dir("host = \".\"\nallow-run-later = [\".envrc\"]"),
@@ -194,8 +193,8 @@ fn demanding() -> Vec<(String, &'static str)> {
             "[session]\nlock-timeout-ms = 30001\n".to_owned(),
             "raises lock-timeout-ms to 30001 (the default is 30000)",
         ),
-        (dir("host = \"sub/.config\""), "lets every tool read \"sub/.config\", which the default keeps from tools"),
-        (dir("host = \"id_rsa_old\""), "lets every tool read \"id_rsa_old\", which the default keeps from tools"),
+        (dir("host = \"sub/.config\""), "lets every tool read \"sub/.config\", which is hidden from tools by default"),
+        (dir("host = \"id_rsa_old\""), "lets every tool read \"id_rsa_old\", which is hidden from tools by default"),
         (http("host = \"127.0.0.1\"\nscheme = \"http\"\nport = 8080\nmethods = [\"GET\", \"HEAD\"]\npath = \"/a\""), "lets every tool send HTTP requests to \"GET,HEAD=http://127.0.0.1:8080/a\""),
         (http("host = \"169.254.169.254\""), "lets every tool send HTTP requests to \"169.254.169.254\""),
         ("[[grants.env]]\nname = \"KEY\"\nfrom-host = true\n".to_owned(), "passes the environment variable \"KEY\" \
@@ -315,7 +314,7 @@ fn untrusted_file_in_the_home_directory_grants_no_part_of_it() {
     tree.environment.cwd = tree.home();
     assert_eq!(
         tree.demands("[[grants.dir]]\nhost = \"project\"\n"),
-        ["lets every tool read \"project\", which the default keeps from tools"]
+        ["lets every tool read \"project\", which is hidden from tools by default"]
     );
 }
 

@@ -142,7 +142,7 @@ fn invalid_project_names_what_is_missing() {
         ),
         (
             &[("pyproject.toml", "[project]\nname = \"../up\"")],
-            "the project in DIR is called `../up`, and its component cannot be: a name is 1 to 64 letters, digits, `_` and `-`",
+            "the project in DIR is named `../up`, which is not a valid component name: a name is 1 to 64 letters, digits, `_` and `-`",
         ),
     ];
     for (files, text) in cases {

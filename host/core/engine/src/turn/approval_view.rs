@@ -116,11 +116,11 @@ impl fmt::Display for CallPreview {
         } = self;
         writeln!(f, "The model wants to run {what}.")?;
         if let Some(title) = title {
-            writeln!(f, "The tool calls itself:\n{title}")?;
+            writeln!(f, "The tool's own title is:\n{title}")?;
         }
         write!(
             f,
-            "The arguments are:\n{arguments}\n{below}\nYou decide about {what}."
+            "The arguments are:\n{arguments}\n{below}\nYour decision is about {what}."
         )
     }
 }

@@ -423,6 +423,6 @@ fn unwritable() -> ToolFailure {
 fn external_tool() -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::ToolUnavailable,
-        "This tool runs outside of the host, in the program that drives its loop; it cannot be called from here.",
+        "This tool runs outside of the host, in the program that drives the agent loop; it cannot be called from here.",
     )
 }

@@ -47,8 +47,7 @@ fn intro(agents: &ConfiguredAgents, terminal: &Terminal) {
     let tools = tool_names(agents.registry());
     let reach = reach(agents.registry()).join("\n  ");
     terminal.note(&escape(&format!(
-        "serving the Agent Client Protocol for {directory} over standard input and output, to the program that \
-         started this one one\nmodel: {}:{}\ntools: {tools}\naccess: {reach}",
+        "serving the Agent Client Protocol for {directory} over standard input and output, to the program that started this one\nmodel: {}:{}\ntools: {tools}\naccess: {reach}",
         model.provider, model.model
     )));
 }

@@ -368,7 +368,7 @@ fn answer(checked: &CheckedModel) -> Finding {
             };
             let answers = format!("{name} answers at {base_url}, {key}");
             match (role, listed) {
-                (Role::Unused, _) => Finding::Ok(format!("{answers}; no model of it is used")),
+                (Role::Unused, _) => Finding::Ok(format!("{answers}; none of its models is used")),
                 (_, Some(true)) => Finding::Ok(answers),
                 (_, Some(false)) => Finding::Warning(format!(
                     "{answers}; this model is not in its list, but may be an alias of one that is"

@@ -159,7 +159,7 @@ impl Wizard<'_> {
     fn ask(&self, question: &str, flag: &str) -> Result<String, Failure> {
         if !self.terminal.can_ask() {
             return Err(Failure::usage(format!(
-                "there is no terminal to ask at; pass `{flag}`"
+                "there is no terminal to ask you on; pass `{flag}`"
             )));
         }
         let answer = compose(self.terminal, question);
@@ -348,8 +348,7 @@ impl Wizard<'_> {
                 Ok(())
             }
             Err(error) => Err(Failure::failed(format!(
-                "the model does not answer: {error}; nothing was written. Correct it, or pass `--no-test` to write \
-                 it anyway"
+                "the model does not answer: {error}; nothing was written. Correct the cause, or pass `--no-test` to write the configuration anyway"
             ))),
         }
     }

@@ -68,7 +68,7 @@ pub(super) fn signer(pulled: &PulledComponent) -> String {
         Some((key, SignatureForm::Bundle)) => format!("by the key {key}"),
         Some((key, SignatureForm::Simple)) => format!("by the key {key} (older form)"),
         None if pulled.manifest.is_none() => {
-            "nothing proves by whom; it is the file with the digest that you gave".to_owned()
+            "nothing proves who made it; its digest is the one that you gave".to_owned()
         }
         None => "not checked: no key is configured for it".to_owned(),
     }

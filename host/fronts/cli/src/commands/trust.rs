@@ -56,7 +56,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
             terminal.println(&format!("revoked {}", path_text(&trusted.path)));
         }
         if gone.is_empty() {
-            terminal.note("Nothing of this directory is trusted.");
+            terminal.note("Nothing in this directory is trusted.");
         }
         return Ok(Exit::Done);
     }
@@ -92,7 +92,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
         return Ok(Exit::Done);
     }
     Err(Failure::usage(format!(
-        "there is no terminal to ask at, so nothing is trusted; read {}, then trust it with: {}",
+        "there is no terminal to ask you on, so nothing is trusted; read {}, then trust it with: {}",
         undecided.join(" and "),
         trust_command(&args.dir, &["--yes"])
     )))
@@ -275,7 +275,7 @@ fn skills_text(skills: &[(String, usize)]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("\nIts skills are read in any case, as text that grants nothing: {named}{more}")
+    format!("\nIts skills are read anyway, as text that grants nothing: {named}{more}")
 }
 
 fn trust_file(environment: &Environment) -> Result<TrustFile, Failure> {

@@ -80,7 +80,7 @@ pub(super) fn check(rest: &Map<String, Value>) -> Result<(), ApiError> {
                 let message = match values {
                     [] => format!("agents do not support `{name}`; remove it"),
                     values => format!(
-                        "agents support no `{name}` other than {}; remove it",
+                        "agents support only {} as `{name}`; remove it",
                         values.join(" or ")
                     ),
                 };

@@ -343,7 +343,7 @@ pub(super) async fn run(
                     error: TurnError::Journal { .. }
                 }
             ),
-            why: format!("the turn ended as {}", end.kind()),
+            why: format!("the turn ended with `{}`", end.kind()),
         },
         Err(_) => Start::Failed {
             why: "its run ended at once".to_owned(),

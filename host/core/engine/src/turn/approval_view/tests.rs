@@ -69,11 +69,11 @@ fn call_preview_cannot_imitate_the_host() {
                 found,
                 [
                     "The model wants to run wipe, which is effectful.",
-                    "The tool calls itself:",
+                    "The tool's own title is:",
                     "The arguments are:",
                     &size,
                     "The call may rewrite these files, which run now or later:",
-                    "You decide about wipe, which is effectful.",
+                    "Your decision is about wipe, which is effectful.",
                 ],
                 "{lie:?}"
             );

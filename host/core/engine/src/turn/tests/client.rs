@@ -138,8 +138,7 @@ async fn client_call_records_and_barriers() {
             "pay",
             failure(
                 "tool-unavailable",
-                "This tool runs outside of the host, in the program that drives its loop; it cannot be called from \
-                 here.",
+                "This tool runs outside of the host, in the program that drives the agent loop; it cannot be called from here.",
             ),
             0,
             &[STARTED, &["call-received"], &["call-settled"]],

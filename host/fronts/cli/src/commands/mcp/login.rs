@@ -73,7 +73,7 @@ async fn log_in(endpoint: &Endpoint, terminal: &Terminal) -> Result<(), LoginErr
     terminal.println_untrusted(login.url());
     if terminal.can_ask() {
         terminal.note(
-            "\nIf the browser is on another machine, it ends at an address on 127.0.0.1 that it cannot open.",
+            "\nIf the browser is on another machine, it is redirected to an address on 127.0.0.1 that it cannot open.",
         );
     }
     tokio::select! {
@@ -82,7 +82,7 @@ async fn log_in(endpoint: &Endpoint, terminal: &Terminal) -> Result<(), LoginErr
     }
 }
 
-/// Reads the address at which a browser on another machine ended.
+/// Reads the address that a browser on another machine was redirected to.
 async fn pasted(login: &Login, terminal: &Terminal) -> Result<(), LoginError> {
     for _ in 0..MAX_PASTES {
         let terminal = *terminal;

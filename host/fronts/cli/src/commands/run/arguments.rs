@@ -160,7 +160,7 @@ pub(super) fn check_given(
         command.push_str(&format!(" --state-dir {state_dir}"));
     }
     Err(Failure::usage(format!(
-        "session {id} was run with {}, which this conversation does not have. To continue it with that: {command}",
+        "session {id} was run with {}, which this conversation does not have. To continue it with them: {command}",
         flags.join(" ")
     )))
 }
@@ -208,8 +208,7 @@ fn confirmed(taken: &RunArguments, id: SessionId, terminal: &Terminal) -> Result
     let flags = flags(&widening(taken));
     if !terminal.can_ask() {
         return Err(Failure::usage(format!(
-            "session {id} was given more than the configuration allows; without a terminal, pass it again on the \
-             command line: {}",
+            "session {id} was given more permissions than the configuration allows, and there is no terminal to confirm them; pass them again: {}",
             same_command(&flags)
         )));
     }
@@ -218,7 +217,7 @@ fn confirmed(taken: &RunArguments, id: SessionId, terminal: &Terminal) -> Result
         .map(|flag| format!("  {}", escape_line(flag)))
         .collect();
     let question = format!(
-        "{YELLOW}Session {id} was given on its command line:{YELLOW:#}\n{}\n{BOLD}Give it the same again?{BOLD:#} \
+        "{YELLOW}Session {id} was given these permissions:{YELLOW:#}\n{}\n{BOLD}Grant them again?{BOLD:#} \
          [y] yes  [n] no (any other answer also means no)",
         rows.join("\n")
     );

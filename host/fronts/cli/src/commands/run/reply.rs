@@ -208,7 +208,9 @@ fn parse(text: &str) -> Result<(CallId, DecisionArg), Failure> {
         ("respond", Some(text)) => DecisionArg::Respond(text.to_owned()),
         ("choice", Some(numbers)) => {
             let indexes = choice_indexes(numbers);
-            DecisionArg::Choice(indexes.ok_or_else(|| refuse("has no number from 1 up"))?)
+            DecisionArg::Choice(
+                indexes.ok_or_else(|| refuse("does not have a number of at least 1"))?,
+            )
         }
         _ => return Err(refuse("is not a decision")),
     };

@@ -46,7 +46,7 @@ pub(super) async fn list(
     let mut artifacts = read(store, id).await?;
     let refused = std::mem::take(&mut artifacts.refused);
     if artifacts.kept.is_empty() && !as_json {
-        terminal.note("The calls of this session left no files.");
+        terminal.note("The calls of this session stored no files.");
     }
     for row in artifacts.into_rows() {
         let as_line = || {

@@ -202,8 +202,7 @@ pub(super) async fn recover(
     let events = store.recover(session).await?;
     terminal.println(&session.to_string());
     terminal.note(&match events {
-        0 => "Nothing of the session is left, and there will be no more warnings about it."
-            .to_owned(),
+        0 => "No event of the session is left; there will be no more warnings about it.".to_owned(),
         events => format!(
             "The session has {events} events. To resume it: agent-host sessions resume {session}"
         ),

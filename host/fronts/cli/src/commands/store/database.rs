@@ -42,7 +42,7 @@ pub(super) async fn migrate(config: &Config, terminal: &Terminal) -> Result<Exit
     });
     if done.signed > 0 {
         terminal.note(&format!(
-            "{} from before {} signed, and trusted from now on; review those that approve calls: agent-host \
+            "{} from before this update {} now signed and trusted; review those that approve calls: agent-host \
              approvals list",
             counted(done.signed, "row"),
             if done.signed == 1 { "is" } else { "are" }

@@ -41,13 +41,13 @@ pub(super) fn menu(call: &PendingCall, rest: usize) -> Vec<String> {
                 }
                 add(&[
                     "[t] yes, and each call of this tool in this session",
-                    "[p GLOB] yes, and each call with such a target",
+                    "[p GLOB] yes, and calls with a matching target",
                     "[m] yes, and do not ask again",
                 ]);
             }
             DecisionKind::Edit => add(&["[e] with other arguments"]),
             DecisionKind::Reject => add(&["[n] no", "[n REASON] no, and tell the model why"]),
-            DecisionKind::Respond => add(&["[r TEXT] no, and this is its result"]),
+            DecisionKind::Respond => add(&["[r TEXT] no, use TEXT as its result"]),
         }
     }
     add(&["[l] decide later", "[j] show the exact JSON"]);

@@ -91,7 +91,7 @@ fn menu_offers_only_allowed_decisions() {
     let table: [(&[DecisionKind], &str, &[&str]); 3] = [
         (
             &[Approve],
-            "[y] yes  [t] yes, and each call of this tool in this session  [p GLOB] yes, and each call with such a target  [m] yes, and do not ask again  [l] decide later  [j] show the exact JSON",
+            "[y] yes  [t] yes, and each call of this tool in this session  [p GLOB] yes, and calls with a matching target  [m] yes, and do not ask again  [l] decide later  [j] show the exact JSON",
             &["y", "t", "m", "l", "j"],
         ),
         (
@@ -102,7 +102,7 @@ fn menu_offers_only_allowed_decisions() {
         ),
         (
             &[Respond],
-            "[r TEXT] no, and this is its result  [l] decide later  [j] show the exact JSON",
+            "[r TEXT] no, use TEXT as its result  [l] decide later  [j] show the exact JSON",
             &["r x", "l", "j"],
         ),
     ];

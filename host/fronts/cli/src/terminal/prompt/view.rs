@@ -69,7 +69,7 @@ impl Review<'_> {
         let columns = self.terminal.columns();
         let preview = CallPreview::new(self.call, input, digest, columns);
         let title = preview.title.map_or_else(String::new, |title| {
-            format!("\n{DIM}The tool calls itself:{DIM:#}\n{title}")
+            format!("\n{DIM}The tool's own title is:{DIM:#}\n{title}")
         });
         let target = self.target(input).map_or_else(String::new, |target| {
             let target = framed(target, columns, usize::MAX);
@@ -83,7 +83,7 @@ impl Review<'_> {
         };
         let what = format!("{YELLOW}{who}{YELLOW:#} {BOLD}{}{BOLD:#}.", preview.what);
         format!(
-            "\n{}{target}\n{DIM}It is a tool of:{DIM:#}\n{}{title}{change}{arguments}\n{DIM}{}{DIM:#}",
+            "\n{}{target}\n{DIM}It comes from:{DIM:#}\n{}{title}{change}{arguments}\n{DIM}{}{DIM:#}",
             at_words(&what, columns),
             framed_words(self.reach, columns, MAX_REACH_ROWS),
             at_words(&preview.below, columns)
