@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Threads for the program's own tasks, from 1 to 256 [default: one per processor, at least 2;
     /// 1 for `mcp` on standard streams].
     ///
-    /// The threads of tools are `guest-threads` in `agent.toml`.
+    /// `guest-threads` in `agent.toml` sets the threads for tools.
     #[arg(long, global = true, env = "AGENT_HOST_THREADS", value_name = "N",
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     pub(crate) threads: Option<usize>,
@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Run the agent on a prompt, on standard input, or in a conversation at the terminal.
     Run(Box<RunArgs>),
-    /// Call one tool of a component, without a model and without the hooks of the configuration.
+    /// Call one tool of a component, without a model and without the configured hooks.
     Call(CallArgs),
     /// Serve the tools to clients of the Model Context Protocol: over standard input and output, or
     /// over HTTP.
@@ -90,7 +90,7 @@ pub(crate) enum Command {
     Test(TestArgs),
     /// Build a tool's project and run its cases, and repeat whenever its files change.
     Dev(DevArgs),
-    /// Print the interface that a component in any language implements, in WIT.
+    /// Print the WIT interface that a tool component implements, whatever its language.
     Wit(WitArgs),
     /// Show what a component is: tools, schemas, effects, permissions, size and digest.
     Inspect(InspectArgs),
@@ -109,7 +109,7 @@ pub(crate) enum Command {
     Eval(Box<EvalArgs>),
     /// Restore the files that the last answer of a session changed, and list what cannot be undone.
     Undo(UndoArgs),
-    /// List, check or draw the workflows of the configuration.
+    /// List, check or draw the configured workflows.
     Workflow(WorkflowArgs),
     /// Show the configuration with the origin of each value, create one, or print its schema.
     Config(ConfigCommandArgs),
@@ -124,16 +124,16 @@ pub(crate) enum Command {
     Lock(LockArgs),
     /// Search an index of components, in a registry or a directory.
     Search(SearchArgs),
-    /// Add a component from a registry or an address to agent.toml, without grants, and pin it in
+    /// Add a component from a registry or a URL to agent.toml, without grants, and pin it in
     /// agent.lock.
     Add(AddArgs),
     /// Remove a component from agent.toml and agent.lock.
     Remove(RemoveArgs),
-    /// Show which components of registries have newer versions.
+    /// Show which components from registries have newer versions.
     Outdated(OutdatedArgs),
-    /// Show what changed in the registries' versions of components, and accept the changes.
+    /// Show what changed in the components from registries, and accept the changes.
     Update(UpdateArgs),
-    /// Pull a component from a registry or an address, and show what it is and who signed it.
+    /// Pull a component from a registry or a URL, and show what it is and who signed it.
     Pull(PullArgs),
     /// Push a component to a registry, and sign it.
     Push(PushArgs),
@@ -149,7 +149,7 @@ pub(crate) enum Command {
         /// The document, such as `event`.
         document: Option<String>,
     },
-    /// Print the completions for a shell, for its start-up file or its completions directory.
+    /// Print shell completions, for the shell's start-up file or completions directory.
     Completions {
         /// The shell.
         shell: Shell,
@@ -168,10 +168,10 @@ pub(crate) enum Command {
 /// subcommands takes these before and after the subcommand.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct ConfigArgs {
-    /// The configuration [default: ./agent.toml, if it exists].
+    /// The configuration file [default: ./agent.toml, if it exists].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Grant something to the tools: `dir:PATH`, `dir:PATH:read-write`,
+    /// Grant the tools access: `dir:PATH`, `dir:PATH:read-write`,
     /// `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, such as
     /// `http:GET,HEAD=https://api.example.com/v1/`, `env:NAME`, `env:NAME=VALUE`, `secret:NAME`,
     /// `artifacts:read-only`, or `artifacts:read-write`. Repeatable.
@@ -185,7 +185,7 @@ pub(crate) struct ConfigArgs {
     /// untrusted file.
     #[arg(long, global = true)]
     pub(crate) trust: bool,
-    /// The directory of sessions.
+    /// The directory where sessions are stored.
     #[arg(long, global = true, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
     /// The use that the command makes of it, by [`Command::set_config_use`].
@@ -224,8 +224,8 @@ pub(crate) struct CallArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// Deny the call if it matches: `TOOL`, `TOOL(GLOB)` by its main argument, or
-    /// `TOOL(/POINTER=GLOB)`. Repeatable.
+    /// Deny the call if it matches: `TOOL`, `TOOL(GLOB)` to match the main argument, or
+    /// `TOOL(/POINTER=GLOB)` to match another one. Repeatable.
     #[arg(long, value_name = "RULE")]
     pub(crate) deny: Vec<String>,
     /// Write the images and files of the result to this directory, or to this file, which must not
@@ -314,7 +314,7 @@ pub(crate) struct ApprovalsArgs {
 /// `approvals ...`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// List what is remembered, for sessions and for projects.
+    /// List the remembered approvals of sessions and projects.
     List {
         /// Print JSON, one approval per line.
         #[arg(long)]
@@ -322,10 +322,10 @@ pub(crate) enum ApprovalsCommand {
     },
     /// Revoke remembered approvals: such calls ask again from then on.
     Revoke {
-        /// Its id, as `approvals list` prints it, or the beginning of its id.
+        /// The approval's id, as `approvals list` prints it, or the beginning of it.
         #[arg(required_unless_present = "all")]
         id: Option<String>,
-        /// All of them, of every session and project.
+        /// Revoke all remembered approvals, of every session and project.
         #[arg(long, conflicts_with = "id")]
         all: bool,
     },

@@ -72,8 +72,8 @@ pub(crate) struct TestArgs {
     /// Only the cases with this text in their name or their tool's name.
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
-    /// Run nothing, and write the calls of a session that depend only on their input to a new file
-    /// of the project's cases. The other calls are listed on stderr, with the reasons.
+    /// Run nothing; write the calls of a session that depend only on their input to a new file of
+    /// test cases in the project. The other calls are listed on stderr, with the reasons.
     #[arg(long, value_name = "SESSION",
           conflicts_with_all = ["cases", "filter", "trust", "record", "update", "strict"])]
     pub(crate) from_session: Option<String>,
@@ -84,20 +84,20 @@ pub(crate) struct TestArgs {
     /// stderr.
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Use the network, and record the answers, for the cases that name a recording. Without it,
+    /// Use the network, and record the responses, for the cases that name a recording. Without it,
     /// nothing is sent to the network.
     #[arg(long)]
     pub(crate) record: bool,
     /// Write golden files instead of comparing them.
     #[arg(long)]
     pub(crate) update: bool,
-    /// Also fail for problems in the tools' definitions.
+    /// Also fail on problems in the tools' definitions.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
-    /// The directory of sessions, which no tool can access.
+    /// The directory where sessions are stored, which no tool can access.
     #[arg(long, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
 }

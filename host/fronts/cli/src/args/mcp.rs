@@ -49,15 +49,15 @@ pub(crate) struct McpArgs {
 /// `mcp ...`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Print the configuration entry with which clients start this server, with absolute paths.
+    /// Print the configuration entry for clients to start this server, with absolute paths.
     Config {
         /// The name of the server in the client.
         #[arg(long, default_value = "agent-host")]
         name: String,
-        /// The entry for a server that was started with `--http`, at this address.
+        /// Print the entry for a server that was started with `--http`, at this address.
         #[arg(long, value_name = "HOST:PORT", value_parser = address)]
         http: Option<SocketAddr>,
-        /// Print it in the form of this client's file [default: the form that most clients take].
+        /// Print it in this client's format [default: the format that most clients accept].
         #[arg(long, value_name = "CLIENT")]
         client: Option<McpClient>,
     },

@@ -64,7 +64,7 @@ pub(crate) struct PushArgs {
     pub(crate) component: PathBuf,
     /// The name to give it: `oci://HOST/NAME:TAG`.
     pub(crate) reference: String,
-    /// Sign it with the private key in this file (P-256 or Ed25519, PKCS#8 in PEM, such as of
+    /// Sign it with the private key in this file (P-256 or Ed25519, PKCS#8 in PEM, such as from
     /// `openssl genpkey -algorithm ed25519`).
     #[arg(long, value_name = "KEY")]
     pub(crate) sign: Option<PathBuf>,
@@ -83,7 +83,7 @@ pub(crate) struct PushArgs {
 /// `update`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct UpdateArgs {
-    /// The name in agent.toml [default: all components of registries].
+    /// The name in agent.toml [default: all components from registries].
     pub(crate) name: Option<String>,
     /// Use this tag from now on, such as a newer version.
     #[arg(long, value_name = "TAG", requires = "name")]

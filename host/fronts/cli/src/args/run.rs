@@ -14,16 +14,16 @@ pub(crate) enum OutputFormat {
     Text,
     /// One JSON document at the end.
     Json,
-    /// One JSON document a line: every event as it becomes durable, and text as it arrives.
+    /// One JSON document per line: every event as it becomes durable, and text as it arrives.
     StreamJson,
 }
 
 /// Where tools run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RuntimeOfTools {
-    /// In this process, or at their server.
+    /// In this process, or on their MCP server.
     Host,
-    /// At the caller of this program.
+    /// In the program that called this one.
     External,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum RuntimeOfTools {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
     /// The prompt; `-` for standard input. Without it: standard input, or a conversation when that
-    /// is a terminal. With it, the standard input is appended as a block.
+    /// is a terminal. With it, standard input is appended as a block.
     pub(crate) prompt: Option<String>,
     /// The configuration.
     #[command(flatten)]
@@ -55,11 +55,11 @@ pub(crate) struct RunArgs {
     /// contains the conversation, but not the key.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// A PNG, JPEG, GIF or WebP file that the model sees with the prompt. Repeatable.
+    /// A PNG, JPEG, GIF or WebP file to send to the model with the prompt. Repeatable.
     #[arg(long = "image", value_name = "FILE", conflicts_with_all = ["decide", "submit"])]
     pub(crate) images: Vec<PathBuf>,
-    /// A PDF, an image, a WAV or MP3 recording or UTF-8 text that goes to the model with the
-    /// prompt; a PDF or a recording only to a model that takes it. Repeatable.
+    /// A PDF, an image, a WAV or MP3 recording or UTF-8 text to send to the model with the prompt;
+    /// PDFs and recordings need a model that accepts them. Repeatable.
     #[arg(long = "file", value_name = "FILE", conflicts_with_all = ["decide", "submit"])]
     pub(crate) files: Vec<PathBuf>,
     /// A component to use in addition to the configured ones. Repeatable.
@@ -99,7 +99,7 @@ pub(crate) struct RunArgs {
     /// Name the session. Names are unique among the sessions of a directory.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// With `--resume`: decide about a pending call: `CALL=approve`, `CALL=reject:REASON`,
+    /// With `--resume`: decide on a pending call: `CALL=approve`, `CALL=reject:REASON`,
     /// `CALL=edit:JSON` or `CALL=respond:TEXT`; a question is answered with `respond`,
     /// `choice:NUMBER`, `fields:JSON` (a form) or `reject`. Repeatable.
     #[arg(long, value_name = "CALL=DECISION", requires = "resume", conflicts_with_all = ["prompt", "submit"])]
@@ -112,9 +112,9 @@ pub(crate) struct RunArgs {
         conflicts_with = "prompt"
     )]
     pub(crate) submit: Option<PathBuf>,
-    /// Where the tools of components and MCP servers run: `external` ends the run with their calls
-    /// once policy and user allow them, and `--submit` takes the results [default: `host`, or that
-    /// of the resumed session].
+    /// Where the tools of components and MCP servers run: with `external`, the run ends at calls
+    /// that the policy and the user allow, and `--submit` passes their results [default: `host`, or
+    /// that of the resumed session].
     #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "workflow")]
     pub(crate) tool_runtime: Option<RuntimeOfTools>,
     /// End the run with the first successful result of this tool. Repeatable.
@@ -129,7 +129,7 @@ pub(crate) struct RunArgs {
     /// The maximum number of model calls for one prompt.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u64>,
-    /// The maximum number of tokens, read and written, for one prompt.
+    /// The maximum number of input and output tokens for one prompt.
     #[arg(long, value_name = "N")]
     pub(crate) max_total_tokens: Option<u64>,
     /// The maximum cost of one prompt in US dollars; the model's price is set in agent.toml.
@@ -196,16 +196,16 @@ impl RunArgs {
 /// Rules about calls, for this run. They are above those of every configuration.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct RuleArgs {
-    /// Run a call without asking: `TOOL`, `TOOL(GLOB)` by its main argument, such as
-    /// `write_file(src/**)`, or `TOOL(/POINTER=GLOB)` by another one. It approves calls that need
-    /// approval, but does not extend any grant, and a denial takes precedence. Repeatable.
+    /// Run matching calls without asking: `TOOL`, `TOOL(GLOB)` to match the main argument, such as
+    /// `write_file(src/**)`, or `TOOL(/POINTER=GLOB)` to match another one. It approves calls that
+    /// need approval, but does not extend any grant, and a denial takes precedence. Repeatable.
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
     /// Run the calls of a tool without asking, whatever their arguments. Repeatable.
     #[arg(long, value_name = "TOOL", value_parser = name_of_tool)]
     pub(crate) allow_tool: Vec<String>,
-    /// Deny a call, written as for `--allow`; no approval or other rule can override it.
-    /// Repeatable.
+    /// Deny matching calls, with the syntax of `--allow`; no approval or other rule can override
+    /// it. Repeatable.
     #[arg(long, value_name = "RULE")]
     pub(crate) deny: Vec<String>,
 }
@@ -232,6 +232,6 @@ pub(crate) enum PermissionPrompts {
     Ask,
     /// Deny.
     None,
-    /// Wait: the run ends, and a later one decides.
+    /// End the run; a later one passes the decisions.
     Later,
 }

@@ -28,11 +28,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8420")]
     pub(crate) http: SocketAddr,
     /// Serve nothing: run the sessions that other hosts of the store accepted but have no capacity
-    /// for, and continue those of hosts that ended. Needs `url` in `[store]`.
+    /// for, and continue those of hosts that stopped. Requires `url` in `[store]`.
     #[arg(long, conflicts_with_all = ["http", "token_file", "tls_cert", "allowed_origins"])]
     pub(crate) worker: bool,
     /// Let tokens with the role `operator` see, continue and delete the sessions of all projects in
-    /// the store. Without it, the server has only those of its own project.
+    /// the store. Without it, they see only those of the server's own project.
     #[arg(long, conflicts_with = "worker")]
     pub(crate) all_projects: bool,
     /// A file with the operator's token, readable only by its owner [default: the variable
@@ -101,12 +101,12 @@ pub(crate) enum ServeCommand {
 pub(crate) enum TokenCommand {
     /// Create a token, and print it: only its hash is stored. A running server accepts it at once.
     Create {
-        /// The name, under which the journal records the token's actions: 1 to 64 characters of `a`
+        /// The token's name, which the journal records with its actions: 1 to 64 characters of `a`
         /// to `z`, `0` to `9` and `-`.
         name: TokenName,
-        /// The role: `viewer` reads sessions; `user` also creates them, sends messages,
-        /// answers questions, cancels, undoes, names and deletes; `approver` also decides about
-        /// calls; `operator` also remembers decisions for the project, and reads the grants.
+        /// The role: `viewer` reads sessions; `user` also creates them, sends messages, answers
+        /// questions, cancels, undoes, names and deletes; `approver` also decides on calls;
+        /// `operator` also remembers decisions for the project, and reads the grants.
         #[arg(long, value_parser = roles())]
         role: AccessRole,
         /// The sessions that it can see: `own` for those that it starts and their agents' sessions,
@@ -123,7 +123,7 @@ pub(crate) enum TokenCommand {
     },
     /// Revoke a token. A running server refuses it from its next request on.
     Revoke {
-        /// Its name.
+        /// The token's name.
         name: TokenName,
     },
 }

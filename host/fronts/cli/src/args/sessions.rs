@@ -54,8 +54,8 @@ pub(crate) enum SessionsCommand {
     Replay {
         /// Its id, the beginning or end of its id, its name, or `latest`.
         session: String,
-        /// Instead, decide again about the recorded calls under the rules of this configuration:
-        /// exits with 1 if a decision differs. The tools and their approvals are the recorded ones.
+        /// Instead, decide the recorded calls again under the rules of this configuration: exits
+        /// with 1 if a decision differs. The tools and their approvals are the recorded ones.
         #[arg(long, value_name = "FILE")]
         policy: Option<PathBuf>,
         /// Print JSON.
@@ -92,8 +92,8 @@ pub(crate) enum SessionsCommand {
         seal: Option<PathBuf>,
     },
     /// Import a session from a file that `export` wrote, and print its id. Its pending calls will
-    /// not run, and its approvals are not valid here. A JSON file with messages of the AI SDK,
-    /// OpenAI's Chat Completions or Anthropic becomes a new session.
+    /// not run, and its approvals are not valid here. A JSON file with messages in the format of
+    /// the AI SDK, OpenAI's Chat Completions or Anthropic becomes a new session.
     Import {
         /// The file.
         file: PathBuf,
@@ -112,8 +112,8 @@ pub(crate) enum SessionsCommand {
         sessions: Vec<String>,
     },
     /// Remove the oldest sessions permanently, print their ids, and free their disk space. Without
-    /// an option: those outside `keep` in agent.toml. Sessions that are in use or wait for a
-    /// decision are kept.
+    /// an option, remove those beyond the limits of `keep` in agent.toml. Sessions that are in use
+    /// or wait for a decision are kept.
     Prune {
         /// Remove the sessions that have not been used for this time: a number of days, or with a
         /// unit, such as `30d`.
@@ -127,7 +127,7 @@ pub(crate) enum SessionsCommand {
     /// Accept a session as it is in the journal, although stored events are missing because the
     /// file was damaged or replaced by an older one.
     Recover {
-        /// Its id.
+        /// The session's id.
         session: String,
     },
     /// List the files that a session's calls stored, or write one to standard output.
@@ -145,7 +145,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Write a blob (an image, a long result) to standard output.
     Blob {
-        /// Its digest, as `sessions show` prints it.
+        /// The blob's digest, as `sessions show` prints it.
         digest: String,
         /// The file, which must not exist [default: standard output].
         #[arg(long, short, value_name = "FILE")]

@@ -53,7 +53,7 @@ pub(crate) enum ConfigCommand {
     Schema,
     /// Print the paths of the configuration files, the highest layer first.
     Path {
-        /// The path of this layer alone.
+        /// Print only the path of this layer.
         layer: Option<ConfigLayer>,
     },
 }
@@ -63,9 +63,9 @@ pub(crate) enum ConfigCommand {
 pub(crate) enum ConfigLayer {
     /// The file of `--config`, or agent.toml in this directory.
     Project,
-    /// The user's.
+    /// The user's configuration.
     User,
-    /// The machine's.
+    /// The machine's configuration.
     Machine,
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct StatsArgs {
     /// [default: everything].
     #[arg(long, value_name = "DATE|DAYS", value_parser = Since::parse)]
     pub(crate) since: Option<Since>,
-    /// The rows.
+    /// How to group the usage.
     #[arg(long, value_enum, default_value_t, value_name = "ROWS")]
     pub(crate) by: Rows,
     /// The configuration.

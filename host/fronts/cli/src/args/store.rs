@@ -35,7 +35,7 @@ pub(crate) enum StoreCommand {
         /// runs of hosts, which are ignored anyway. Sessions are kept.
         #[arg(long)]
         remove_unsigned: bool,
-        /// Print JSON: one session per line, then the problems that belong to none.
+        /// Print JSON: one session per line, then the problems that belong to no session.
         #[arg(long)]
         json: bool,
     },
@@ -56,7 +56,7 @@ pub(crate) enum StoreCommand {
     /// can only restart with that key.
     #[cfg(feature = "postgres")]
     Rekey {
-        /// The key with which they are sealed now: `env:NAME`, `file:PATH` or `cmd:COMMAND`
+        /// The key that they are sealed with now: `env:NAME`, `file:PATH` or `cmd:COMMAND`
         /// [default: none, if they are not sealed yet].
         #[arg(long, value_name = "KEY")]
         from: Option<String>,

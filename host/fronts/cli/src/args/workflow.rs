@@ -36,7 +36,7 @@ pub(crate) enum WorkflowCommand {
     Graph {
         /// The workflow.
         name: String,
-        /// The notation of the drawing.
+        /// The format of the drawing.
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: GraphFormat,
     },
@@ -47,8 +47,8 @@ pub(crate) enum WorkflowCommand {
 pub(crate) enum GraphFormat {
     /// Indented text.
     Text,
-    /// A flowchart of Mermaid.
+    /// A Mermaid flowchart.
     Mermaid,
-    /// A graph for Graphviz.
+    /// A Graphviz graph.
     Dot,
 }
