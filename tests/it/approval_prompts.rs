@@ -174,7 +174,7 @@ fn call_needing_approval_without_terminal_is_denied() {
         of_kind(&events, "call-settled")[0]["output"],
         json!({
             "type": "execution-denied",
-            "reason": "This call needs the user's approval (rule effect.effectful), and no one can be asked in this run. To allow such calls, the user sets `approvals` for this tool in agent.toml.",
+            "reason": "This call needs the user's approval (rule effect.effectful), and no one can be asked in this run. To allow such calls, the user can set `approvals` for this tool in agent.toml.",
         })
     );
 }

@@ -184,7 +184,7 @@ fn mcp_resources_are_listed_within_bounds() {
                     "uri": "note://\u{fffd}[2J/../etc%2Fpasswd?a=b#c d", "name": "a\u{fffd}b\u{fffd}[2J",
                 }],
                 "templates": [],
-                "left-out": "2 entries are too long or too many; give a `query`",
+                "left-out": "2 entries are too long or too many; pass a `query`",
             }),
         ),
     ] {

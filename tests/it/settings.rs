@@ -68,7 +68,7 @@ fn tool_choice_that_is_not_offered_is_refused() {
         (
             search,
             "read_file",
-            "which it is only offered after searching for it; set `search-tools-from = 0`",
+            "which the model can call only after searching for it; set `search-tools-from = 0`",
         ),
     ];
     for (more, tool, says) in cases {

@@ -34,7 +34,7 @@ pub(crate) fn check(models: &ModelsConfig, tools: &ToolSet) -> Result<(), Config
         } else if !tools.is_offered(name, &BTreeSet::new()) {
             let fix =
                 format!("set `search-tools-from = 0` to offer all tools without `{SEARCH_TOOL}`");
-            ("which it is only offered after searching for it", fix)
+            ("which the model can call only after searching for it", fix)
         } else {
             continue;
         };

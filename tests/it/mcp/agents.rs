@@ -197,7 +197,7 @@ fn agent_without_a_user_goes_on() {
         let told = requests[1]["messages"].as_array().unwrap().last().unwrap();
         assert_eq!(
             told["content"],
-            "This call needs the user's approval (rule effect.effectful), and no one can be asked in this run. To allow such calls, the user sets `approvals` for this tool in agent.toml."
+            "This call needs the user's approval (rule effect.effectful), and no one can be asked in this run. To allow such calls, the user can set `approvals` for this tool in agent.toml."
         );
     }
 }

@@ -72,7 +72,7 @@ fn denied_call_names_its_rule() {
         "execution-denied",
         &[
             "Tool call execution denied. This call needs the user's approval (rule effect.effectful), and no one can be asked in \
-             this run. To allow such calls, the user sets `approvals` for this tool in agent.toml.",
+             this run. To allow such calls, the user can set `approvals` for this tool in agent.toml.",
         ],
     );
     assert_eq!(client.ask(write), response(1, denied));

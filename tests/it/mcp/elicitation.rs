@@ -199,7 +199,7 @@ fn client_without_capabilities_gets_no_requests() {
         "execution-denied",
         &[
             "Tool call execution denied. This call needs the user's approval (rule effect.effectful), and no one can be asked in \
-             this run. To allow such calls, the user sets `approvals` for this tool in agent.toml.",
+             this run. To allow such calls, the user can set `approvals` for this tool in agent.toml.",
         ],
     );
     denied["resultType"] = json!("complete");

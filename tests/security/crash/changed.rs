@@ -68,7 +68,7 @@ fn repeated_call_is_checked_by_current_policy() {
             ("\"never\"", "\"always\""),
             json!([
                 "execution-denied",
-                "This call needs the user's approval (rule approval.always), and no one can be asked in this run. To allow such calls, the user sets `approvals` for this tool in agent.toml."
+                "This call needs the user's approval (rule approval.always), and no one can be asked in this run. To allow such calls, the user can set `approvals` for this tool in agent.toml."
             ]),
         ),
         (

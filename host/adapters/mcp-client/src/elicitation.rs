@@ -53,7 +53,7 @@ pub enum ElicitationAnswer {
 fn bounded(text: &str) -> Result<String, String> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(format!(
-            "one of its texts has more than {MAX_TEXT_BYTES} bytes"
+            "one of its strings has more than {MAX_TEXT_BYTES} bytes"
         ));
     }
     Ok(text.to_owned())

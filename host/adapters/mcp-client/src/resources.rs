@@ -244,7 +244,7 @@ async fn list(
         result.insert("templates".to_owned(), templates.shown.into());
     }
     if left_out > 0 {
-        let note = format!("{left_out} entries are too long or too many; give a `query`");
+        let note = format!("{left_out} entries are too long or too many; pass a `query`");
         result.insert("left-out".to_owned(), note.into());
     }
     if let Some(next) = entries.next {

@@ -209,6 +209,6 @@ fn make_writable(dirs: &mut [DirGrant], cwd: &Path) -> Result<(), ConfigError> {
     Err(config_error!(
         "--write",
         "`--write` makes the granted working directory writable, but {cwd} is not granted",
-        "pass `--grant dir:PATH:read-write` for the directory to which tools may write"
+        "pass `--grant dir:PATH:read-write` for the directory that tools may write to"
     ))
 }

@@ -304,8 +304,8 @@ fn problems_of_values(raw: &RawSettings) -> Problems {
     check(
         raw.stop.as_ref().is_none_or(is_stop),
         "stop",
-        "has no texts, an empty text, or too many",
-        &format!("write 1 to {MAX_STOPS} texts, {or_out}"),
+        "is empty, or has an empty string or too many strings",
+        &format!("write 1 to {MAX_STOPS} strings, {or_out}"),
     );
     for field in raw
         .extra_body

@@ -63,7 +63,7 @@ deserializers! {
     bytes => size();
 }
 
-/// Parses a duration of a command line, in seconds: a number of them, or a text like `10min`.
+/// Parses a duration of a command line, in seconds: a number of them, or a string like `10min`.
 ///
 /// # Errors
 /// The text is none of both; the message says what a duration is.
@@ -71,7 +71,7 @@ pub fn parse_seconds(text: &str) -> Result<u64, String> {
     duration(1_000, "seconds").parse_argument(text)
 }
 
-/// Parses a duration of a command line, in days: a number of them, or a text like `7d`.
+/// Parses a duration of a command line, in days: a number of them, or a string like `7d`.
 ///
 /// # Errors
 /// The text is none of both, or there are too many days; the message says what a duration is.
@@ -80,7 +80,7 @@ pub fn parse_days(text: &str) -> Result<u32, String> {
     u32::try_from(days).map_err(|_| format!("invalid number of days: {days}"))
 }
 
-/// Parses a size of a command line, in bytes: a number of them, or a text like `128MiB`.
+/// Parses a size of a command line, in bytes: a number of them, or a string like `128MiB`.
 ///
 /// # Errors
 /// The text is none of both; the message says what a size is.
@@ -145,7 +145,7 @@ impl<T: TryFrom<u64>> Visitor<'_> for Form<T> {
         } = &self.0;
         write!(
             f,
-            "{name}: a number of {base_name}, or a text like \"{example}\""
+            "{name}: a number of {base_name}, or a string like \"{example}\""
         )
     }
 

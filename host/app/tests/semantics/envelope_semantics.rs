@@ -95,8 +95,7 @@ async fn t02_envelope_of_other_session_is_refused() {
 async fn t03_wrong_call_id_is_refused() {
     let (mut world, right) = paused().await;
     for wrong in ["a", "c", "z", ""] {
-        let expected =
-            format!("got a decision about call {wrong} where one about call b is expected");
+        let expected = format!("the decision is for call {wrong}, but one for call b is expected");
         refuses(&mut world, &right, approve(wrong), &expected).await;
     }
     let mut world = world.restart().await;

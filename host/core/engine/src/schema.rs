@@ -208,7 +208,7 @@ impl OutputSchema {
     pub fn validate(&self, output: &Value) -> Result<(), ToolFailure> {
         self.0.check(output, "the result").map_err(|error| {
             ToolFailure::invalid_output(format!(
-                "The tool ran, but its result does not fit the schema that it promises. {error}"
+                "The tool ran, but its result does not match the schema that it declares. {error}"
             ))
         })
     }

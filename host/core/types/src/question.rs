@@ -118,7 +118,7 @@ pub enum AnswerError {
     )]
     NotFields,
     /// The values of a form where none is asked for.
-    #[error("the question is not a form; it allows a text or one of its {choices} choices")]
+    #[error("the question is not a form; it allows text or one of its {choices} choices")]
     NoForm {
         /// The number of choices.
         choices: usize,

@@ -31,7 +31,7 @@ pub(crate) fn message(prompt: Vec<ContentBlock>) -> Result<Message, RpcError> {
     }
     let is_blank = |part: &ContentPart| part.text().is_some_and(|text| text.trim().is_empty());
     if parts.iter().all(is_blank) {
-        return Err(invalid("the prompt is empty; add a text".to_owned()));
+        return Err(invalid("the prompt is empty; add text".to_owned()));
     }
     Ok(Message::parts(Role::User, parts))
 }

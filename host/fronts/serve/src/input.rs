@@ -33,7 +33,7 @@ impl MessageBody {
     pub(crate) fn into_message(self) -> Result<Message, Problem> {
         if self.message.trim().is_empty() && self.parts.is_empty() {
             return Err(Problem::invalid(
-                "the message is empty; add a text to `message`",
+                "the message is empty; add text to `message`",
             ));
         }
         if self.parts.len() > MAX_PARTS {

@@ -427,7 +427,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonObject<T> {
         let Json(value) = Json::from_request(request, state).await?;
         match is_array {
             false => Ok(Self(value)),
-            true => Err(Problem::invalid("the body is a JSON array; give an object")),
+            true => Err(Problem::invalid("the body is a JSON array; send an object")),
         }
     }
 }

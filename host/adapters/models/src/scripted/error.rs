@@ -35,8 +35,7 @@ pub enum ScriptError {
     },
     /// Every turn was played.
     #[error(
-        "The script `{script}` has ended: all of its {turns} turns are used. Its last turn should have a text and no \
-         calls; start a new session to play it again."
+        "The script `{script}` has ended: all of its {turns} turns are used. Its last turn should have text and no calls; start a new session to play it again."
     )]
     Ended {
         /// The script's name.

@@ -338,8 +338,7 @@ fn reason(path: &FunctionPath, why: &str) -> String {
 }
 
 fn nothing_usable(component: &Component, refused: &[String]) -> LoadError {
-    const NEXT: &str =
-        "Export functions of plain values, or build it against the WIT package agent:tool";
+    const NEXT: &str = "Export functions that take and return plain values, or build it against the WIT package agent:tool";
     let exports = component.component_type();
     let names: Vec<String> = exports
         .exports(component.engine())

@@ -179,7 +179,7 @@ fn overrides_with_bad_value_are_refused() {
     assert_eq!(
         tree.refusal("[[grants.dir]]\nhost = \"data\"", &write),
         "`--write` makes the granted working directory writable, but ROOT/home/ann/project is not granted; pass \
-         `--grant dir:PATH:read-write` for the directory to which tools may write"
+         `--grant dir:PATH:read-write` for the directory that tools may write to"
     );
 }
 

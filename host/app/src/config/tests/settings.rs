@@ -148,7 +148,7 @@ fn unusable_settings_are_refused_with_their_line() {
         ),
         (
             "[settings]\nstop = [\"\"]",
-            "line 2, column 8: `stop` has no texts, an empty text, or too many; write 1 to 4 texts, or leave it out",
+            "line 2, column 8: `stop` is empty, or has an empty string or too many strings; write 1 to 4 strings, or leave it out",
         ),
         (
             "[settings.models.\"openai:*\".extra-body]\nstream = false",

@@ -333,7 +333,7 @@ fn result_that_does_not_fit_the_output_schema_is_refused() {
     assert_eq!(schema.validate(&json!([1, 2])), Ok(()));
     let said = |fault: &str| {
         Err(ToolFailure::invalid_output(format!(
-            "The tool ran, but its result does not fit the schema that it promises. {fault}"
+            "The tool ran, but its result does not match the schema that it declares. {fault}"
         )))
     };
     assert_eq!(

@@ -155,7 +155,7 @@ impl Agent {
                     message: message.to_owned(),
                 })),
                 (None, false) => Err(refuse(
-                    "a tool has ended the run; there is nothing to continue, send a message",
+                    "a tool has ended the run, so there is nothing to continue; send a message",
                 )),
             };
         }
@@ -173,7 +173,7 @@ impl Agent {
             Some(Role::User | Role::ToolResult) => Ok(Transition::to(Step::CheckBudgets)),
             Some(Role::Assistant) if was_open => Ok(Transition::end(self.replied(session)?)),
             Some(Role::Assistant | Role::System) => Err(refuse(
-                "the model has given its answer; there is nothing to continue, send a message",
+                "the model has given its answer, so there is nothing to continue; send a message",
             )),
             None => Err(refuse("the session is empty; send a message")),
         }

@@ -276,9 +276,9 @@ impl Agent {
 /// Names a message by its role.
 fn role_name(message: &Message) -> &'static str {
     match message.role {
-        Role::System => "a message of the operator",
-        Role::User => "a message of the user",
-        Role::Assistant => "a message of the model",
+        Role::System => "a message from the operator",
+        Role::User => "a message from the user",
+        Role::Assistant => "a message from the model",
         Role::ToolResult => "the results of tools",
     }
 }

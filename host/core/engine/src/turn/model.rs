@@ -160,7 +160,7 @@ impl Agent {
             .as_deref()
             .map(|text| Blob::new(text.as_bytes().to_vec()));
         let request_digest = request.digest().map_err(|error| TurnError::Journal {
-            message: format!("the request to the model has no JSON form: {error}"),
+            message: format!("cannot encode the request to the model as JSON: {error}"),
         })?;
         session.hydrate_all(&mut request.messages).await?;
         let event = Event::ModelRequested {

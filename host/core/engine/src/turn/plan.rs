@@ -148,10 +148,10 @@ impl Agent {
                 "no one can be asked in this run. The hook of this name requires it, whatever the rules allow"
             }
             Prompts::Deny if self.settings.rules.iter().any(|known| known.name == rule) => {
-                "no one can be asked in this run. To allow such calls, the user changes this [[rule]] in agent.toml"
+                "no one can be asked in this run. To allow such calls, the user can change this [[rule]] in agent.toml"
             }
             Prompts::Deny => {
-                "no one can be asked in this run. To allow such calls, the user sets `approvals` for this tool in agent.toml"
+                "no one can be asked in this run. To allow such calls, the user can set `approvals` for this tool in agent.toml"
             }
             Prompts::Ask => "no one has approved it",
         };

@@ -244,7 +244,7 @@ impl Agent {
         })?;
         if given.request != open.request {
             return Err(refuse(format!(
-                "this continuation is not the open one ({})",
+                "this continuation is not the pending one ({})",
                 open.request
             )));
         }
@@ -289,7 +289,7 @@ impl Agent {
     fn check_decision(&self, pending: &PendingCall, decision: &Decision) -> Result<(), TurnError> {
         if decision.call_id() != &pending.call_id {
             return Err(refuse(format!(
-                "got a decision about call {} where one about call {} is expected",
+                "the decision is for call {}, but one for call {} is expected",
                 decision.call_id(),
                 pending.call_id
             )));

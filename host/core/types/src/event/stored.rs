@@ -34,7 +34,7 @@ pub enum EventError {
     )]
     Newer(u32),
     /// Not in the form that this version writes.
-    #[error("does not have the form in which it was written ({0})")]
+    #[error("does not match its format ({0})")]
     Form(#[from] serde_json::Error),
 }
 

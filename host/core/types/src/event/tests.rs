@@ -125,27 +125,27 @@ fn unreadable_event_is_refused_with_the_reason() {
     let cases = [
         (
             json!({"kind": "state-merged", "call_id": "c", "delta": [1]}),
-            "does not have the form in which it was written (invalid type: sequence, expected a map)",
+            "does not match its format (invalid type: sequence, expected a map)",
         ),
         (
             json!({"kind": "turn-ended", "outcome": {
                 "type": "awaiting-confirmation", "summary": report(TurnEnd::Cancelled).summary, "continuation": 7,
             }}),
-            "does not have the form in which it was written (invalid type: integer `7`, expected struct Continuation)",
+            "does not match its format (invalid type: integer `7`, expected struct Continuation)",
         ),
         (
             json!({"kind": "call-settled", "accounting": "none"}),
-            "does not have the form in which it was written (invalid type: string \"none\", expected struct \
+            "does not match its format (invalid type: string \"none\", expected struct \
              Accounting)",
         ),
         (
             json!("turn-ended"),
-            "does not have the form in which it was written (invalid type: string \"turn-ended\", expected \
+            "does not match its format (invalid type: string \"turn-ended\", expected \
              internally tagged enum Event at line 1 column 12)",
         ),
         (
             json!({"kind": "approval-requested", "request": "r", "turn": 1, "calls": []}),
-            "does not have the form in which it was written (missing field `index`)",
+            "does not match its format (missing field `index`)",
         ),
     ];
     for (stored, expected) in cases {

@@ -116,16 +116,14 @@ fn is_whole(number: &Number) -> bool {
 
 fn check_text(text: &str, least: Option<u64>, most: Option<u64>) -> Result<(), String> {
     if text.len() > MAX_ANSWER_BYTES {
-        return Err(format!("takes a text of at most {MAX_ANSWER_BYTES} bytes"));
+        return Err(format!("takes text of at most {MAX_ANSWER_BYTES} bytes"));
     }
     let count = text.chars().count() as u64;
     match (least, most) {
         (Some(least), _) if count < least => {
-            Err(format!("takes a text of at least {least} characters"))
+            Err(format!("takes text of at least {least} characters"))
         }
-        (_, Some(most)) if count > most => {
-            Err(format!("takes a text of at most {most} characters"))
-        }
+        (_, Some(most)) if count > most => Err(format!("takes text of at most {most} characters")),
         _ => Ok(()),
     }
 }

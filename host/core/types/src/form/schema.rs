@@ -272,7 +272,7 @@ fn choices(schema: &Map<String, Value>) -> Result<Option<Vec<FieldChoice>>, Stri
     };
     let choice = |value: Option<&Value>, title: Option<&str>| {
         let value = value.and_then(Value::as_str);
-        let value = bounded(value.ok_or("has a choice that is not a text")?)?;
+        let value = bounded(value.ok_or("has a choice that is not a string")?)?;
         let title = title.filter(|title| *title != value);
         let title = title.map(bounded).transpose()?;
         Ok::<_, String>(FieldChoice { value, title })
@@ -307,7 +307,7 @@ fn choices(schema: &Map<String, Value>) -> Result<Option<Vec<FieldChoice>>, Stri
 
 fn bounded(text: &str) -> Result<String, String> {
     if text.len() > MAX_TEXT_BYTES {
-        return Err(format!("has a text of more than {MAX_TEXT_BYTES} bytes"));
+        return Err(format!("has a string of more than {MAX_TEXT_BYTES} bytes"));
     }
     Ok(text.to_owned())
 }
@@ -316,7 +316,7 @@ fn text(schema: &Map<String, Value>, key: &str) -> Result<Option<String>, String
     match schema.get(key) {
         None => Ok(None),
         Some(Value::String(text)) => bounded(text).map(Some),
-        Some(_) => Err(format!("has a `{key}` that is not a text")),
+        Some(_) => Err(format!("has a `{key}` that is not a string")),
     }
 }
 
@@ -337,7 +337,7 @@ fn count(schema: &Map<String, Value>, key: &str) -> Result<Option<u64>, String> 
             let count = value.as_u64().filter(|count| *count <= u64::from(u32::MAX));
             count
                 .map(Some)
-                .ok_or_else(|| format!("has a `{key}` that is not a count"))
+                .ok_or_else(|| format!("has a `{key}` that is not a whole number of at least 0"))
         }
     }
 }

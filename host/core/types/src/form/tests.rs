@@ -112,16 +112,16 @@ fn answer_is_checked_against_the_form() {
         ),
         (
             with("name", json!("a")),
-            Err("the field `name` takes a text of at least 2 characters"),
+            Err("the field `name` takes text of at least 2 characters"),
         ),
         (
             with("name", json!("annie")),
-            Err("the field `name` takes a text of at most 4 characters"),
+            Err("the field `name` takes text of at most 4 characters"),
         ),
         (with("name", json!(1)), Err("the field `name` takes a text")),
         (
             with("name", json!("x".repeat(16_385))),
-            Err("the field `name` takes a text of at most 16384 bytes"),
+            Err("the field `name` takes text of at most 16384 bytes"),
         ),
         (
             with("count", json!(0)),
@@ -244,7 +244,7 @@ fn hostile_form_is_refused_with_the_reason() {
         ),
         (one(json!({ "type": "string", "enum": choices })), "its field `f` does not have 1 to 64 choices"),
         (one(json!({ "type": "string", "enum": [] })), "its field `f` does not have 1 to 64 choices"),
-        (one(json!({ "type": "string", "enum": [1] })), "its field `f` has a choice that is not a text"),
+        (one(json!({ "type": "string", "enum": [1] })), "its field `f` has a choice that is not a string"),
         (one(json!({ "type": "string", "enum": ["a", "a"] })), "its field `f` lists a choice twice"),
         (
             one(json!({ "type": "integer", "enum": [1] })),
@@ -254,10 +254,10 @@ fn hostile_form_is_refused_with_the_reason() {
             one(json!({ "type": "string", "description": "x".repeat(2049) })),
             "its field `f` has a text of more than 2048 bytes",
         ),
-        (one(json!({ "type": "string", "title": 1 })), "its field `f` has a `title` that is not a text"),
+        (one(json!({ "type": "string", "title": 1 })), "its field `f` has a `title` that is not a string"),
         (
             one(json!({ "type": "string", "minLength": -1 })),
-            "its field `f` has a `minLength` that is not a count",
+            "its field `f` has a `minLength` that is not a whole number of at least 0",
         ),
         (
             one(json!({ "type": "integer", "minimum": 0.5 })),

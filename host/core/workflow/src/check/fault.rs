@@ -155,7 +155,7 @@ pub enum Fault {
         node: String,
     },
     /// A key of a node does not fit its kind.
-    #[error("node `{}`: `{key}` is not for {kind}s; {}", .node.escape_debug(), input_hint(.kind))]
+    #[error("node `{}`: `{key}` is not allowed for {kind}s; {}", .node.escape_debug(), input_hint(.kind))]
     WrongInput {
         /// The id of the node.
         node: String,
@@ -206,7 +206,7 @@ pub enum Fault {
         most: u32,
     },
     /// A sequential `foreach` bounds its iterations at once.
-    #[error("node `{}`: `at-once` of `foreach` is for `mode = \"parallel\"`; set that, or remove `at-once`", .node.escape_debug())]
+    #[error("node `{}`: `at-once` of `foreach` needs `mode = \"parallel\"`; set it, or remove `at-once`", .node.escape_debug())]
     AtOnceSequential {
         /// The id of the node.
         node: String,

@@ -179,7 +179,7 @@ fn foreach_references_are_checked() {
         ),
         (
             "foreach = { over = 'a.output', at-once = 3 }",
-            "`at-once` of `foreach` is for `mode = \"parallel\"`",
+            "`at-once` of `foreach` needs `mode = \"parallel\"`",
         ),
         (
             "foreach = { over = 'a.output', mode = 'parallel', at-once = 1001 }",
@@ -235,15 +235,15 @@ fn input_of_the_wrong_kind_is_refused() {
     let cases = [
         (
             "a: input = { q = 1 }",
-            "`input` is not for agents; set `inputs`",
+            "`input` is not allowed for agents; set `inputs`",
         ),
         (
             "a: tool = 't'; message = 'run.message'",
-            "`message` is not for tools",
+            "`message` is not allowed for tools",
         ),
         (
             "a: tool = 't'; inputs = [{ x = 'run.message' }]",
-            "`inputs` is not for tools",
+            "`inputs` is not allowed for tools",
         ),
         (
             "a: tool = 't'; input = { q = 'rust' }",

@@ -51,7 +51,9 @@ pub enum ReplayError {
     #[error("the journal has a result of `{0}`, which had not started; the definition has changed")]
     NotStarted(NodeRun),
     /// A node was skipped that would not be.
-    #[error("the journal says that `{0}` was skipped, but it is not; the definition has changed")]
+    #[error(
+        "the journal says that `{0}` was skipped, but now it would run; the definition has changed"
+    )]
     NotSkipped(Arc<str>),
 }
 

@@ -116,7 +116,7 @@ fn find(all: Vec<Remembered>, wanted: &str) -> Result<Remembered, Failure> {
             escape_line(wanted)
         ))),
         (Some(one), Some(other)) => Err(Failure::usage(format!(
-            "several approvals have an id that begins with `{}`, such as {} and {}; give more of the id",
+            "several approvals have an id that begins with `{}`, such as {} and {}; type more of the id",
             escape_line(wanted),
             one.id,
             other.id

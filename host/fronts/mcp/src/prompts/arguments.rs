@@ -88,7 +88,7 @@ fn argument<'a>(
                     "`{NAME}` has more than {MAX_ARGUMENT_BYTES} bytes; send a shorter text"
                 )));
             }
-            _ => return Err(invalid(format!("`{NAME}` is not a string; send a text"))),
+            _ => return Err(invalid(format!("`{NAME}` is not a string; send one"))),
         };
     }
     Ok(argument)

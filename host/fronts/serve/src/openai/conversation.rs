@@ -107,7 +107,11 @@ pub(super) fn items(input: Value, instructions: Option<String>) -> Result<Vec<En
             return Ok(entries);
         }
         Value::Array(items) => items,
-        _ => return Err(ApiError::invalid("`input` is a text or a list of items").at("input")),
+        _ => {
+            return Err(
+                ApiError::invalid("`input` must be a string or a list of items").at("input"),
+            );
+        }
     };
     for (index, mut item) in items.into_iter().enumerate() {
         let place = format!("input[{index}]");
@@ -204,8 +208,7 @@ impl Input {
         let last = entries.iter().rev().take_while(is_input).count();
         let parts: Vec<ContentPart> = merged(entries.split_off(entries.len() - last));
         if parts.is_empty() {
-            let message = "there is no user message at the end, or it is empty; an agent answers a user message, or \
-                takes the results of its calls";
+            let message = "the input must end with a user message that is not empty, or with the results of the agent's calls";
             return Err(ApiError::invalid(message));
         }
         let history = history(entries);

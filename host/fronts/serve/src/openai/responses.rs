@@ -177,8 +177,7 @@ fn check_metadata(metadata: &Map<String, Value>) -> Result<(), ApiError> {
     match metadata.len() <= entries && metadata.iter().all(fits) {
         true => Ok(()),
         false => Err(ApiError::invalid(format!(
-            "`metadata` can have at most {entries} texts of at most {value_bytes} bytes, with keys of at most \
-             {key_bytes}"
+            "`metadata` can have at most {entries} strings of at most {value_bytes} bytes, with keys of at most {key_bytes} bytes"
         ))
         .at("metadata")),
     }

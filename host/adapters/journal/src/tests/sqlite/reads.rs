@@ -117,12 +117,11 @@ async fn unknown_forms_of_events_are_refused() {
         ),
         (
             (0, EVENT_VERSION, r#"{"kind":"dance"}"#),
-            "event 1 does not have the form in which it was written (unknown variant `dance`"
-                .to_owned(),
+            "event 1 does not match its format (unknown variant `dance`".to_owned(),
         ),
         (
             (0, EVENT_VERSION, r#"{"kind":"#),
-            "event 1 does not have the form in which it was written (EOF".to_owned(),
+            "event 1 does not match its format (EOF".to_owned(),
         ),
         (
             (

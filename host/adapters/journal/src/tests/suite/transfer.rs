@@ -145,7 +145,7 @@ pub(super) async fn forged_files_are_refused(backend: &impl Backend) {
             0198a000-0000-7000-8000-000000000001: it has no events)".to_owned()),
         (0, "/blobs", json!(0), "line 4 is not what is expected here".to_owned()),
         (0, "/blobs", json!(u64::MAX), "line 5 is not what is expected here".to_owned()),
-        (1, "/event", json!({"kind": "dance"}), "line 2 has an event that does not have the form in which it was written".to_owned()),
+        (1, "/event", json!({"kind": "dance"}), "line 2 has an event that does not match its format".to_owned()),
         (1, "/v", json!(4_000_000), "line 2 has an event that has version 4000000".to_owned()),
         (1, "/session", json!(other), "line 2 cannot be imported (record 0 of session".to_owned()),
         (2, "/seq", json!(2), "line 3 cannot be imported (record 2 of session".to_owned()),

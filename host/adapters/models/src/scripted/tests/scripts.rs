@@ -273,7 +273,7 @@ async fn skipped_and_played_turns_stay_so() {
     let ended = ask(&model, &request(&messages, &[])).await.unwrap_err();
     assert_eq!(
         ended,
-        "The script `mine` has ended: all of its 5 turns are used. Its last turn should have a text and no calls; \
+        "The script `mine` has ended: all of its 5 turns are used. Its last turn should have text and no calls; \
          start a new session to play it again."
     );
 }

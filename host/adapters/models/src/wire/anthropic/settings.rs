@@ -19,16 +19,19 @@ const LEAST_BUDGET: u32 = 1024;
 
 /// "API version 2026-10-21": the version that this wire asks for refuses them at any value, and the
 /// SDK has them no longer.
-const NO_SAMPLING: &str = "Anthropic's API has none since version 2026-10-21";
+const NO_SAMPLING: &str = "Anthropic's API has had no such setting since version 2026-10-21";
 
 /// The settings that are one field, or none.
 pub(super) const FIELDS: Fields = &[
     ("temperature", Lost(NO_SAMPLING)),
     ("top-p", Lost(NO_SAMPLING)),
-    ("seed", Lost("Anthropic's models have none")),
+    ("seed", Lost("Anthropic's models have no such setting")),
     ("stop", Sent("stop_sequences")),
-    ("verbosity", Lost("Anthropic's models have none")),
-    ("prompt-cache-key", Lost("Anthropic's cache has none")),
+    ("verbosity", Lost("Anthropic's models have no such setting")),
+    (
+        "prompt-cache-key",
+        Lost("Anthropic's cache has no such setting"),
+    ),
 ];
 
 /// Sets the others.

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 /// The settings that are one field, or none.
 pub(super) const FIELDS: Fields = &[
-    ("seed", Lost("OpenAI's Responses have none")),
-    ("stop", Lost("OpenAI's Responses have none")),
+    ("seed", Lost("OpenAI's Responses API has no such setting")),
+    ("stop", Lost("OpenAI's Responses API has no such setting")),
     ("verbosity", Sent("text.verbosity")),
     ("prompt-cache-key", Sent("prompt_cache_key")),
 ];
@@ -38,7 +38,7 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
     request.lost("thinking", &budget(settings), why);
     // "Using GPT-5.5" in OpenAI's documentation: only without reasoning.
     if reasons(model) && effort != Some(Effort::None) {
-        let why = "OpenAI's models accept none while reasoning";
+        let why = "OpenAI's models do not accept it while reasoning";
         request.lost("temperature", &settings.temperature, why);
         request.lost("top-p", &settings.top_p, why);
     } else {

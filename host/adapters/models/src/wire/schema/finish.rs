@@ -180,7 +180,7 @@ fn take_restrictions(
     *bytes_left /= 2;
     describe(
         schema,
-        &format!("It must also be such as: {}.", quoted(&restrictions)),
+        &format!("It must also match: {}.", quoted(&restrictions)),
     );
     Map::new()
 }

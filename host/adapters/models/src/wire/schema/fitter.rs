@@ -331,7 +331,7 @@ impl<'a> Fitter<'a> {
                 json!(name)
             };
             let mut cut = Fitted::described(&format!(
-                "A value of the same form as {}, which contains itself; its schema stands further up.",
+                "A value of the same form as {}, which contains itself; its schema is given above.",
                 quoted(&name)
             ));
             if let [of] = target.as_object().map(types).unwrap_or_default().as_slice() {

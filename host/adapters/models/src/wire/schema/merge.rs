@@ -50,10 +50,7 @@ pub(super) fn merge(
             (keyword, _, _) if ANNOTATIONS.contains(&keyword) => {}
             (keyword, _, value) => {
                 let also = json!({keyword: value});
-                describe(
-                    schema,
-                    &format!("It must also be such as: {}.", quoted(&also)),
-                );
+                describe(schema, &format!("It must also match: {}.", quoted(&also)));
             }
         }
     }

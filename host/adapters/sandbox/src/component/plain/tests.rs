@@ -198,7 +198,7 @@ async fn functions_of_resources_or_wasi_are_refused() {
     let error = load(program, core).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "none of the functions that the component exports can be a tool: `wasi:cli/run@0.2.6#run`: it is an entry point of WASI. Export functions of plain values, or build it against the WIT package agent:tool (contract-mismatch)"
+        "none of the functions that the component exports can be a tool: `wasi:cli/run@0.2.6#run`: it is an entry point of WASI. Export functions that take and return plain values, or build it against the WIT package agent:tool (contract-mismatch)"
     );
 }
 

@@ -119,7 +119,7 @@ impl ArgumentConverter {
                 let val = self.val(inner, value)?;
                 Ok(Val::Option(Some(Box::new(val))))
             }
-            _ => Err(ArgumentError::new("is of another type")),
+            _ => Err(ArgumentError::new("has the wrong type")),
         }
     }
 

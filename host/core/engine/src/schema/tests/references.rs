@@ -185,7 +185,7 @@ fn mismatches_of_nested_choices_are_not_collected() {
         assert_eq!(
             failure.message(),
             format!(
-                "The tool ran, but its result does not fit the schema that it promises. {fault}"
+                "The tool ran, but its result does not match the schema that it declares. {fault}"
             )
         );
     }

@@ -227,7 +227,7 @@ async fn invalid_decision_is_refused_and_a_valid_one_works() {
         ),
         (
             |continuation, _| continuation.request.push('x'),
-            "this continuation is not the open one",
+            "this continuation is not the pending one",
         ),
         (
             |continuation, _| first(continuation).input = object(json!({"n": 9})),
@@ -273,7 +273,7 @@ async fn invalid_decision_is_refused_and_a_valid_one_works() {
         ),
         (
             |_, decisions| decisions[0] = approve("a"),
-            "got a decision about call a where one about call b is expected",
+            "the decision is for call a, but one for call b is expected",
         ),
         (
             |_, decisions| decisions[0] = edit("b", json!({"n": "two"})),
@@ -328,7 +328,7 @@ async fn decisions_are_matched_to_calls_in_order() {
     let message = refusal(bench.decide(&continuation, swapped).await);
     assert_eq!(
         message,
-        "got a decision about call b where one about call a is expected"
+        "the decision is for call b, but one for call a is expected"
     );
     bench
         .decide(&continuation, vec![reject("a", None), approve("b")])

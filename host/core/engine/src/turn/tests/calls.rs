@@ -202,7 +202,7 @@ async fn call_that_needs_approval_is_denied_without_a_user() {
     assert_eq!(bench.ran(), ["d", "e"]);
     let unapproved = |rule: &str| {
         denied(&format!(
-            "This call needs the user's approval (rule {rule}), and no one can be asked in this run. To allow such calls, the user sets `approvals` for this tool in agent.toml."
+            "This call needs the user's approval (rule {rule}), and no one can be asked in this run. To allow such calls, the user can set `approvals` for this tool in agent.toml."
         ))
     };
     let expected = pairs([

@@ -179,7 +179,7 @@ async fn client_call_that_must_not_run_is_answered() {
     assert_eq!(
         output(client.run(&mut call).await),
         denied(
-            "This call needs the user's approval (rule effect.effectful), and no one can be asked in this run. To allow such calls, the user sets `approvals` for this tool in agent.toml."
+            "This call needs the user's approval (rule effect.effectful), and no one can be asked in this run. To allow such calls, the user can set `approvals` for this tool in agent.toml."
         )
     );
     assert_eq!(

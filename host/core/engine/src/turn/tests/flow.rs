@@ -357,7 +357,7 @@ async fn continue_without_anything_open_is_refused() {
     let message = refusal(bench.turn(AgentInput::Continue).await);
     assert_eq!(
         message,
-        "the model has given its answer; there is nothing to continue, send a message"
+        "the model has given its answer, so there is nothing to continue; send a message"
     );
     assert_eq!(*bench.session.state(), before);
 }

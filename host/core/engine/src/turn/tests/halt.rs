@@ -96,7 +96,7 @@ async fn halt_ends_the_run_and_every_call_has_its_result() {
 
         let again = bench.turn(AgentInput::Continue).await;
         let why =
-            "a tool has ended the run; there is nothing to continue, send a message".to_owned();
+            "a tool has ended the run, so there is nothing to continue; send a message".to_owned();
         let refused = TurnEnd::Error {
             error: TurnError::Input { message: why },
         };

@@ -121,7 +121,7 @@ async fn repeated_call_passes_the_current_policy() {
         bench.turn(AgentInput::Continue).await;
         assert_eq!(bench.ran(), Vec::<String>::new());
         let reason = format!(
-            "This call needs the user's approval (rule {rule}), and no one can be asked in this run. To allow such calls, the user sets `approvals` for this tool in agent.toml."
+            "This call needs the user's approval (rule {rule}), and no one can be asked in this run. To allow such calls, the user can set `approvals` for this tool in agent.toml."
         );
         assert_eq!(bench.results(), pairs([("a", denied(&reason))]));
     }

@@ -119,7 +119,7 @@ async fn recorded_reply_is_continued_without_asking_again() {
     let report = bench.turn(AgentInput::Continue).await;
     assert_eq!(
         refusal(report),
-        "the model has given its answer; there is nothing to continue, send a message"
+        "the model has given its answer, so there is nothing to continue; send a message"
     );
 }
 

@@ -405,7 +405,7 @@ async fn second_message_is_a_second_run_with_calls_of_its_own() {
     assert_eq!(flow.say().await.end, done("two"));
     assert_eq!(
         refusal(flow.bench.turn(AgentInput::Continue).await),
-        "the workflow `flow` has ended; there is nothing to continue, send a message"
+        "the workflow `flow` has ended, so there is nothing to continue; send a message"
     );
     let calls: Vec<String> = flow
         .bench

@@ -53,7 +53,7 @@ impl Agent {
         match (state.workflow(), &self.workflow) {
             (None, _) => Ok(()),
             (Some(run), _) if run.has_ended => Err(refuse(format!(
-                "the workflow `{}` has ended; there is nothing to continue, send a message",
+                "the workflow `{}` has ended, so there is nothing to continue; send a message",
                 run.name
             ))),
             (Some(run), Some(graph)) if run.name == graph.workflow.name() => {

@@ -25,7 +25,7 @@ pub(super) fn lock_state(
         return Ok("not asked: it is not a configured tool");
     }
     let Some(file) = LockFile::open(config)? else {
-        return Ok("no: there is no agent.toml next to which to pin it");
+        return Ok("no: pinning needs an agent.toml, and there is none");
     };
     let is_unsigned = entry.origin.as_ref().is_some_and(|it| it.signer.is_none());
     Ok(

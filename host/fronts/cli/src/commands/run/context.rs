@@ -14,7 +14,7 @@ pub(super) fn custom_context(args: &RunArgs) -> Result<Option<CustomContext>, Fa
     let text = match value.strip_prefix('@') {
         None => value.clone(),
         Some(file) => read_bounded(Path::new(file), 4 * MAX_CONTEXT_BYTES as u64)
-            .map_err(|error| fault(&format!("{file}: {error}; give a file with a JSON object")))?,
+            .map_err(|error| fault(&format!("{file}: {error}; pass a file with a JSON object")))?,
     };
     text.parse().map(Some).map_err(|error| fault(&error))
 }

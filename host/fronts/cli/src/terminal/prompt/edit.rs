@@ -34,7 +34,7 @@ impl Review<'_> {
         let heading = call_heading(self.call);
         let Some(editor) = editor() else {
             let question = format!(
-                "{BOLD}Run {heading}, with which arguments?{BOLD:#} On one line, as a JSON object; an empty line goes back:"
+                "{BOLD}Run {heading}, with which arguments?{BOLD:#} On one line, as a JSON object; an empty line cancels:"
             );
             return match answer(self.terminal, &question) {
                 None => Edited::End,

@@ -213,7 +213,7 @@ async fn component_with_only_async_functions_is_refused() {
     assert_eq!(
         error.to_string(),
         "none of the functions that the component exports can be a tool: `f`: it is an async function, which this \
-         host does not support. Export functions of plain values, or build it against the WIT package agent:tool \
+         host does not support. Export functions that take and return plain values, or build it against the WIT package agent:tool \
          (contract-mismatch)"
     );
 }

@@ -187,7 +187,7 @@ async fn two_children_wait_and_are_answered_one_by_one() {
     };
     let why = refusal(parent.turn(stale).await);
     assert!(
-        why.starts_with("this continuation is not the open one"),
+        why.starts_with("this continuation is not the pending one"),
         "{why}"
     );
     let input = AgentInput::Children {

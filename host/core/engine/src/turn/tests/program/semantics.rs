@@ -52,7 +52,7 @@ async fn batch_of_a_program_is_decided_as_a_whole() {
         ),
         (
             &["call-3", "call-1"],
-            "got a decision about call call-3 where one about call call-1 is expected",
+            "the decision is for call call-3, but one for call call-1 is expected",
         ),
     ];
     for (ids, why) in cases {

@@ -137,7 +137,7 @@ async fn missing_and_surplus_events_are_found() {
         (difference.seq, difference.replayed),
         (last as u64 + 1, None)
     );
-    let reason = "the model has given its answer; there is nothing to continue, send a message";
+    let reason = "the model has given its answer, so there is nothing to continue; send a message";
     assert_eq!(difference.reason.as_deref(), Some(reason));
 }
 

@@ -235,7 +235,7 @@ async fn new_message_supersedes_a_run_that_waits() {
         continuation,
         inputs: vec![approve(&waiting[0])],
     };
-    assert!(refusal(flow.bench.turn(late).await).contains("is not the open one"));
+    assert!(refusal(flow.bench.turn(late).await).contains("is not the pending one"));
 }
 
 #[tokio::test]

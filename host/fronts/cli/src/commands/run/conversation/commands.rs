@@ -364,7 +364,7 @@ impl Conversation<'_, '_> {
     /// Attaches a file to the next message.
     fn attach(&mut self, file: &str, is_image: bool) -> Result<(), Failure> {
         if file.is_empty() {
-            return Err(Failure::usage("give the file, such as /file notes.txt"));
+            return Err(Failure::usage("name the file, such as /file notes.txt"));
         }
         let file = [self.path(file)];
         let (images, files): (&[PathBuf], &[PathBuf]) = match is_image {
@@ -427,7 +427,7 @@ impl Conversation<'_, '_> {
     async fn export(&self, file: &str) -> Result<(), Failure> {
         if file.is_empty() {
             return Err(Failure::usage(
-                "give the new file, such as /export talk.session",
+                "name the new file, such as /export talk.session",
             ));
         }
         let (store, id) = (self.run.host.sessions().store().as_ref(), self.session.id());
