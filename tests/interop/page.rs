@@ -138,7 +138,7 @@ fn approvals() {
     );
 }
 
-/// Keys decide about the call that has the focus and no other, and a screen reader is told what
+/// Keys decide on the call that has the focus and no other, and a screen reader is told what
 /// waits and what ended.
 #[test]
 fn keys_and_news() {

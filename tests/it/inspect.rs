@@ -83,7 +83,7 @@ fn plain_component_without_writable_grants_is_read_only() {
     }
 }
 
-/// The number of rules that may decide about each tool, as text and as JSON.
+/// The number of rules that may decide on each tool, as text and as JSON.
 #[test]
 fn inspect_counts_the_rules_of_each_tool() {
     let env = TestEnv::new();

@@ -1,4 +1,4 @@
-//! Tests `--allow`, `--allow-tool` and `--deny`: the calls that they decide about, their place
+//! Tests `--allow`, `--allow-tool` and `--deny`: the calls that they decide on, their place
 //! among other rules, the records, and the end of a run that lacked an approval.
 
 use agent_host_test_support::{

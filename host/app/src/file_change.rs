@@ -1,5 +1,5 @@
 //! The change of a text file that a waiting call of `builtin:files` would make, for the user who
-//! decides about the call.
+//! decides on the call.
 //!
 //! The file is read by `read_file` of the same component, in the sandbox and with the same grants:
 //! what they mask, deny or leave out is not shown, and a link leads nowhere that the tool could not

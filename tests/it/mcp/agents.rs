@@ -121,7 +121,7 @@ fn agents_are_listed_if_named() {
     assert_eq!(tools[1]["inputSchema"]["required"], json!(["instructions"]));
 }
 
-/// The user of the client decides about the agent's calls, also those of agents below it, and the
+/// The user of the client decides on the agent's calls, also those of agents below it, and the
 /// result is the agent's answer. Its session belongs to that of the client.
 #[test]
 fn user_decides_about_calls_of_an_agent() {

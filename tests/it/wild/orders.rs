@@ -268,7 +268,7 @@ impl Step {
     }
 }
 
-/// The id in the command that the program prints to decide about a call.
+/// The id in the command that the program prints to decide on a call.
 fn pending(stderr: &str) -> &str {
     let (_, after) = stderr.split_once(" --decide ").unwrap_or_default();
     after.split('=').next().unwrap_or_default()

@@ -84,7 +84,7 @@ tool = "look"
 input = { to = "'127.0.0.1:{port}'" }
 "#;
 
-/// A program with calls of each effect, alone and side by side, of which the user decides about
+/// A program with calls of each effect, alone and side by side, of which the user decides on
 /// some, answers one and runs one outside. It continues whatever is in doubt.
 const PROGRAM: &str = r#"
 const to = "127.0.0.1:{port}";
@@ -153,7 +153,7 @@ impl Play {
         }
     }
 
-    /// Calls before, in and after an agent, one of which the user decides about.
+    /// Calls before, in and after an agent, one of which the user decides on.
     pub(crate) fn with_agent() -> Self {
         let start = json!({ "tool": "agent_helper", "input": { "instructions": "help" } });
         Self {
@@ -200,7 +200,7 @@ impl Play {
         }
     }
 
-    /// A workflow with nodes of each kind, one of which the user decides about in another process.
+    /// A workflow with nodes of each kind, one of which the user decides on in another process.
     pub(crate) fn workflow() -> Self {
         Self {
             script: unasked(),

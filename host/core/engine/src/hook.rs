@@ -117,8 +117,8 @@ pub trait Hook: Send + Sync {
         false
     }
 
-    /// Reviews a call after the model requested it and before rules and user decide about it, so
-    /// that they decide about the arguments that it runs with.
+    /// Reviews a call after the model requested it and before rules and user decide on it, so
+    /// that they decide on the arguments that it runs with.
     fn review_call<'a>(&'a self, _call: RequestedCall<'a>) -> BoxFuture<'a, CallVerdict> {
         Box::pin(ready(CallVerdict::Pass))
     }

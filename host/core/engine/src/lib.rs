@@ -4,7 +4,7 @@
 //! - [`turn::Agent`] runs turns of a [`session::Session`]: budgets, the model, approvals, tools.
 //! - [`model::Model`], [`tool::ToolHandler`], [`journal::Journal`] and [`observer::Observer`] are
 //!   implemented outside; [`turn::Mode`], [`hook::Hook`] and [`middleware::Middleware`] by embedders.
-//! - [`policy`] decides about calls, files, HTTP requests and secrets; [`schema`] and
+//! - [`policy`] decides on calls, files, HTTP requests and secrets; [`schema`] and
 //!   [`definitions`] validate values and definitions from untrusted sources; [`secrets`] redacts.
 //! - [`spill`] stores large results as blobs; [`artifact`] names the files that calls returned;
 //!   [`context`] keeps a conversation within the model's window; [`tool_set`] has the

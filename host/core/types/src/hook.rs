@@ -107,7 +107,7 @@ pub struct CallReview {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ReviewEnd {
-    /// The policy decides about the call.
+    /// The policy decides on the call.
     Continue,
     /// The call needs approval, unless a rule denies it.
     Ask {

@@ -36,7 +36,7 @@ pub(crate) struct Requests {
 pub(crate) struct Changes {
     /// The changes.
     changes: Vec<CallChange>,
-    /// The grants of the calls' tools; empty for a token that may not decide about calls.
+    /// The grants of the calls' tools; empty for a token that may not decide on calls.
     reach: Vec<CallReach>,
     /// The calls with names that may look like others.
     mixed: Vec<CallMixed>,

@@ -1,7 +1,7 @@
 //! Fits the schemas of tools to what a provider accepts, so that no tool makes it refuse a request.
 //! A schema keeps its meaning where the provider can express it; the rest is said in descriptions.
 //! Where the arguments then differ, they are converted in both directions: the tool's own schema
-//! decides about them, and the model sees in the conversation what it wrote.
+//! decides on them, and the model sees in the conversation what it wrote.
 
 mod arguments;
 mod bounded;

@@ -1,4 +1,4 @@
-//! `agent:tool/tools`: calls of other tools by a program. The engine decides about each and runs
+//! `agent:tool/tools`: calls of other tools by a program. The engine decides on each and runs
 //! it; meanwhile the program gives its permit to other calls, and its deadline stands still.
 
 use crate::{

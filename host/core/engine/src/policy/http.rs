@@ -22,7 +22,7 @@ pub struct HttpRequest<'a> {
 }
 
 /// Decides a request by its URL and the tool's effect. The first grant that covers it is the rule.
-/// [`decide_address`] decides about the resolved address.
+/// [`decide_address`] decides on the resolved address.
 #[must_use]
 pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -> Ruling {
     let too_much = effect == Effect::ReadOnly && !matches!(request.method, "GET" | "HEAD");

@@ -55,7 +55,7 @@ pub struct CallRule {
     pub reason: Option<String>,
 }
 
-/// A call that the policy decides about.
+/// A call that the policy decides on.
 #[derive(Clone, Copy, Debug)]
 pub struct CallRequest<'a> {
     /// The tool.
@@ -68,7 +68,7 @@ pub struct CallRequest<'a> {
     pub agent: Option<&'a str>,
 }
 
-/// Returns the rule that decides about a call, in whatever order the rules are; `None` if none
+/// Returns the rule that decides on a call, in whatever order the rules are; `None` if none
 /// matches. A denial wins. Otherwise the most specific rule decides: an exact tool name goes before
 /// a glob, then more argument conditions before fewer, then a rule for an agent before one for all,
 /// then the stricter decision.
@@ -107,7 +107,7 @@ impl CallRule {
         self.tools.iter().any(|glob| glob.matches(tool))
     }
 
-    /// Returns the ruling about a call that this rule decides about.
+    /// Returns the ruling about a call that this rule decides on.
     pub(super) fn ruling(&self) -> Ruling {
         match self.decision {
             RuleDecision::Allow => Ruling::allow(&self.name),

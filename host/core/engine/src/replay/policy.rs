@@ -62,7 +62,7 @@ pub struct DecidedCall {
 /// Decides about every recorded call of a session and of its agents again, under other rules. The
 /// tools, their approvals and the remembered approvals are the recorded ones. Arguments are those
 /// that the call ran with, or else those of the model; a call of an unknown tool is left out, since
-/// nothing decides about it.
+/// nothing decides on it.
 ///
 /// # Errors
 /// The recording lacks the setup of a loop.

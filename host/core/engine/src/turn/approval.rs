@@ -222,7 +222,7 @@ impl Agent {
     }
 }
 
-/// Whether the user has to decide about a call. A hook's result needs no decision.
+/// Whether the user has to decide on a call. A hook's result needs no decision.
 fn asks(entry: &BatchCall, ruling: &Ruling) -> bool {
     matches!(ruling, Ruling::Ask { .. }) && fallback_of(entry).is_none()
 }

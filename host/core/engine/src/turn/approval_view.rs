@@ -1,4 +1,4 @@
-//! Renders a call or a question for the user who decides about it. The host's text comes first and
+//! Renders a call or a question for the user who decides on it. The host's text comes first and
 //! last; text of a model or a tool stands between, in frames. Pure.
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Runs the steps of a turn in some order.
 ///
-/// A mode decides about the order alone. It can run a step again, run code of its own between two,
+/// A mode decides on the order alone. It can run a step again, run code of its own between two,
 /// and end the turn early; with [`TurnEnd::NeedsMoreTurns`] the caller can continue it. Policy,
 /// approval and review apply in every order: [`Step::ExecuteTools`] runs no call that they do not
 /// allow. What a mode needs beyond one turn is the state of the session.

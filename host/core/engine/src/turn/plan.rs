@@ -50,7 +50,7 @@ pub(super) struct Run {
     pub(super) runtime: ToolRuntime,
     /// The files of the message to an agent.
     pub(super) files: Vec<FilePart>,
-    /// The agent of a session for this call alone, in which the user decides about it.
+    /// The agent of a session for this call alone, in which the user decides on it.
     pub(super) in_session: Option<Box<SubAgent>>,
     /// The input that its session continues with.
     pub(super) resumed_with: Option<AgentInput>,

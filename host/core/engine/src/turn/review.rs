@@ -1,4 +1,4 @@
-//! The review step: hooks decide about the calls of a reply before rules and user do, so that what
+//! The review step: hooks decide on the calls of a reply before rules and user do, so that what
 //! is approved, hashed and run are the arguments that they left.
 
 use super::{Agent, Step, StepResult, TurnContext};
@@ -51,7 +51,7 @@ impl Agent {
         Ok(StepResult::go(Step::CheckApproval))
     }
 
-    /// Returns the step before the policy and the user decide about calls.
+    /// Returns the step before the policy and the user decide on calls.
     pub(super) fn before_approval(&self) -> Step {
         match self.hooks.is_empty() {
             true => Step::CheckApproval,

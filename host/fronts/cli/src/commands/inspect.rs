@@ -311,7 +311,7 @@ fn language_line(written_in: &WrittenIn) -> String {
     escape_line(&format!("  language    {}{how}", written_in.language))
 }
 
-/// Formats a tool with the enforced effect, the number of rules that may decide about it, and its
+/// Formats a tool with the enforced effect, the number of rules that may decide on it, and its
 /// input and output schemas.
 fn tool_lines(tool: &ToolDefinition, effect: Effect, rules: &[CallRule]) -> Vec<String> {
     let rules = tool_list::rules_text(tool, rules);

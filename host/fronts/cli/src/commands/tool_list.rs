@@ -33,7 +33,7 @@ pub(super) fn rows<'a>(
 }
 
 /// Returns the definition of a tool with the enforced effect, and the number of rules that may
-/// decide about it.
+/// decide on it.
 pub(super) fn as_json(tool: &ToolDefinition, effect: Effect, rules: &[CallRule]) -> Value {
     let enforced = ToolDefinition {
         effect,
@@ -46,7 +46,7 @@ pub(super) fn as_json(tool: &ToolDefinition, effect: Effect, rules: &[CallRule])
     shown
 }
 
-/// Returns the number of rules that may decide about a tool, behind a comma; empty without one.
+/// Returns the number of rules that may decide on a tool, behind a comma; empty without one.
 pub(super) fn rules_text(tool: &ToolDefinition, rules: &[CallRule]) -> String {
     match rule_count(tool, rules) {
         0 => String::new(),

@@ -45,7 +45,7 @@ fn numbered(rules: Vec<CallRule>) -> Vec<CallRule> {
     named.map(name).collect()
 }
 
-/// The rule that decides about a call of `send` with these arguments.
+/// The rule that decides on a call of `send` with these arguments.
 fn deciding<'r>(
     rules: &'r [CallRule],
     input: &Map<String, Value>,

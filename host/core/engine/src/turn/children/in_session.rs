@@ -1,4 +1,4 @@
-//! A call of a workflow's node in a session of its own, because the user decides about it or
+//! A call of a workflow's node in a session of its own, because the user decides on it or
 //! answers it: a turn of a model that requests this call and nothing else.
 
 use super::report_of;

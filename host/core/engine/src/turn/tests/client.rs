@@ -189,7 +189,7 @@ async fn client_call_that_must_not_run_is_answered() {
     assert_eq!(*client.ran.log.lock().unwrap(), Vec::<String>::new());
 }
 
-/// The user decides about one call, once, and only as its tool allows.
+/// The user decides on one call, once, and only as its tool allows.
 #[tokio::test]
 async fn client_call_runs_after_approval() {
     let approve = |call: &ClientCall| Decision::approve(call.id().clone());

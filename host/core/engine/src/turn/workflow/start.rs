@@ -196,7 +196,7 @@ impl Driver<'_> {
         self.take_off(start, admitted).await
     }
 
-    /// Starts a call in a session of its own, where the user decides about it, or answers it.
+    /// Starts a call in a session of its own, where the user decides on it, or answers it.
     pub(super) async fn start_in_session(
         &mut self,
         mut entry: BatchCall,

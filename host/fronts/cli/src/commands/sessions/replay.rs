@@ -1,4 +1,4 @@
-//! `sessions replay`: runs the loop again over a recorded session, or decides about its calls
+//! `sessions replay`: runs the loop again over a recorded session, or decides on its calls
 //! again.
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ pub(super) fn rules(file: &Path) -> Result<Arc<[CallRule]>, Failure> {
     Ok(configure(args, Overrides::default())?.rules)
 }
 
-/// Decides about the calls of a session again, and prints each decision.
+/// Decides on the calls of a session again, and prints each decision.
 pub(super) async fn decide(
     store: &dyn JournalStore,
     session: SessionId,
