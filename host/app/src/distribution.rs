@@ -1,4 +1,4 @@
-//! `pull` and `push`: components of registries apart from any configuration of tools.
+//! `pull` and `push`: components from registries apart from any configuration of tools.
 
 use crate::{
     config::Config,

@@ -65,7 +65,7 @@ pub enum PackageError {
         /// Why.
         source: io::Error,
     },
-    /// A signature is needed, and only components of registries have one.
+    /// A signature is needed, and only components from registries have one.
     #[error(
         "the component `{name}` comes from {remote}, where nothing is signed, but {wanted}; use a registry, or \
          correct the `components` of [[publisher]]"

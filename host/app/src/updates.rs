@@ -81,7 +81,7 @@ impl Version {
     }
 }
 
-/// Returns the components of registries, each with its name in the configuration.
+/// Returns the components from registries, each with its name in the configuration.
 pub fn registry_components(config: &Config) -> impl Iterator<Item = (&str, &Reference)> {
     let tools = config.tools.iter().map(|tool| (&tool.name, &tool.source));
     let hooks = config.hooks.iter().map(|hook| (&hook.name, &hook.source));

@@ -394,7 +394,7 @@ impl Connection {
             return "it refused the configured token".to_owned();
         }
         let what = match challenge {
-            Challenge::Login => "it wants a login".to_owned(),
+            Challenge::Login => "it requires a login".to_owned(),
             Challenge::Scopes(scopes) => {
                 if let Err(error) = oauth::want_scopes(endpoint, &scopes) {
                     tracing::warn!("the login of the MCP server `{name}`: {error}");

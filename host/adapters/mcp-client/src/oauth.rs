@@ -156,7 +156,7 @@ impl ServerLogin {
         };
         // Without the error's text, which may quote the secret.
         let stored: Stored = serde_json::from_str(text.expose_secret())
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not a login"))?;
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not a stored login"))?;
         let is_ours = stored.version == VERSION && stored.url == self.url;
         Ok(if is_ours { stored } else { new() })
     }

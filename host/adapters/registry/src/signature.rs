@@ -229,5 +229,5 @@ fn check_length(bytes: &[u8]) -> Result<(), SignatureError> {
 fn decode(text: &str) -> Result<Vec<u8>, SignatureError> {
     STANDARD
         .decode(text)
-        .map_err(|_| SignatureError::Malformed("no base64"))
+        .map_err(|_| SignatureError::Malformed("not base64"))
 }

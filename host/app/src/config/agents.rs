@@ -66,7 +66,7 @@ section! {
         grants: Option<GrantsSection> => pinned;
         /// The agents that it can start.
         agents: Vec<String> => pinned;
-        /// The tools, one of which must end its run.
+        /// Tools, one of which must end its run.
         until_tool: Vec<String> => pinned;
         /// The JSON Schema of its answer.
         output_schema: Option<Value> => pinned;
@@ -103,7 +103,7 @@ pub struct AgentConfig {
     pub grants: Option<Arc<Grants>>,
     /// The agents that it can start.
     pub agents: Vec<String>,
-    /// The tools, one of which must end its run.
+    /// Tools, one of which must end its run.
     pub until_tool: Option<UntilTool>,
     /// The schema of its answer.
     pub output_schema: Option<Arc<AnswerSchema>>,

@@ -18,7 +18,7 @@ section! {
         tokens [Lower, Variable("AGENT_HOST_MAX_TOTAL_TOKENS"), Number]: Option<u64> => pinned;
         /// US dollars.
         usd [Lower, Variable("AGENT_HOST_MAX_USD"), Number]: Option<f64> => pinned;
-        /// The time of all turns, without the wait for approvals.
+        /// The time of all turns, excluding waits for approval.
         wall_clock_seconds [Lower]: Option<u64>, in seconds => pinned;
         /// Tool calls that run.
         tool_calls [Lower]: Option<u64> => pinned;

@@ -75,7 +75,7 @@ pub(super) enum RawAccept {
     None,
 }
 
-/// How components of registries are pulled, and which of them are accepted.
+/// How components from registries are pulled, and which of them are accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct RegistriesConfig {
     pub(crate) publishers: Vec<Publisher>,

@@ -62,7 +62,7 @@ section! {
         instructions [Path, Replaceable]: Vec<String> => harmless(instructions::demand);
         /// Directories with skills.
         skills [Path, Replaceable]: Vec<String> => harmless(instructions::demand);
-        /// The directory of sessions.
+        /// The directory where sessions are stored.
         state_dir [Path]: Option<String> => by(demand_state);
         /// The directory of compiled components.
         cache_dir [Path, Variable("AGENT_HOST_CACHE_DIR")]: Option<String> => by(demand_cache);
@@ -80,8 +80,8 @@ section! {
         /// started by a schedule or a webhook.
         // A late approval is a denial.
         approval_expires_seconds: Option<u64>, in seconds, within(1) => harmless;
-        /// The number of tools from which the model searches for tools instead of seeing all of
-        /// them.
+        /// The number of tools at which the model starts to search for tools instead of seeing them
+        /// all.
         #[serde(skip_serializing_if = "Option::is_none")]
         search_tools_from [Lower]: Option<usize> = SEARCH_TOOLS_FROM => by(demand_search);
         /// Whether the model keeps a list of tasks.

@@ -66,7 +66,7 @@ pub struct Config {
     pub project_dir: PathBuf,
     /// The working directory, without links.
     pub working_dir: PathBuf,
-    /// The directory of sessions. It may not exist yet.
+    /// The directory where sessions are stored. It may not exist yet.
     pub state_dir: PathBuf,
     /// How sessions are stored, and which of them are kept.
     pub session: SessionConfig,
@@ -132,7 +132,7 @@ pub struct Config {
     pub webhooks: Vec<WebhookConfig>,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,
-    /// How components of registries are pulled, and which of them are accepted.
+    /// How components from registries are pulled, and which of them are accepted.
     pub(crate) registries: RegistriesConfig,
     /// The rules about calls of the command line.
     pub rule_flags: Vec<RuleFlag>,

@@ -99,5 +99,5 @@ fn damaged_login_is_an_error_that_does_not_quote_it() {
     store.save(&"{\"token\": \"hunter2".into()).unwrap();
     let endpoint = endpoint("https://a.example/mcp", &store);
     let error = login(&endpoint).load().map(|_| ()).unwrap_err();
-    assert_eq!(error.to_string(), "it is not a login");
+    assert_eq!(error.to_string(), "it is not a stored login");
 }

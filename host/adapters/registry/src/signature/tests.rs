@@ -187,7 +187,7 @@ fn tampered_bundle_is_refused() {
         (
             "payload no base64",
             of_bundle(payload, text("*")),
-            Malformed("no base64"),
+            Malformed("not base64"),
         ),
         (
             "signature of another key",
@@ -221,7 +221,7 @@ fn tampered_bundle_is_refused() {
         (
             "signature no base64",
             of_bundle(sig, text("-_")),
-            Malformed("no base64"),
+            Malformed("not base64"),
         ),
         (
             "no signature",
@@ -306,7 +306,7 @@ fn tampered_simple_signature_is_refused() {
         (&other, signed(&good), Key),
         (&good, of_another_key, Key),
         (&good, String::new(), Key),
-        (&good, "*".to_owned(), Malformed("no base64")),
+        (&good, "*".to_owned(), Malformed("not base64")),
         (
             "{}",
             signed("{}"),

@@ -19,7 +19,7 @@ section! {
     pub(in crate::config) struct RawMcp {
         /// The name of the server in `agent.lock` and in messages, and the prefix of its tools.
         name: String => together;
-        /// The program to start, or a list of it and its arguments.
+        /// The program to start, or a list of the program and its arguments.
         command [Arguments]: Option<RawCommand> => together;
         /// Further arguments of the program.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -59,7 +59,7 @@ section! {
         deadline_ms: Option<NonZeroU64>, in milliseconds => pinned;
         /// The time limit until the tools of the server are known.
         connect_timeout_seconds: Option<NonZeroU64>, in seconds => pinned;
-        /// True if nothing runs without it; absent for true.
+        /// Whether a run fails if the server is unavailable; absent for true.
         required: Option<bool> => pinned;
         /// The environment of the program besides `PATH`, and `HOME`, which is a directory of its own by
         /// default.

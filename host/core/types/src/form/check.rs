@@ -19,7 +19,7 @@ impl FormField {
                 },
                 Value::String(text),
             ) => check_text(text, *min_length, *max_length),
-            (FieldKind::Text { .. }, _) => Err("takes a text".to_owned()),
+            (FieldKind::Text { .. }, _) => Err("takes text".to_owned()),
             (FieldKind::Number(range), Value::Number(number)) => range.check(number),
             (FieldKind::Number(_), _) => Err("takes a number".to_owned()),
             (FieldKind::Integer(range), Value::Number(number)) if is_whole(number) => {

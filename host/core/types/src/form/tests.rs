@@ -118,7 +118,7 @@ fn answer_is_checked_against_the_form() {
             with("name", json!("annie")),
             Err("the field `name` takes text of at most 4 characters"),
         ),
-        (with("name", json!(1)), Err("the field `name` takes a text")),
+        (with("name", json!(1)), Err("the field `name` takes text")),
         (
             with("name", json!("x".repeat(16_385))),
             Err("the field `name` takes text of at most 16384 bytes"),

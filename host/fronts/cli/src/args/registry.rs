@@ -1,4 +1,4 @@
-//! Arguments of the commands about components of registries.
+//! Arguments of the commands about components from registries.
 
 use super::ConfigArgs;
 use clap::Args as ClapArgs;

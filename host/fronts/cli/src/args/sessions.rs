@@ -31,14 +31,14 @@ pub(crate) enum SessionsCommand {
     },
     /// Name a session. Names are unique among the sessions of a directory.
     Name {
-        /// Its id, the beginning or end of its id, its name, or `latest`.
+        /// The session: its id, the beginning or end of its id, its name, or `latest`.
         session: String,
         /// The name.
         name: String,
     },
     /// Show every step of a session, with timings and limits.
     Show {
-        /// Its id, the beginning or end of its id, its name, or `latest`.
+        /// The session: its id, the beginning or end of its id, its name, or `latest`.
         session: String,
         /// Print its events as JSON, one per line.
         #[arg(long)]
@@ -52,7 +52,7 @@ pub(crate) enum SessionsCommand {
     /// 1 and prints the first difference if this version behaves differently. No tool runs, no
     /// model is called, and nothing is written.
     Replay {
-        /// Its id, the beginning or end of its id, its name, or `latest`.
+        /// The session: its id, the beginning or end of its id, its name, or `latest`.
         session: String,
         /// Instead, decide the recorded calls again under the rules of this configuration: exits
         /// with 1 if a decision differs. The tools and their approvals are the recorded ones.
@@ -71,7 +71,7 @@ pub(crate) enum SessionsCommand {
     /// Copy a session into a new one, and print the new one's id. Pending requests and approvals of
     /// the original do not carry over to the copy.
     Fork {
-        /// Its id, the beginning or end of its id, its name, or `latest`.
+        /// The session: its id, the beginning or end of its id, its name, or `latest`.
         session: String,
         /// Copy the events up to this one, which must end a turn [default: all]. `sessions show`
         /// numbers them.
@@ -80,7 +80,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Write a session to one self-contained file.
     Export {
-        /// Its id, the beginning or end of its id, its name, or `latest`.
+        /// The session: its id, the beginning or end of its id, its name, or `latest`.
         session: String,
         /// The file, which must not exist [default: standard output].
         #[arg(long, short, value_name = "FILE")]
@@ -107,7 +107,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Remove sessions permanently, and print their ids.
     Delete {
-        /// Their ids, the beginnings or ends of their ids, their names, or `latest`.
+        /// The sessions: their ids, the beginnings or ends of their ids, their names, or `latest`.
         #[arg(required = true, value_name = "SESSION")]
         sessions: Vec<String>,
     },
@@ -132,7 +132,7 @@ pub(crate) enum SessionsCommand {
     },
     /// List the files that a session's calls stored, or write one to standard output.
     Artifacts {
-        /// Its id, the beginning or end of its id, its name, or `latest`.
+        /// The session: its id, the beginning or end of its id, its name, or `latest`.
         session: String,
         /// The file.
         name: Option<String>,

@@ -1,4 +1,4 @@
-//! `agent-host add` and `agent-host remove`: components of registries in `agent.toml` and
+//! `agent-host add` and `agent-host remove`: components from registries in `agent.toml` and
 //! `agent.lock`, and the MCP servers of other clients.
 
 use super::{

@@ -1,4 +1,4 @@
-//! `agent-host outdated`: the components of registries beside what is pinned of them.
+//! `agent-host outdated`: the components from registries beside what is pinned of them.
 
 use super::configure;
 use crate::{

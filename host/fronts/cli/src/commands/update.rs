@@ -1,4 +1,4 @@
-//! `agent-host update`: the components of registries as they are there now, accepted once the user
+//! `agent-host update`: the components from registries as they are there now, accepted once the user
 //! saw what changed.
 
 use super::{add::Edit, configure, lock::print_changes};

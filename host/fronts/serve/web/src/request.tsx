@@ -62,7 +62,7 @@ export function RequestView({ continuation, send }: { continuation: Continuation
   );
 }
 
-/// The time for which a call has to be on the screen before a key decides about it.
+/// The time for which a call has to be on the screen before a key decides on it.
 const SETTLE_MS = 500;
 
 /// The calls and arguments that are shown at first.
@@ -290,7 +290,7 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
               )}
             </>
           )}
-          {!rights.decide && <p class="quiet">Someone with the role approver decides about it.</p>}
+          {!rights.decide && <p class="quiet">Someone with the role approver decides on it.</p>}
           {may("edit") && (
             <button type="button" aria-keyshortcuts="e" disabled={busy} aria-expanded={mode === "edit"} onClick={() => setMode(mode === "edit" ? "" : "edit")}>
               Edit…

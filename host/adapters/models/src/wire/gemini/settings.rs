@@ -20,7 +20,7 @@ pub(super) const FIELDS: Fields = &[
     ("top-p", Sent("generationConfig.topP")),
     ("seed", Sent("generationConfig.seed")),
     ("stop", Sent("generationConfig.stopSequences")),
-    ("verbosity", Lost("Gemini has none")),
+    ("verbosity", Lost("Gemini has no such setting")),
     (
         "cache-lifetime",
         Lost("Gemini caches prompts automatically"),

@@ -19,10 +19,10 @@ pub(super) const FIELDS: Fields = &[
     ("top-p", Sent("options.top_p")),
     ("seed", Sent("options.seed")),
     ("stop", Sent("options.stop")),
-    ("verbosity", Lost("Ollama has none")),
-    ("service-tier", Lost("Ollama has none")),
-    ("cache-lifetime", Lost("Ollama has none")),
-    ("prompt-cache-key", Lost("Ollama has none")),
+    ("verbosity", Lost("Ollama has no such setting")),
+    ("service-tier", Lost("Ollama has no such setting")),
+    ("cache-lifetime", Lost("Ollama has no such setting")),
+    ("prompt-cache-key", Lost("Ollama has no such setting")),
 ];
 
 /// Sets the others. The server sends its reasoning unasked.

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Deserializer, Value, json};
 
 /// The form of a line, for errors.
-const EXPECTED: &str = "a piece of a chat";
+const EXPECTED: &str = "a chunk of a chat reply";
 
 #[derive(Deserialize)]
 struct Line {

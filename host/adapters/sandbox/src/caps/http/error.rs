@@ -19,7 +19,7 @@ pub(super) enum ExchangeError {
     Timeout,
     #[error("the request's body was not finished")]
     RequestBody,
-    #[error("this is not HTTP")]
+    #[error("the answer is not HTTP")]
     Protocol,
 }
 

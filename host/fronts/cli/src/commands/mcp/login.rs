@@ -63,8 +63,8 @@ pub(super) async fn logout(
 async fn log_in(endpoint: &Endpoint, terminal: &Terminal) -> Result<(), LoginError> {
     let login = Login::begin(endpoint).await?;
     let scopes = match login.scopes() {
-        [] => "no particular rights".to_owned(),
-        scopes => format!("these rights: {}", escape_line(&scopes.join(" "))),
+        [] => "no particular scopes".to_owned(),
+        scopes => format!("these scopes: {}", escape_line(&scopes.join(" "))),
     };
     terminal.note(&format!(
         "Open this address in a browser, and log in there if you trust its host. The login requests {scopes}.\n"

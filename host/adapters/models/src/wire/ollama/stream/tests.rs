@@ -185,7 +185,7 @@ fn invalid_replies_are_errors() {
         (
             json!({"done": "yes"}),
             server.invalid_response(
-                "it is not a piece of a chat (invalid type: string \"yes\", expected a boolean at line 1 column 13)",
+                "it is not a chunk of a chat reply (invalid type: string \"yes\", expected a boolean at line 1 column 13)",
                 Retry::Never,
             ),
         ),
