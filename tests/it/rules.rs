@@ -83,7 +83,7 @@ fn shows(text: &str, parts: &[&str]) {
     }
 }
 
-/// Nothing runs before the user decided about the call that no rule is about. The arguments that
+/// Nothing runs before the user decided on the call that no rule is about. The arguments that
 /// the user writes are ruled, too.
 #[test]
 fn calls_of_a_run_are_ruled_and_recorded() {

@@ -1,4 +1,4 @@
-//! Explains the requests of a session's calls to the gate, what hooks decided about the calls, and
+//! Explains the requests of a session's calls to the gate, what hooks decided on the calls, and
 //! the denied calls, from the journal, and suggests grants for the denied requests. Nothing is
 //! granted here: the operator copies the suggestions.
 
@@ -60,7 +60,7 @@ pub struct ExplainedCall {
     /// were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookVerdict>,
-    /// The one who decided about it, as the front end names it; absent for the user of the session,
+    /// The one who decided on it, as the front end names it; absent for the user of the session,
     /// and for a call that needed no decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,

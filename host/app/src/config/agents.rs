@@ -45,7 +45,7 @@ pub const GENERAL_PURPOSE: &str = "general-purpose";
 
 section! {
     /// `[[agent]]`.
-    // Its tools are some of those of the file, and its calls are decided about like others.
+    // Its tools are some of those of the file, and its calls are decided on like others.
     #[derive(Default)]
     #[serde(default)]
     pub(super) struct RawAgent {

@@ -22,7 +22,7 @@ const MAX_WORKFLOWS: usize = 100;
 values!(WorkflowDefinition);
 
 /// Demands what a workflow asks for besides the file. It runs when the user names it, within the
-/// budgets of a run. Its agents and tools are those of the file, and their calls are decided about
+/// budgets of a run. Its agents and tools are those of the file, and their calls are decided on
 /// like others.
 pub(super) fn demand(raw: &WorkflowDefinition, _: &str, review: &mut Review<'_>) {
     let WorkflowDefinition {

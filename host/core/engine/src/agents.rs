@@ -48,7 +48,7 @@ pub struct SubAgent {
     pub system: Option<Arc<str>>,
     /// The loop: its model, its tools, its own agents and settings.
     pub agent: AgentLoop,
-    /// When starting it needs approval. Its calls are decided about one by one in any case.
+    /// When starting it needs approval. Its calls are decided on one by one in any case.
     pub approval: Approval,
     /// The decisions that the user may take about that; not empty.
     pub decisions: Vec<DecisionKind>,

@@ -1,7 +1,7 @@
 //! Code mode: a model writes a program that calls tools, instead of calling them one by one.
 //!
 //! A call of the tool that runs programs is a child session in which the program takes the place of
-//! the model. What it calls at once is a batch, decided about and recorded as the calls of a reply
+//! the model. What it calls at once is a batch, decided on and recorded as the calls of a reply
 //! are. A program has no effects of its own, so its instance need not outlive a pause or a crash:
 //! it runs again from its start, with the recorded results, up to the first call without one.
 

@@ -58,9 +58,9 @@ pub enum AuditRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         url: Option<String>,
     },
-    /// The requests beyond the most that are recorded one by one.
+    /// The requests beyond the maximum that are recorded individually.
     Others,
-    /// A request that was recorded only as text, of no known kind.
+    /// A request of an unknown kind, which was recorded only as text.
     Unrecognized {
         /// The text.
         text: String,

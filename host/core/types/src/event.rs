@@ -71,23 +71,23 @@ pub enum Event {
         /// The context.
         context: CustomContext,
     },
-    /// A run of the session has other arguments than the one before; the first one, if it has any.
-    /// Recorded before anything else of the run.
+    /// A run of the session has different arguments than the previous one, or is the first one and
+    /// has any. Recorded before anything else in the run.
     RunConfigured {
         /// Those that a later run of the session takes over.
         arguments: RunArguments,
     },
-    /// The run continues on another machine or with another configuration than the one before.
-    /// Recorded by hosts that share a store, before anything else of the run.
+    /// The run continues on a different machine or with a different configuration than the previous
+    /// one. Recorded by hosts that share a store, before anything else in the run.
     RunPlaced {
         /// The name of the machine.
         machine: String,
         /// The digests of what the host runs, by the part: components, grants, rules and the like.
         configuration: BTreeMap<String, Digest>,
     },
-    /// The next turns run with another setup of the loop, or with other approvals from outside of
-    /// the session, than those before. Recorded before anything else of a turn, so that
-    /// `sessions replay` needs nothing but the journal.
+    /// The next turns run with a different setup of the loop, or with different approvals from
+    /// outside of the session. Recorded before anything else in a turn, so that `sessions replay`
+    /// needs only the journal.
     LoopConfigured {
         /// The setup as JSON: models, tools, agents, rules and settings, without keys and secrets.
         setup: BlobRef,
@@ -103,14 +103,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// A front end that names its senders took an input that has no event of its own.
+    /// A front end that names its senders received an input that has no event of its own.
     SenderNamed {
         /// The input.
         input: SentInput,
         /// The sender, as the front end names it.
         by: String,
     },
-    /// The input of the turn was sent under an idempotency key: sent again, it is not taken again.
+    /// The input of the turn was sent under an idempotency key; sent again, it does not run again.
     /// Recorded with the input.
     KeyTaken {
         /// The digest of the sender's key.
@@ -193,8 +193,8 @@ pub enum Event {
         /// The arguments.
         input: Arc<Map<String, Value>>,
     },
-    /// Hooks reviewed a call before its approval. What follows for it is here, so that no hook is
-    /// asked again after a crash.
+    /// Hooks reviewed a call before its approval. Their effect on the call is recorded, so that no
+    /// hook runs again after a crash.
     CallReviewed {
         /// The call.
         call_id: CallId,
@@ -292,7 +292,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// The model's answer is empty or does not fit the requested schema, and is sent back once.
+    /// The model's answer is empty or does not match the requested schema, and is sent back once.
     RepairRequested {
         /// The message to the model.
         message: String,
@@ -326,7 +326,7 @@ pub enum Event {
         /// The calls, in the model's order.
         calls: Vec<PendingCall>,
     },
-    /// The user decided about calls. Durable before anything that the decision allows.
+    /// The user decided on calls. Durable before anything that the decision allows.
     DecisionRecorded {
         /// The decided request.
         request: String,
@@ -465,7 +465,7 @@ pub enum Event {
         input_digest: Digest,
         /// The effect that the policy applied.
         effect: Effect,
-        /// The policy rule that allowed the call; absent where the call is decided about in a
+        /// The policy rule that allowed the call; absent where the call is decided on in a
         /// session of its own, and for a handler.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,

@@ -200,7 +200,7 @@ async fn admit(table: &Arc<Connections>, address: IpAddr) -> Option<Arc<Connecti
         match table.admit(address, Instant::now()) {
             Admission::Admitted(connection) => return Some(connection),
             Admission::Refused => {
-                tracing::debug!("a connection from {address}, which has too many, was refused");
+                tracing::debug!("refused a connection from {address}, which already has too many");
                 return None;
             }
             Admission::Full(until) => table.changed(until).await,

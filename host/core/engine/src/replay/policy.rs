@@ -1,4 +1,4 @@
-//! The calls of a recorded session, decided about again under other rules.
+//! The calls of a recorded session, decided on again under other rules.
 
 use super::recording::{Recording, Unreplayable};
 use crate::{
@@ -37,7 +37,7 @@ pub enum Change {
     Looser,
 }
 
-/// A recorded call, decided about again.
+/// A recorded call, decided on again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DecidedCall {
     /// The session.

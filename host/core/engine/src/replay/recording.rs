@@ -46,7 +46,7 @@ pub enum Unreplayable {
     /// The session of an agent is gone.
     #[error("session {0} of one of its agents is missing")]
     NoAgentSession(SessionId),
-    /// A hook decided about a request, a reply or a call.
+    /// A hook decided on a request, a reply or a call.
     #[error("a hook decided at event {0}, and hooks do not run in a replay")]
     Hooks(u64),
     /// The loop did not continue from records that it has.

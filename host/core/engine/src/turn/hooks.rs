@@ -23,7 +23,7 @@ use std::borrow::Cow;
 /// The beginning of the result in place of one that a hook withheld.
 const WITHHELD: &str = "The tool ran, and its result is withheld";
 
-/// A reply with what it cost beside its own tokens, and what hooks decided about it.
+/// A reply with what it cost beside its own tokens, and what hooks decided on it.
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) reply: ModelReply,

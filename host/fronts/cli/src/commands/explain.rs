@@ -1,4 +1,4 @@
-//! `agent-host explain`: prints what the calls of a session requested, what hooks decided about
+//! `agent-host explain`: prints what the calls of a session requested, what hooks decided on
 //! them, the rules that denied calls, and the smallest grant that would have allowed each denied
 //! request.
 

@@ -223,9 +223,8 @@ fn confirm_trust(untrusted: &Untrusted, terminal: &Terminal) -> bool {
     let is_short = |demand: &String| demand.chars().nth(MAX_DEMAND).is_none();
     if untrusted.demands.len() > MAX_SHOWN || !untrusted.demands.iter().all(is_short) {
         terminal.note(&demands_text(untrusted));
-        terminal.note(
-            "This is too much for one question: read the file, and pass it on the command line.",
-        );
+        terminal
+            .note("This is too much for one question: read the file, and pass it with `--config`.");
         return false;
     }
     let directory = untrusted.path.parent().unwrap_or(Path::new("/"));

@@ -60,7 +60,7 @@ pub(super) fn substituted(
         };
         if out.len() > MAX_TEXT_BYTES {
             return Err(invalid(format!(
-                "the instructions including `{NAME}` have more than {MAX_TEXT_BYTES} bytes; send a shorter text"
+                "the instructions including `{NAME}` have more than {MAX_TEXT_BYTES} bytes; send shorter text"
             )));
         }
     }
@@ -85,7 +85,7 @@ fn argument<'a>(
             Value::String(text) if text.len() <= MAX_ARGUMENT_BYTES => text,
             Value::String(_) => {
                 return Err(invalid(format!(
-                    "`{NAME}` has more than {MAX_ARGUMENT_BYTES} bytes; send a shorter text"
+                    "`{NAME}` has more than {MAX_ARGUMENT_BYTES} bytes; send shorter text"
                 )));
             }
             _ => return Err(invalid(format!("`{NAME}` is not a string; send one"))),

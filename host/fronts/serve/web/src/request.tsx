@@ -290,7 +290,7 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
               )}
             </>
           )}
-          {!rights.decide && <p class="quiet">Someone with the role approver decides on it.</p>}
+          {!rights.decide && <p class="quiet">Someone with the role approver must decide on it.</p>}
           {may("edit") && (
             <button type="button" aria-keyshortcuts="e" disabled={busy} aria-expanded={mode === "edit"} onClick={() => setMode(mode === "edit" ? "" : "edit")}>
               Edit…

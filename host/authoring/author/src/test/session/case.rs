@@ -154,7 +154,7 @@ fn result(recorded: &Recorded) -> Result<&ToolResultOutput, String> {
         return Err("it ran outside of this program".to_owned());
     }
     if recorded.is_hooked {
-        return Err("a hook decided about its result".to_owned());
+        return Err("a hook decided on its result".to_owned());
     }
     if let Some(request) = &recorded.request {
         return Err(format!(

@@ -10,14 +10,15 @@ Tools may read these files, and write them only where the grant's `allow-run-lat
 Generated from the table of the policy by `cargo run -p agent-host-engine --example run_later`.
 
 A file is listed if a program executes it, or a command that it names, merely because the user
-enters the directory, opens it in an editor or an agent, logs in, pushes it, or gives an everyday
-command there that does not mean to run the project's code. Build scripts (`Makefile`, `build.rs`,
+enters the directory, opens it in an editor or an agent, logs in, pushes it, or runs an everyday
+command there that is not meant to run the project's code. Build scripts (`Makefile`, `build.rs`,
 `package.json`, `setup.py`), configuration of linters and test runners, and texts for a model
 (`AGENTS.md`, `CLAUDE.md`) are not listed. The list cannot be complete: the last section names the
 products whose documentation it was compared with.
 
-Names are compared without case; one without `/` matches at any depth, and a directory covers all in
-it. What is listed below `.git` holds in every directory with the structure of a git repository:
+Names are compared without case; one without `/` matches at any depth, and a directory covers
+everything in it. Entries below `.git` apply to every directory with the structure of a git
+repository:
 `HEAD` with `commondir`, or with `objects` and `refs`.
 ";
 

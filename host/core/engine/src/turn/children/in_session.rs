@@ -26,7 +26,7 @@ use agent_host_types::{
 use serde_json::{Map, Value, json};
 use std::{future::ready, sync::Arc};
 
-/// The rule by which a call runs in a session of its own, where it is decided about.
+/// The rule by which a call runs in a session of its own, where it is decided on.
 pub(in crate::turn) const SESSION_RULE: &str = "workflow-session";
 
 /// The name of the call in its session.

@@ -146,7 +146,7 @@ struct Simulation<'a> {
     run: Run,
     under_way: Vec<Start>,
     waiting: Vec<Start>,
-    /// The runs of nodes that the user decided about and that have not started again.
+    /// The runs of nodes that the user decided on and that have not started again.
     decided: Vec<Start>,
     facts: Vec<Fact>,
     /// The number of facts and the outcome, after each step.

@@ -74,7 +74,7 @@ pub(super) fn waiting_text(continuation: &Continuation, resume: &str, path: &str
     }
 }
 
-/// Says how calls are decided about from anywhere: by the first decision that all of them allow.
+/// Says how calls are decided on from anywhere: by the first decision that all of them allow.
 fn decide_text(calls: &[PendingCall], resume: &str, path: &str) -> String {
     let allowed = |kind: &DecisionKind| calls.iter().all(|call| call.decisions.contains(kind));
     let decisions = [

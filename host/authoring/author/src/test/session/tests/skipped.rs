@@ -97,7 +97,7 @@ fn calls_that_had_more_than_input() -> Vec<Row> {
     let mut with_state = vec![state];
     with_state.extend(output(text("a")));
     vec![
-        ("a hook decided about its result", with(hooked)),
+        ("a hook decided on its result", with(hooked)),
         (
             "one of its questions has no answer",
             with(asked("c", "Who?")),
