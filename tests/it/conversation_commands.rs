@@ -59,7 +59,7 @@ fn commands_at(columns: u16) {
         ("/file notes.txt", "It will be sent with the next message."),
         ("/image none.png", "cannot use the image none.png"),
         ("/image dot.png", "It will be sent with the next message."),
-        ("/export", "give the new file"),
+        ("/export", "name the new file"),
         (
             "/export talk.session",
             "agent-host sessions import talk.session",

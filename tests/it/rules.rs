@@ -222,7 +222,7 @@ fn calls_of_an_mcp_client_are_ruled() {
         &asked,
         &[
             "needs the user's approval (rule rule.2)",
-            "changes this [[rule]]",
+            "can change this [[rule]]",
         ],
     );
     let free = send(4, read("notes/new.txt"));

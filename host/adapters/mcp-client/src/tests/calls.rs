@@ -85,7 +85,7 @@ async fn call_ends_as_expected_for_each_behaviour() {
             "promises",
             Err((
                 ToolErrorCode::InvalidOutput,
-                "does not fit the schema that it promises",
+                "does not match the schema that it declares",
             )),
         ),
         (

@@ -252,7 +252,7 @@ fn hostile_form_is_refused_with_the_reason() {
         ),
         (
             one(json!({ "type": "string", "description": "x".repeat(2049) })),
-            "its field `f` has a text of more than 2048 bytes",
+            "its field `f` has a string of more than 2048 bytes",
         ),
         (one(json!({ "type": "string", "title": 1 })), "its field `f` has a `title` that is not a string"),
         (

@@ -18,8 +18,7 @@ products whose documentation it was compared with.
 
 Names are compared without case; one without `/` matches at any depth, and a directory covers
 everything in it. Entries below `.git` apply to every directory with the structure of a git
-repository:
-`HEAD` with `commondir`, or with `objects` and `refs`.
+repository: `HEAD` with `commondir`, or with `objects` and `refs`.
 ";
 
 const KEYS: &str = "
