@@ -152,7 +152,7 @@ async fn unanswerable_rule_denies_and_is_named() {
     assert_eq!(
         bench.results(),
         pairs([
-            ("a", text("rule.look", "changes this [[rule]]")),
+            ("a", text("rule.look", "can change this [[rule]]")),
             (
                 "b",
                 text("effect.effectful", "sets `approvals` for this tool")
