@@ -11,8 +11,8 @@ pub(crate) struct AddArgs {
     /// `https://HOST/PATH#sha256=HEX`.
     #[arg(required_unless_present = "mcp", conflicts_with = "mcp")]
     pub(crate) reference: Option<String>,
-    /// Add the MCP servers of this file of another client, such as `.mcp.json`, as `[[mcp]]`.
-    /// Secrets are not copied; the variables to set are listed.
+    /// Add the MCP servers from another client's file, such as `.mcp.json`, as `[[mcp]]`. Secrets
+    /// are not copied; the variables to set are listed.
     #[arg(long, value_name = "FILE", conflicts_with = "name")]
     pub(crate) mcp: Option<PathBuf>,
     /// The tool's name in agent.toml [default: the last part of NAME].

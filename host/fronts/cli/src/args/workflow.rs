@@ -17,7 +17,7 @@ pub(crate) struct WorkflowArgs {
 /// `workflow ...`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkflowCommand {
-    /// List the workflows, in the order of the configuration.
+    /// List the configured workflows, in order.
     List {
         /// Print JSON, one workflow per line.
         #[arg(long)]
