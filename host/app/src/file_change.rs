@@ -10,6 +10,7 @@ use agent_host_engine::tool::{Invocation, RunEnd};
 use agent_host_types::{
     id::{CallId, SessionId},
     output::ToolResultOutput,
+    reason::Reason,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -104,7 +105,10 @@ impl Registry {
     pub async fn file_change(&self, tool: &str, input: &Map<String, Value>) -> Option<FileChange> {
         let (before, after) = match self.file_texts(tool, input).await? {
             Ok(texts) => texts,
-            Err(reason) => return Some(FileChange::Unread { reason }),
+            Err(reason) => {
+                let reason = reason.into();
+                return Some(FileChange::Unread { reason });
+            }
         };
         let shows: &[&str] = match self.written_text(tool, input)?.old {
             None => &["path", "content"],
@@ -120,7 +124,7 @@ impl Registry {
         &self,
         tool: &str,
         input: &Map<String, Value>,
-    ) -> Option<Result<(String, String), String>> {
+    ) -> Option<Result<(String, String), Reason>> {
         let written = self.written_text(tool, input)?;
         // Another component, or one with other grants, may read other files.
         if !std::ptr::eq(self.component_of(READ)?, self.component_of(tool)?) {
@@ -141,7 +145,7 @@ impl Registry {
     }
 
     /// Reads a page of a text file from a line on; the inner error is the tool's reason.
-    async fn page(&self, path: &str, line: usize) -> Option<Result<String, String>> {
+    async fn page(&self, path: &str, line: usize) -> Option<Result<String, Reason>> {
         let tools = self.tool_set();
         let input = json!({ "path": path, "offset_line": line });
         let session = SessionId::new();
@@ -166,7 +170,7 @@ impl Registry {
         match report.output {
             ToolResultOutput::Text(text) => Some(Ok(text)),
             ToolResultOutput::ErrorText(reason)
-            | ToolResultOutput::ExecutionDenied(Some(reason)) => Some(Err(reason)),
+            | ToolResultOutput::ExecutionDenied(Some(reason)) => Some(Err(reason.into())),
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     config::may_be_secret,
     tool_entry::{EditError, appended},
 };
-use agent_host_types::tool::is_tool_name;
+use agent_host_types::{reason::Reason, tool::is_tool_name};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ fn is_false(value: &bool) -> bool {
 ///
 /// # Errors
 /// Why there are none, as a sentence.
-pub fn read_servers(json: &str) -> Result<ReadServers, String> {
+pub fn read_servers(json: &str) -> Result<ReadServers, Reason> {
     let file: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json)
         .map_err(|error| format!("it is not JSON: {error}; remove any comments"))?;
     let list = LISTS.iter().find_map(|key| file.get(*key)?.as_object());
@@ -110,7 +110,7 @@ pub fn read_servers(json: &str) -> Result<ReadServers, String> {
         read.add(name, entry);
     }
     match read.servers.is_empty() {
-        true => Err("it has no server that can be added".to_owned()),
+        true => Err("it has no server that can be added".into()),
         false => Ok(read),
     }
 }

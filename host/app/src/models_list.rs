@@ -3,7 +3,7 @@
 
 use crate::config::{Config, ProviderConfig};
 use agent_host_engine::BoxFuture;
-use agent_host_types::budget::TokenPrices;
+use agent_host_types::{budget::TokenPrices, reason::Reason};
 use futures_util::future::join_all;
 
 /// A model of a provider.
@@ -23,7 +23,7 @@ pub struct ListedProvider {
     /// The name of the provider.
     pub name: String,
     /// Its models, by name.
-    pub models: Result<Vec<ListedModel>, String>,
+    pub models: Result<Vec<ListedModel>, Reason>,
 }
 
 /// Asks every configured provider, or the named ones, for its models, concurrently.
@@ -49,7 +49,7 @@ async fn list(config: &Config, provider: &ProviderConfig) -> ListedProvider {
         let endpoint = provider.open().await.map_err(|error| error.to_string())?;
         let wire = provider.preset.provider;
         let listed = wire.list_models(endpoint).await;
-        listed.map_err(|error| error.to_string())
+        listed.map_err(|error| Reason::from(error.to_string()))
     };
     let models = listed.await.map(|list| {
         let mut models: Vec<ListedModel> = list

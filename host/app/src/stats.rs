@@ -5,6 +5,7 @@ use agent_host_engine::journal::JournalError;
 use agent_host_journal::{JournalStore, SessionScope, StoredStats};
 use agent_host_types::{
     id::SessionId,
+    reason::Reason,
     stats::{Figures, StatsBy},
 };
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
@@ -28,7 +29,7 @@ impl Since {
     ///
     /// # Errors
     /// The text is none of both; the message says what is expected.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, Reason> {
         // A longer text may be a date with a time, which would be ignored.
         let date = (text.len() == "YYYY-MM-DD".len()).then(|| text.parse::<Date>());
         if let Some(Ok(date)) = date {

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use agent_host_types::reason::Reason;
 use cronexpr::{Crontab, MakeTimestamp};
 use jiff::{
     Timestamp,
@@ -40,13 +41,13 @@ impl Timetable {
     ///
     /// # Errors
     /// Why there are none, as the end of a sentence.
-    pub fn cron(text: &str, zone: &str) -> Result<Self, String> {
+    pub fn cron(text: &str, zone: &str) -> Result<Self, Reason> {
         let fields: Vec<&str> = text.split_ascii_whitespace().collect();
         if fields.len() != FIELDS {
             return Err(format!(
                 "it has {} fields instead of {FIELDS}: minute, hour, day of the month, month and day of the week",
                 fields.len()
-            ));
+            ).into());
         }
         let text = fields.join(" ");
         let calendar = cronexpr::parse_crontab(&format!("{text} UTC")).map_err(|error| {
@@ -66,7 +67,7 @@ impl Timetable {
         // A day that no month has.
         match timetable.next(0) {
             Some(_) => Ok(timetable),
-            None => Err("no day matches".to_owned()),
+            None => Err("no day matches".into()),
         }
     }
 
@@ -74,7 +75,7 @@ impl Timetable {
     ///
     /// # Errors
     /// Why it is none, as the end of a sentence.
-    pub fn once(text: &str, zone: &str) -> Result<Self, String> {
+    pub fn once(text: &str, zone: &str) -> Result<Self, Reason> {
         let time: DateTime = text
             .parse()
             .map_err(|_| "it is not a time like `2026-12-01T09:00`".to_owned())?;
@@ -85,7 +86,7 @@ impl Timetable {
         };
         match timetable.instant(time).is_some() {
             true => Ok(timetable),
-            false => Err("it is too far in the future".to_owned()),
+            false => Err("it is too far in the future".into()),
         }
     }
 
@@ -175,11 +176,12 @@ fn following(calendar: &Crontab, shown: DateTime) -> Option<DateTime> {
     Some(next.datetime())
 }
 
-fn find_zone(name: &str) -> Result<TimeZone, String> {
+fn find_zone(name: &str) -> Result<TimeZone, Reason> {
     TimeZone::get(name).map_err(|_| {
         format!(
             "unknown time zone `{}`; write it like `Europe/Berlin`",
             name.escape_debug()
         )
+        .into()
     })
 }

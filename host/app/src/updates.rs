@@ -11,6 +11,7 @@ use agent_host_registry::{Reference, Remote, Resolved, newer_tag, parse_version}
 use agent_host_types::{
     id::Digest,
     lock::{Lock, LockedOrigin},
+    reason::Reason,
 };
 use futures_util::{StreamExt as _, stream};
 use std::cmp::Ordering;
@@ -31,7 +32,7 @@ pub struct RegistryStatus {
     /// The pinned manifest; absent if it was never accepted.
     pub pinned: Option<Version>,
     /// The manifest that the tag names now, or why it is not known.
-    pub current: Result<Version, String>,
+    pub current: Result<Version, Reason>,
     /// The tag of the newest version after the reference's own, if its tag is a version. It is text
     /// of the registry.
     pub newer_tag: Option<String>,
@@ -139,7 +140,7 @@ async fn status(
         name: name.to_owned(),
         reference: reference.clone(),
         pinned,
-        current: current.map_err(|error| error.to_string()),
+        current: current.map_err(|error| error.to_string().into()),
         newer_tag: newer_tag.map(str::to_owned),
     })
 }

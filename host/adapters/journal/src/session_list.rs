@@ -5,7 +5,7 @@ use crate::{
     ownership::{Ownership, SessionScope},
 };
 use agent_host_engine::text::is_deceptive;
-use agent_host_types::{id::SessionId, session_status::SessionStatus};
+use agent_host_types::{id::SessionId, reason::Reason, session_status::SessionStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Debug;
@@ -113,7 +113,7 @@ impl SessionName {
     ///
     /// # Errors
     /// Why it is none, as a sentence.
-    pub fn parse(name: &str) -> Result<Self, String> {
+    pub fn parse(name: &str) -> Result<Self, Reason> {
         let name = name.trim();
         let is_hidden = |c: char| is_deceptive(c) || c == '\n' || c == '\t';
         let why = if name.is_empty() {
@@ -129,10 +129,10 @@ impl SessionName {
         } else {
             return Ok(Self(name.to_owned()));
         };
-        Err(format!(
+        Err(Reason::from(format!(
             "`{}` cannot be the name of a session: {why}; choose another one",
             name.escape_debug()
-        ))
+        )))
     }
 
     /// Returns the name.

@@ -13,6 +13,7 @@ use agent_host_types::{
     event::EventRecord,
     id::{CallId, SessionId},
     output::{Blob, ContentPart, ToolResultOutput},
+    reason::Reason,
     tool::ToolCall,
 };
 use records::Records;
@@ -57,7 +58,7 @@ pub enum TranscriptError {
         /// The position of the message, from 0.
         index: usize,
         /// Follows "message 3".
-        reason: String,
+        reason: Reason,
     },
 }
 
@@ -116,7 +117,7 @@ impl Transcript {
             return Err(unknown("it has no messages"));
         }
         let mut records = Records::default();
-        let mut add = |index, entries: Result<Vec<Entry>, String>| {
+        let mut add = |index, entries: Result<Vec<Entry>, Reason>| {
             let entries = entries.map(Vec::into_iter);
             let added = entries.and_then(|mut all| all.try_for_each(|entry| records.add(entry)));
             added.map_err(|reason| TranscriptError::Message { index, reason })

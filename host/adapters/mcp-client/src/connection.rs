@@ -15,6 +15,7 @@ use crate::{
     result::redact,
 };
 use agent_host_engine::{text, tool::ProgressSink};
+use agent_host_types::reason::Reason;
 use futures_util::FutureExt as _;
 use rmcp::{
     RoleClient, ServiceError,
@@ -121,14 +122,14 @@ impl Connection {
             signals: Arc::clone(&signals),
             config: Arc::clone(config),
         };
-        let fault = |why: String| ConnectError::Start {
+        let fault = |why: Reason| ConnectError::Start {
             server: config.name.clone(),
-            why,
+            why: why.into(),
         };
         let (connected, mut child) = match &config.reach {
             Reach::Command(command) => {
                 let started = ServerProcess::start(command, Arc::clone(&config.secrets)).await;
-                let (child, streams) = started.map_err(|error| fault(error.to_string()))?;
+                let (child, streams) = started.map_err(|error| fault(error.to_string().into()))?;
                 let lines = Lines::new(streams.output, streams.input, Arc::clone(&signals));
                 let handshake = serve_client_with_lifecycle(handler, lines, lifecycle);
                 (timeout(limit, Box::pin(handshake)).await, Some(child))
@@ -219,7 +220,7 @@ impl Connection {
     ///
     /// # Errors
     /// The reason, as a fragment.
-    pub(crate) async fn list(&self) -> Result<Listing, String> {
+    pub(crate) async fn list(&self) -> Result<Listing, Reason> {
         let mut listing = Listing::default();
         let declared = self.capabilities();
         let has_others = declared.resources.is_some() || declared.prompts.is_some();

@@ -3,6 +3,7 @@
 
 use agent_host_engine::BoxFuture;
 use agent_host_types::form::{FormField, MAX_FIELDS};
+use agent_host_types::reason::Reason;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -50,11 +51,9 @@ pub enum ElicitationAnswer {
     Cancel,
 }
 
-fn bounded(text: &str) -> Result<String, String> {
+fn bounded(text: &str) -> Result<String, Reason> {
     if text.len() > MAX_TEXT_BYTES {
-        return Err(format!(
-            "one of its strings has more than {MAX_TEXT_BYTES} bytes"
-        ));
+        return Err(format!("one of its strings has more than {MAX_TEXT_BYTES} bytes").into());
     }
     Ok(text.to_owned())
 }
@@ -64,7 +63,7 @@ impl Elicitation {
     ///
     /// # Errors
     /// The bound that it exceeds, as a clause.
-    pub(crate) fn new(server: &str, params: ElicitRequestParams) -> Result<Self, String> {
+    pub(crate) fn new(server: &str, params: ElicitRequestParams) -> Result<Self, Reason> {
         let (message, kind) = match params {
             ElicitRequestParams::FormElicitationParams {
                 message,
@@ -74,12 +73,10 @@ impl Elicitation {
             ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
                 (message, ElicitationKind::Url(web_address(&url)?))
             }
-            _ => return Err("its mode is unknown".to_owned()),
+            _ => return Err("its mode is unknown".into()),
         };
         if message.len() > MAX_MESSAGE_BYTES {
-            return Err(format!(
-                "its message has more than {MAX_MESSAGE_BYTES} bytes"
-            ));
+            return Err(format!("its message has more than {MAX_MESSAGE_BYTES} bytes").into());
         }
         Ok(Self {
             server: server.to_owned(),
@@ -90,9 +87,9 @@ impl Elicitation {
 }
 
 /// Returns the fields in the server's order.
-fn fields(schema: &ElicitationSchema) -> Result<Vec<FormField>, String> {
+fn fields(schema: &ElicitationSchema) -> Result<Vec<FormField>, Reason> {
     if schema.properties.len() > MAX_FIELDS {
-        return Err(format!("its form has more than {MAX_FIELDS} fields"));
+        return Err(format!("its form has more than {MAX_FIELDS} fields").into());
     }
     let required = schema.required.as_deref().unwrap_or_default();
     let sorted = || schema.properties.keys().cloned().collect();
@@ -105,22 +102,22 @@ fn fields(schema: &ElicitationSchema) -> Result<Vec<FormField>, String> {
         .map(|(name, definition)| {
             let definition = serde_json::to_value(definition).map_err(|error| error.to_string())?;
             let field = FormField::from_schema(name, &definition, required.contains(name));
-            field.map_err(|why| format!("a field of its form {why}"))
+            field.map_err(|why| format!("a field of its form {why}").into())
         })
         .collect()
 }
 
 /// Returns an address that a browser may be shown: `http` or `https`, with a host and without a
 /// user, which would be taken for the host.
-fn web_address(text: &str) -> Result<String, String> {
+fn web_address(text: &str) -> Result<String, Reason> {
     let address: reqwest::Url = bounded(text)?
         .parse()
         .map_err(|_| "its address is invalid".to_owned())?;
     if !matches!(address.scheme(), "http" | "https") || address.host_str().is_none() {
-        return Err("its address is not an http or https URL".to_owned());
+        return Err("its address is not an http or https URL".into());
     }
     if !address.username().is_empty() || address.password().is_some() {
-        return Err("its address contains a user name".to_owned());
+        return Err("its address contains a user name".into());
     }
     // In the form that browsers use: the host in ASCII.
     Ok(address.into())

@@ -233,7 +233,7 @@ impl Handler {
             Err(why) => {
                 let why = format!(
                     "agent-host cannot ask it: {}",
-                    text::sanitize(&why, REFUSAL_BYTES)
+                    text::sanitize(why.as_str(), REFUSAL_BYTES)
                 );
                 tracing::warn!("a question of the MCP server `{name}`: {why}");
                 return Err(ErrorData::invalid_params(why, None));

@@ -1,5 +1,6 @@
 //! The configured headers of requests to a web server: which names and values are possible.
 
+use agent_host_types::reason::Reason;
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::collections::HashMap;
@@ -52,7 +53,7 @@ pub fn check_header_value(value: &str) -> Result<(), &'static str> {
 /// Returns the headers as they are sent; their values are left out of logs.
 pub(crate) fn sent(
     headers: &[(String, SecretString)],
-) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+) -> Result<HashMap<HeaderName, HeaderValue>, Reason> {
     let sent = headers.iter().map(|(name, value)| {
         let fault = |why: &str| format!("the header `{}`: {why}", name.escape_debug());
         check_header_name(name).map_err(fault)?;

@@ -6,6 +6,7 @@ use crate::{
     headers,
 };
 use agent_host_http_client::{ClientError, ProxySetting, same_origin_redirects};
+use agent_host_types::reason::Reason;
 use reqwest::{Client, Url};
 use rmcp::transport::{
     StreamableHttpClientTransport,
@@ -35,7 +36,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) fn transport(
     endpoint: &Endpoint,
     config: &ServerConfig,
-) -> Result<StreamableHttpClientTransport<Client>, String> {
+) -> Result<StreamableHttpClientTransport<Client>, Reason> {
     let (client, mut settings) = settings(endpoint, config)?;
     if let Some(token) = &endpoint.token {
         settings = settings.auth_header(token.expose_secret());
@@ -51,7 +52,7 @@ pub(crate) fn authorized(
     endpoint: &Endpoint,
     config: &ServerConfig,
     manager: AuthorizationManager,
-) -> Result<StreamableHttpClientTransport<AuthClient<Client>>, String> {
+) -> Result<StreamableHttpClientTransport<AuthClient<Client>>, Reason> {
     let (client, settings) = settings(endpoint, config)?;
     let client = AuthClient::new(client, manager);
     Ok(StreamableHttpClientTransport::with_client(client, settings))
@@ -60,7 +61,7 @@ pub(crate) fn authorized(
 fn settings(
     endpoint: &Endpoint,
     config: &ServerConfig,
-) -> Result<(Client, StreamableHttpClientTransportConfig), String> {
+) -> Result<(Client, StreamableHttpClientTransportConfig), Reason> {
     let url: Url = endpoint
         .url
         .parse()

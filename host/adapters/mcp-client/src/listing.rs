@@ -9,7 +9,7 @@ use agent_host_engine::{
     definitions::{Definitions, InputChecks, MAX_TOOLS, RawDefinition, ToolNote},
     text,
 };
-use agent_host_types::tool::Effect;
+use agent_host_types::{reason::Reason, tool::Effect};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
@@ -66,13 +66,11 @@ impl Listing {
     ///
     /// # Errors
     /// The defect, as a fragment.
-    pub(crate) fn take(&mut self, page: Value) -> Result<Option<String>, String> {
+    pub(crate) fn take(&mut self, page: Value) -> Result<Option<String>, Reason> {
         self.bytes += page.to_string().len();
         self.pages += 1;
         if self.bytes > MAX_LISTED_BYTES {
-            return Err(format!(
-                "its list of tools has more than {MAX_LISTED_BYTES} bytes"
-            ));
+            return Err(format!("its list of tools has more than {MAX_LISTED_BYTES} bytes").into());
         }
         let page: Page = serde_json::from_value(page).map_err(|error| {
             let error = text::sanitize(&error.to_string(), 200);
@@ -80,10 +78,10 @@ impl Listing {
         })?;
         self.tools.extend(page.tools);
         if self.tools.len() > MAX_LISTED {
-            return Err(format!("it lists more than {MAX_LISTED} tools"));
+            return Err(format!("it lists more than {MAX_LISTED} tools").into());
         }
         if page.next_cursor.is_some() && self.pages == MAX_PAGES {
-            return Err(format!("its list of tools has more than {MAX_PAGES} pages"));
+            return Err(format!("its list of tools has more than {MAX_PAGES} pages").into());
         }
         Ok(page.next_cursor)
     }
@@ -110,7 +108,7 @@ impl ToolOffer {
         config: &ServerConfig,
         listing: Listing,
         features: Features,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Reason> {
         let mut raw = Vec::new();
         let mut notes = Vec::new();
         let mut own_names = HashMap::new();
@@ -158,7 +156,7 @@ impl ToolOffer {
         }
         check_names(config, &own_names)?;
         if let (true, Some(note)) = (raw.is_empty(), notes.first()) {
-            return Err(note.to_string());
+            return Err(note.to_string().into());
         }
         // A server with as many tools as there may be keeps its own.
         if raw.len() + feature_definitions.len() <= MAX_TOOLS {
@@ -178,7 +176,7 @@ impl ToolOffer {
 }
 
 /// Checks that the server has each tool that its settings name.
-fn check_names(config: &ServerConfig, own_names: &HashMap<String, String>) -> Result<(), String> {
+fn check_names(config: &ServerConfig, own_names: &HashMap<String, String>) -> Result<(), Reason> {
     let own: BTreeSet<&str> = own_names.values().map(String::as_str).collect();
     for (setting, wanted) in [
         ("tools", config.tools.as_ref()),
@@ -187,11 +185,11 @@ fn check_names(config: &ServerConfig, own_names: &HashMap<String, String>) -> Re
         let mut wanted = wanted.into_iter().flatten();
         if let Some(missing) = wanted.find(|name| !own.contains(name.as_str())) {
             let own: Vec<String> = own.iter().map(|name| text::sanitize(name, 80)).collect();
-            return Err(format!(
+            return Err(Reason::from(format!(
                 "`{setting}` names `{}`, which is not a tool of the server; its tools are {}",
                 text::sanitize(missing, 80),
                 text::sanitize(&own.join(", "), 2_000)
-            ));
+            )));
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ pub use login::{Login, LoginError};
 use crate::config::Endpoint;
 use agent_host_engine::secrets::Secrets;
 use agent_host_http_client::ProxySetting;
+use agent_host_types::reason::Reason;
 use client::OAuthHttp;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, CredentialRefreshGuard, CredentialStore, OAuthClientConfig,
@@ -169,7 +170,7 @@ impl ServerLogin {
     }
 
     /// Returns the state of OAuth with the store of this login.
-    async fn manager(&self) -> Result<AuthorizationManager, String> {
+    async fn manager(&self) -> Result<AuthorizationManager, Reason> {
         let http = Arc::new(OAuthHttp::new(&self.url, &self.proxy).await?);
         let manager = AuthorizationManager::new_with_oauth_http_client(self.url.as_str(), http);
         let mut manager = manager.await.map_err(|error| error.to_string())?;
@@ -218,7 +219,7 @@ impl CredentialStore for ServerLogin {
 ///
 /// # Errors
 /// The authorization server cannot be asked, or the login cannot be read, as a fragment.
-pub(crate) async fn stored(endpoint: &Endpoint) -> Result<Option<AuthorizationManager>, String> {
+pub(crate) async fn stored(endpoint: &Endpoint) -> Result<Option<AuthorizationManager>, Reason> {
     let Some(oauth) = &endpoint.oauth else {
         return Ok(None);
     };

@@ -5,6 +5,7 @@ use crate::{
     config::ServerConfig, connection::Connection, error::ConnectError, features::Features,
     handshake::timeout_error, listing::ToolOffer, resources,
 };
+use agent_host_types::reason::Reason;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -110,9 +111,9 @@ pub(crate) async fn connect(config: Arc<ServerConfig>, features: Option<Features
     let began = Instant::now();
     let connection = Connection::open(&config).await?;
     let left = config.connect_timeout.saturating_sub(began.elapsed());
-    let fault = |why: String| ConnectError::Tools {
+    let fault = |why: Reason| ConnectError::Tools {
         server: config.name.clone(),
-        why,
+        why: why.into(),
     };
     let listing = tokio::time::timeout(left, connection.list())
         .await

@@ -43,28 +43,24 @@ pub fn supervise(args: &[OsString]) -> ExitCode {
     }
 }
 
-fn run(args: &[OsString]) -> Result<ExitCode, String> {
+fn run(args: &[OsString]) -> io::Result<ExitCode> {
     let [parent, program, args @ ..] = args else {
-        return Err("there is no command to run".to_owned());
+        return Err(io::Error::other("there is no command to run"));
     };
-    set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| error.to_string())?;
+    set_parent_process_death_signal(Some(Signal::TERM))?;
     // No signal is sent for a parent that ended before.
     let now = getppid().map(Pid::as_raw_nonzero);
     if now.map(|id| id.to_string()).as_deref() != parent.to_str() {
-        return Err("the host has stopped".to_owned());
+        return Err(io::Error::other("the host has stopped"));
     }
-    set_child_subreaper(Some(getpid())).map_err(|error| error.to_string())?;
+    set_child_subreaper(Some(getpid()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(|error| error.to_string())?;
+        .build()?;
     runtime.block_on(async {
-        let signals = signal(SignalKind::child()).and_then(|ended| {
-            let terminated = signal(SignalKind::terminate())?;
-            Ok((ended, terminated))
-        });
         // Registered before the server starts, so that its end is not missed.
-        let (ended, mut terminated) = signals.map_err(|error| error.to_string())?;
+        let ended = signal(SignalKind::child())?;
+        let mut terminated = signal(SignalKind::terminate())?;
         let mut children = Children::start(program, args, ended)?;
         tokio::select! {
             () = children.server_end() => {}
@@ -88,15 +84,15 @@ impl Children {
         program: &OsStr,
         args: &[OsString],
         ended: tokio::signal::unix::Signal,
-    ) -> Result<Self, String> {
+    ) -> io::Result<Self> {
         // Reaped by `reap`, with the orphans.
         let server = Command::new(program)
             .args(args)
             .spawn()
-            .map_err(|error| format!("{}: {error}", program.display()))?;
+            .map_err(|error| io::Error::other(format!("{}: {error}", program.display())))?;
         let id = i32::try_from(server.id()).ok().and_then(Pid::from_raw);
         Ok(Self {
-            server: id.ok_or("it has no process id")?,
+            server: id.ok_or_else(|| io::Error::other("it has no process id"))?,
             status: None,
             ended,
         })

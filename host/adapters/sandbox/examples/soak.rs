@@ -282,15 +282,15 @@ fn growth(before: &Held, after: &Held) -> Vec<String> {
         .collect()
 }
 
-fn seconds() -> Result<u64, String> {
+fn seconds() -> Result<u64, Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         [] => Ok(60),
         ["--seconds", number] => number
             .parse()
-            .map_err(|error| format!("--seconds {number}: {error}")),
-        _ => Err("the one argument is --seconds N".to_owned()),
+            .map_err(|error| format!("--seconds {number}: {error}").into()),
+        _ => Err("the one argument is --seconds N".into()),
     }
 }
 

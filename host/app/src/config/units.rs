@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use agent_host_types::reason::Reason;
 use serde::de::{Deserializer, Visitor};
 use std::{fmt, marker::PhantomData};
 
@@ -67,7 +68,7 @@ deserializers! {
 ///
 /// # Errors
 /// The text is none of both; the message says what a duration is.
-pub fn parse_seconds(text: &str) -> Result<u64, String> {
+pub fn parse_seconds(text: &str) -> Result<u64, Reason> {
     duration(1_000, "seconds").parse_argument(text)
 }
 
@@ -75,16 +76,16 @@ pub fn parse_seconds(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// The text is none of both, or there are too many days; the message says what a duration is.
-pub fn parse_days(text: &str) -> Result<u32, String> {
+pub fn parse_days(text: &str) -> Result<u32, Reason> {
     let days = duration(86_400_000, "days").parse_argument(text)?;
-    u32::try_from(days).map_err(|_| format!("invalid number of days: {days}"))
+    u32::try_from(days).map_err(|_| format!("invalid number of days: {days}").into())
 }
 
 /// Parses a size of a command line, in bytes: a number of them, or a string like `128MiB`.
 ///
 /// # Errors
 /// The text is none of both; the message says what a size is.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
+pub fn parse_bytes(text: &str) -> Result<u64, Reason> {
     size().parse_argument(text)
 }
 
@@ -171,22 +172,22 @@ impl<T: TryFrom<u64>> Visitor<'_> for Form<T> {
 
 impl Kind {
     /// Parses a number in the base unit, or a number and a unit.
-    fn parse_argument(&self, text: &str) -> Result<u64, String> {
+    fn parse_argument(&self, text: &str) -> Result<u64, Reason> {
         text.parse().or_else(|_| self.parse(text))
     }
 
     /// Parses a number and a unit.
-    fn parse(&self, text: &str) -> Result<u64, String> {
+    fn parse(&self, text: &str) -> Result<u64, Reason> {
         let (number, unit) = split(text);
         let factor = self.units.iter().find(|(name, _)| *name == unit);
         let (Ok(number), Some((_, factor))) = (number.parse::<u64>(), factor) else {
             let names: Vec<&str> = self.units.iter().map(|(name, _)| *name).collect();
-            return Err(format!(
+            return Err(Reason::from(format!(
                 "this is not {} like \"{}\": a whole number and one of the units {}",
                 self.name,
                 self.example,
                 names.join(", ")
-            ));
+            )));
         };
         let whole = number
             .checked_mul(*factor)
@@ -196,6 +197,7 @@ impl Kind {
                 "this is not a whole number of {} within 64 bits",
                 self.base_name
             )
+            .into()
         })
     }
 }

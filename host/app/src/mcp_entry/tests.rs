@@ -83,7 +83,7 @@ fn file_without_servers_says_why() {
         ),
     ] {
         let error = read_servers(json).unwrap_err();
-        assert!(error.starts_with(expected), "{json}: {error}");
+        assert!(error.as_str().starts_with(expected), "{json}: {error}");
     }
 }
 

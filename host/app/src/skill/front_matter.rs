@@ -49,14 +49,9 @@ pub(super) fn parse(text: &str) -> Result<(FrontMatter, &str), SkillError> {
     check_name(&fields.name)?;
     let front_matter = FrontMatter {
         name: fields.name,
-        description: bounded("description", &fields.description, MAX_DESCRIPTION).map_err(
-            |reason| {
-                let fix = format!(
-                    "write 1 to {MAX_DESCRIPTION} that say what it is for and when to use it"
-                );
-                SkillError::new(reason, fix)
-            },
-        )?,
+        description: bounded("description", &fields.description, MAX_DESCRIPTION, || {
+            format!("write 1 to {MAX_DESCRIPTION} that say what it is for and when to use it")
+        })?,
         license: text_of("license", fields.license, MAX_FRONT_MATTER_BYTES)?,
         compatibility: text_of("compatibility", fields.compatibility, MAX_COMPATIBILITY)?,
         metadata: metadata(fields.metadata)?,
@@ -111,13 +106,18 @@ fn check_name(name: &str) -> Result<(), SkillError> {
     ))
 }
 
-/// Returns a text without the space around it, or why it cannot be used.
-fn bounded(field: &str, text: &str, most: usize) -> Result<String, String> {
+/// Returns a text without the space around it. The error for one that cannot be used ends with the
+/// fix.
+fn bounded(
+    field: &str,
+    text: &str,
+    most: usize,
+    fix: impl Fn() -> String,
+) -> Result<String, SkillError> {
     let count = text.trim().chars().count();
     if count == 0 || count > most || text.chars().any(is_deceptive) {
-        return Err(format!(
-            "its {field} has {count} characters, or control characters"
-        ));
+        let reason = format!("its {field} has {count} characters, or control characters");
+        return Err(SkillError::new(reason, fix()));
     }
     Ok(text.trim().to_owned())
 }
@@ -126,9 +126,10 @@ fn bounded(field: &str, text: &str, most: usize) -> Result<String, String> {
 fn text_of(field: &str, value: Option<Value>, most: usize) -> Result<Option<String>, SkillError> {
     match value {
         None => Ok(None),
-        Some(Value::String(text)) => bounded(field, &text, most).map(Some).map_err(|reason| {
-            SkillError::new(reason, format!("write 1 to {most}, or remove `{field}`"))
-        }),
+        Some(Value::String(text)) => {
+            let fix = || format!("write 1 to {most}, or remove `{field}`");
+            bounded(field, &text, most, fix).map(Some)
+        }
         Some(other) => Err(wrong_type(field, &other, "text")),
     }
 }

@@ -6,6 +6,7 @@
 mod tests;
 
 use crate::{error::AuthorError, strip, wit};
+use agent_host_types::reason::Reason;
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
@@ -21,7 +22,7 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 pub(crate) fn componentize(mut module: Vec<u8>) -> Result<Vec<u8>, AuthorError> {
     let (resolve, world) = wit::full_world()?;
     let component = embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
-        .map_err(|error| format!("{error:#}"))
+        .map_err(|error| Reason::from(format!("{error:#}")))
         .and_then(|()| encode(&module));
     component.map_err(|error| {
         AuthorError::Usage(format!(
@@ -59,7 +60,7 @@ fn has_types(module: &[u8]) -> bool {
 }
 
 /// Converts a module with embedded types. An error is the reason, as the end of a sentence.
-fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
+fn encode(module: &[u8]) -> Result<Vec<u8>, Reason> {
     // The adapter's producers are irrelevant for the tool.
     let adapter = strip::retain(WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, |section| {
         section != "producers"
@@ -70,5 +71,5 @@ fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
         .module(module)
         .and_then(|encoder| encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, &adapter))
         .and_then(|mut encoder| encoder.encode())
-        .map_err(|error| format!("{error:#}"))
+        .map_err(|error| format!("{error:#}").into())
 }

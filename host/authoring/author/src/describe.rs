@@ -5,6 +5,7 @@
 mod tests;
 
 use crate::toolchain_fault;
+use agent_host_types::reason::Reason;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use wasmparser::{BinaryReaderError, ImportSectionReader, KnownCustom, Parser, Payload};
@@ -57,11 +58,11 @@ const LANGUAGE: &str = "language";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// The producers of it and of the modules and components inside.
-    pub producers: Result<Producers, String>,
+    pub producers: Result<Producers, Reason>,
     /// The language, if anything says it.
     pub written_in: Option<WrittenIn>,
     /// The imports and exports as WIT, with all packages except the standard ones.
-    pub wit: Result<String, String>,
+    pub wit: Result<String, Reason>,
     /// The functions that are faulty by a known fault of its toolchain, each with the consequence.
     pub warnings: Vec<String>,
 }
@@ -73,9 +74,10 @@ impl Description {
     pub fn from_component(component: &[u8]) -> Self {
         let (producers, written_in) = match producers(component) {
             Ok((producers, written_in)) => (Ok(producers), written_in),
-            Err(error) => (Err(error.to_string()), None),
+            Err(error) => (Err(error.to_string().into()), None),
         };
-        let decoded = wit_component::decode(component).map_err(|error| format!("{error:#}"));
+        let decoded =
+            wit_component::decode(component).map_err(|error| Reason::from(format!("{error:#}")));
         let warnings = match (&producers, &decoded) {
             (Ok(producers), Ok(DecodedWasm::Component(resolve, world))) => {
                 toolchain_fault::warnings(producers, resolve, *world)
@@ -94,9 +96,9 @@ impl Description {
     #[must_use]
     pub fn unreadable(why: &str) -> Self {
         Self {
-            producers: Err(why.to_owned()),
+            producers: Err(why.into()),
             written_in: None,
-            wit: Err(why.to_owned()),
+            wit: Err(why.into()),
             warnings: Vec::new(),
         }
     }
@@ -188,7 +190,7 @@ fn bounded(text: &str) -> String {
     text
 }
 
-fn wit(decoded: &DecodedWasm) -> Result<String, String> {
+fn wit(decoded: &DecodedWasm) -> Result<String, Reason> {
     let (resolve, root) = (decoded.resolve(), decoded.package());
     let others = resolve
         .packages

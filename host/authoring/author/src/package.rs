@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use agent_host_types::reason::Reason;
 use std::collections::BTreeMap;
 use wasmparser::{BinaryReaderError, Parser, Payload};
 use wit_component::DecodedWasm;
@@ -39,13 +40,13 @@ impl PackageInfo {
     ///
     /// # Errors
     /// The bytes are not a component, as the end of a sentence.
-    pub fn from_component(component: &[u8]) -> Result<Self, String> {
+    pub fn from_component(component: &[u8]) -> Result<Self, Reason> {
         if !Parser::is_component(component) {
-            return Err("it is not a component".to_owned());
+            return Err("it is not a component".into());
         }
         let decoded = wit_component::decode(component).map_err(|error| format!("{error:#}"))?;
         let DecodedWasm::Component(resolve, world) = &decoded else {
-            return Err("it is a WIT package".to_owned());
+            return Err("it is a WIT package".into());
         };
         let world = resolve
             .worlds

@@ -10,6 +10,7 @@ use crate::{
     project::Language,
     wit_usage::{HostImport, WASI_HTTP},
 };
+use agent_host_types::reason::Reason;
 use std::{
     borrow::Cow,
     collections::BTreeSet,
@@ -150,13 +151,15 @@ fn fault(why: &dyn Display) -> AuthorError {
 fn push<'a>(
     resolve: &mut Resolve,
     files: impl IntoIterator<Item = (&'a str, Cow<'a, [u8]>)>,
-) -> Result<PackageId, String> {
+) -> Result<PackageId, Reason> {
     let mut sources = SourceMap::default();
     for (path, text) in files {
         sources.push_str(path, String::from_utf8_lossy(&text));
     }
     let group = sources.parse().map_err(|(_, error)| error.to_string())?;
-    resolve.push_group(group).map_err(|error| error.to_string())
+    resolve
+        .push_group(group)
+        .map_err(|error| error.to_string().into())
 }
 
 /// Unpacks the contract and the world [`WORLD`] with these imports into a directory.

@@ -11,6 +11,7 @@ use crate::{BoxFuture, text::escape_line, turn::Agent};
 use agent_host_types::{
     failure::ToolFailure,
     id::CallId,
+    reason::Reason,
     tool::{Effect, ToolRuntime},
     workflow::NodeOutput,
 };
@@ -116,7 +117,7 @@ impl Catalog for Known<'_> {
         Some(self.handlers.get(name)?.effect())
     }
 
-    fn check_tool_input(&self, name: &str, input: &Map<String, Value>) -> Result<(), String> {
+    fn check_tool_input(&self, name: &str, input: &Map<String, Value>) -> Result<(), Reason> {
         let checked = self.agent.tools.accept(name, input);
         checked.map(drop).map_err(|failure| input_reason(&failure))
     }
@@ -124,8 +125,8 @@ impl Catalog for Known<'_> {
 
 /// Returns why an input does not fit, on one line and without the words about the call, which a
 /// model reads.
-fn input_reason(failure: &ToolFailure) -> String {
+fn input_reason(failure: &ToolFailure) -> Reason {
     let message = failure.message();
     let reason = message.split_once(" did not run. ");
-    escape_line(reason.map_or(message, |(_, reason)| reason))
+    escape_line(reason.map_or(message, |(_, reason)| reason)).into()
 }

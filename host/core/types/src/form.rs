@@ -7,6 +7,7 @@ mod schema;
 mod tests;
 mod typed;
 
+use crate::reason::Reason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -35,7 +36,7 @@ const MAX_ANSWER_BYTES: usize = 16 * 1024;
 /// let form = Form::parse(schema)?;
 /// assert_eq!(form.fields().len(), 1);
 /// assert_eq!(form.fields()[0].name, "port");
-/// # Ok::<(), String>(())
+/// # Ok::<(), agent_host_types::reason::Reason>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
@@ -176,12 +177,12 @@ impl Form {
     ///
     /// # Errors
     /// The escaped name of a field and why its value cannot be taken, as a clause.
-    pub fn check(&self, values: &Map<String, Value>) -> Result<(), String> {
+    pub fn check(&self, values: &Map<String, Value>) -> Result<(), Reason> {
         if let Some(other) = values
             .keys()
             .find(|name| self.0.iter().all(|field| field.name != **name))
         {
-            return Err(format!("the form has no field `{}`", quoted(other)));
+            return Err(format!("the form has no field `{}`", quoted(other)).into());
         }
         for field in &self.0 {
             match values.get(&field.name) {
@@ -189,7 +190,7 @@ impl Form {
                     .check(value)
                     .map_err(|why| format!("the field `{}` {why}", quoted(&field.name)))?,
                 None if field.required => {
-                    return Err(format!("the field `{}` needs a value", quoted(&field.name)));
+                    return Err(format!("the field `{}` needs a value", quoted(&field.name)).into());
                 }
                 None => {}
             }

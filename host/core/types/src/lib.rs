@@ -12,7 +12,8 @@
 //!   bound.
 //! - [`audit`]: the requests of calls to the gate. [`hook`]: the verdicts of hooks. [`workflow`]: the
 //!   outputs of the nodes of workflows.
-//! - [`failure`]: abnormal ends of calls; [`id`]: identifiers and digests; [`lock`]: `agent.lock`.
+//! - [`failure`]: abnormal ends of calls; [`reason`]: reasons for failures that are only shown;
+//!   [`id`]: identifiers and digests; [`lock`]: `agent.lock`.
 
 #![cfg_attr(
     test,
@@ -49,6 +50,7 @@ pub mod message;
 pub mod model;
 pub mod output;
 pub mod question;
+pub mod reason;
 pub mod run;
 pub mod schema;
 pub mod session_status;

@@ -5,6 +5,7 @@ use crate::{
     failure::ToolFailure,
     form::Form,
     output::ToolResultOutput,
+    reason::Reason,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -125,7 +126,7 @@ pub enum AnswerError {
     },
     /// Values that do not fit the form.
     #[error("{0}")]
-    Field(String),
+    Field(Reason),
     /// Several choices where one is allowed.
     #[error("the question allows one of its {choices} choices")]
     NotMultiple {

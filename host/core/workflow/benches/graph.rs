@@ -4,7 +4,9 @@
 #![expect(clippy::print_stdout, reason = "figures are the output of a benchmark")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run panics")]
 
-use agent_host_types::{output::ToolResultOutput, tool::Effect, workflow::NodeOutput};
+use agent_host_types::{
+    output::ToolResultOutput, reason::Reason, tool::Effect, workflow::NodeOutput,
+};
 use agent_host_workflow::{
     check::{Catalog, check},
     definition::{EdgeDefinition, Inputs, NodeDefinition, NodeMode, WorkflowDefinition},
@@ -45,7 +47,7 @@ impl Catalog for Any {
         Some(Effect::ReadOnly)
     }
 
-    fn check_tool_input(&self, _: &str, _: &Map<String, Value>) -> Result<(), String> {
+    fn check_tool_input(&self, _: &str, _: &Map<String, Value>) -> Result<(), Reason> {
         Ok(())
     }
 }

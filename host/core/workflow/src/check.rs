@@ -15,7 +15,7 @@ use crate::{
     definition::{NodeDefinition, WorkflowDefinition},
     workflow::{Edge, Node, NodeIndex, Workflow},
 };
-use agent_host_types::{id::Digest, tool::Effect};
+use agent_host_types::{id::Digest, reason::Reason, tool::Effect};
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeSet, HashMap},
@@ -50,14 +50,14 @@ pub trait Catalog {
     ///
     /// # Errors
     /// The reason, as a lowercase fragment.
-    fn check_tool_input(&self, name: &str, input: &Map<String, Value>) -> Result<(), String>;
+    fn check_tool_input(&self, name: &str, input: &Map<String, Value>) -> Result<(), Reason>;
 }
 
 /// Checks a definition.
 ///
 /// ```
 /// use agent_host_workflow::{check::{Catalog, check}, definition::WorkflowDefinition};
-/// # use agent_host_types::tool::Effect;
+/// # use agent_host_types::{reason::Reason, tool::Effect};
 /// # use serde_json::{Map, Value};
 /// # struct Agents;
 /// # impl Catalog for Agents {
@@ -66,7 +66,7 @@ pub trait Catalog {
 /// #     }
 /// #     fn tool(&self, _: &str) -> Option<Effect> { None }
 /// #     fn handler(&self, _: &str) -> Option<Effect> { None }
-/// #     fn check_tool_input(&self, _: &str, _: &Map<String, Value>) -> Result<(), String> { Ok(()) }
+/// #     fn check_tool_input(&self, _: &str, _: &Map<String, Value>) -> Result<(), Reason> { Ok(()) }
 /// # }
 /// let definition: WorkflowDefinition = toml::from_str(
 ///     "name = 'w'\n[[node]]\nid = 'a'\nagent = 'writer'\nnext = 'b'",

@@ -4,7 +4,7 @@ use crate::{
     check::{Catalog, Fault, check},
     workflow::Workflow,
 };
-use agent_host_types::tool::Effect;
+use agent_host_types::{reason::Reason, tool::Effect};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -34,9 +34,9 @@ impl Catalog for Names {
         effect(name)
     }
 
-    fn check_tool_input(&self, _: &str, input: &Map<String, Value>) -> Result<(), String> {
+    fn check_tool_input(&self, _: &str, input: &Map<String, Value>) -> Result<(), Reason> {
         match input.get("refused") {
-            Some(_) => Err("`refused` is not in the schema".to_owned()),
+            Some(_) => Err("`refused` is not in the schema".into()),
             None => Ok(()),
         }
     }

@@ -37,7 +37,7 @@ use std::{collections::VecDeque, sync::Arc};
 /// ```
 /// use agent_host_types::workflow::{NodeOutput, WorkflowEnd};
 /// use agent_host_workflow::run::{Input, Progress, Run};
-/// # use agent_host_types::tool::Effect;
+/// # use agent_host_types::{reason::Reason, tool::Effect};
 /// # use agent_host_workflow::check::{Catalog, check};
 /// # use serde_json::{Map, Value};
 /// # struct Agents;
@@ -45,7 +45,7 @@ use std::{collections::VecDeque, sync::Arc};
 /// #     fn agent(&self, _: &str) -> Option<Effect> { Some(Effect::ReadOnly) }
 /// #     fn tool(&self, _: &str) -> Option<Effect> { None }
 /// #     fn handler(&self, _: &str) -> Option<Effect> { None }
-/// #     fn check_tool_input(&self, _: &str, _: &Map<String, Value>) -> Result<(), String> { Ok(()) }
+/// #     fn check_tool_input(&self, _: &str, _: &Map<String, Value>) -> Result<(), Reason> { Ok(()) }
 /// # }
 /// let definition = toml::from_str(
 ///     r#"

@@ -11,6 +11,7 @@ use agent_host_engine::{
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     audit::{AuditRequest, FileAction},
+    reason::Reason,
     tool::Effect,
 };
 use serde_json::{Map, Value, json};
@@ -170,7 +171,7 @@ pub(crate) fn diff(
     registry: &Registry,
     tool: &str,
     input: &Map<String, Value>,
-    texts: Option<Result<(String, String), String>>,
+    texts: Option<Result<(String, String), Reason>>,
 ) -> Option<Value> {
     let written = registry.written_text(tool, input)?;
     let path = host_path(&registry.component_of(tool)?.grants, written.path)?;

@@ -14,6 +14,7 @@ use agent_host_app::{ComponentSource, Registry};
 use agent_host_types::{
     failure::FailureFields,
     output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput},
+    reason::Reason,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rmcp::{
@@ -125,7 +126,7 @@ impl CallRunner {
                 }
                 let input = JsonObject::from_iter([("path".to_owned(), path.into())]);
                 let output = self.call_tool(connection, READ, input, context).await?;
-                contents(output, text).map_err(not_found)?
+                contents(output, text).map_err(|why| not_found(why.into()))?
             }
             Some(ResourceUri::Artifact(name)) => {
                 let found = self.artifact(connection, &name).await?;
@@ -148,7 +149,7 @@ impl CallRunner {
         path: &str,
         depth: u64,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Result<Vec<DirEntry>, String>, ErrorData> {
+    ) -> Result<Result<Vec<DirEntry>, Reason>, ErrorData> {
         let input = [("path", json!(path)), ("depth", json!(depth))];
         let input = input.map(|(key, value)| (key.to_owned(), value));
         let input = JsonObject::from_iter(input);
@@ -203,7 +204,7 @@ fn page(mut all: Vec<Resource>, cursor: Option<&str>) -> ListResourcesResult {
 ///
 /// # Errors
 /// The reason why there are none.
-fn contents(output: ToolResultOutput, uri: &str) -> Result<Vec<ResourceContents>, String> {
+fn contents(output: ToolResultOutput, uri: &str) -> Result<Vec<ResourceContents>, Reason> {
     let text = |text: String, media_type: &str| {
         ResourceContents::text(text, uri).with_mime_type(media_type)
     };
@@ -240,17 +241,17 @@ fn content_of_bytes(bytes: Vec<u8>, media_type: String, uri: &str) -> ResourceCo
 }
 
 /// Returns the reason of a call without a result.
-fn reason(output: &ToolResultOutput) -> String {
+fn reason(output: &ToolResultOutput) -> Reason {
     match output {
-        ToolResultOutput::ErrorText(why) => why.clone(),
+        ToolResultOutput::ErrorText(why) => why.as_str().into(),
         ToolResultOutput::ErrorJson(json) => FailureFields::from_json(json)
-            .map_or_else(|| json.to_string(), |failure| failure.message.to_owned()),
+            .map_or_else(|| json.to_string().into(), |failure| failure.message.into()),
         ToolResultOutput::ExecutionDenied(why) => {
             let why = why.as_deref().unwrap_or_default();
-            format!("{DENIED_TEXT} {why}")
+            format!("{DENIED_TEXT} {why}").into()
         }
         ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => {
-            "the tool returned something else".to_owned()
+            "the tool returned something else".into()
         }
     }
 }

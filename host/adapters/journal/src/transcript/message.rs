@@ -9,6 +9,7 @@ use agent_host_types::{
     id::CallId,
     media,
     output::{ContentPart, FileData, FilePart, ToolResultOutput, old},
+    reason::Reason,
     tool::ToolCall,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -151,7 +152,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 }
 
 /// Reads a message. The error is a clause after "message 3".
-pub(super) fn read(message: Value) -> Result<Vec<Entry>, String> {
+pub(super) fn read(message: Value) -> Result<Vec<Entry>, Reason> {
     let mut written = Written::default();
     match serde_json::from_value(message).map_err(unreadable)? {
         Message::System { content } => return system(content),
@@ -184,7 +185,7 @@ pub(super) fn read(message: Value) -> Result<Vec<Entry>, String> {
         Message::Tool { content, .. } => {
             written.add_all(content)?;
             if !written.parts.is_empty() || !written.calls.is_empty() {
-                return Err("contains something other than results".to_owned());
+                return Err("contains something other than results".into());
             }
         }
     }
@@ -192,7 +193,7 @@ pub(super) fn read(message: Value) -> Result<Vec<Entry>, String> {
 }
 
 /// Reads a system prompt, which Anthropic has beside the messages.
-pub(super) fn system(content: Value) -> Result<Vec<Entry>, String> {
+pub(super) fn system(content: Value) -> Result<Vec<Entry>, Reason> {
     let parts = contents(content)?;
     let texts = texts(&parts).ok_or("has a system prompt that is not text")?;
     Ok(vec![Entry::System(texts.join("\n"))])
@@ -208,13 +209,13 @@ struct Written {
 }
 
 impl Written {
-    fn add_all(&mut self, content: Value) -> Result<(), String> {
+    fn add_all(&mut self, content: Value) -> Result<(), Reason> {
         parts(content)?
             .into_iter()
             .try_for_each(|part| self.add(part))
     }
 
-    fn add(&mut self, part: Part) -> Result<(), String> {
+    fn add(&mut self, part: Part) -> Result<(), Reason> {
         match part {
             Part::ToolUse { id, name, input } => {
                 let raw = match input {
@@ -262,7 +263,7 @@ impl Written {
         Ok(())
     }
 
-    fn load(&mut self, call: &CallId, stored: Value) -> Result<ToolResultOutput, String> {
+    fn load(&mut self, call: &CallId, stored: Value) -> Result<ToolResultOutput, Reason> {
         let loaded = old::load(stored).map_err(unreadable)?;
         let warnings = loaded.warnings.iter();
         let warnings = warnings.map(|why| format!("result of call {}: {why}", call.0));
@@ -270,9 +271,9 @@ impl Written {
         Ok(loaded.output)
     }
 
-    fn end_input(&mut self) -> Result<(), String> {
+    fn end_input(&mut self) -> Result<(), Reason> {
         if !self.calls.is_empty() {
-            return Err("contains a call, which only a model can make".to_owned());
+            return Err("contains a call, which only a model can make".into());
         }
         if !self.parts.is_empty() {
             self.entries
@@ -281,7 +282,7 @@ impl Written {
         Ok(())
     }
 
-    fn end_reply(&mut self) -> Result<(), String> {
+    fn end_reply(&mut self) -> Result<(), Reason> {
         let (parts, calls) = (
             std::mem::take(&mut self.parts),
             std::mem::take(&mut self.calls),
@@ -298,7 +299,7 @@ impl Written {
 
 impl Part {
     /// Reads text or a file.
-    fn content(self) -> Result<ContentPart, String> {
+    fn content(self) -> Result<ContentPart, Reason> {
         match self {
             Self::Text { text } | Self::Refusal { refusal: text } => Ok(ContentPart::Text { text }),
             Self::Image {
@@ -327,21 +328,19 @@ impl Part {
             } => match (chat.file_data, chat.file_id) {
                 (Some(data), _) => file(data, None, chat.filename),
                 (None, Some(id)) => file(format!("file-id:{id}"), None, chat.filename),
-                (None, None) => Err("contains a file without content".to_owned()),
+                (None, None) => Err("contains a file without content".into()),
             },
-            Self::Image { .. } | Self::File { .. } => {
-                Err("contains a file without content".to_owned())
-            }
+            Self::Image { .. } | Self::File { .. } => Err("contains a file without content".into()),
             Self::ToolUse { .. }
             | Self::ToolResult { .. }
             | Self::Thinking {}
-            | Self::ToolApproval {} => Err("contains a part other than text and files".to_owned()),
+            | Self::ToolApproval {} => Err("contains a part other than text and files".into()),
         }
     }
 }
 
 impl Source {
-    fn content(self, title: Option<String>) -> Result<ContentPart, String> {
+    fn content(self, title: Option<String>) -> Result<ContentPart, Reason> {
         match self {
             Self::Base64 { media_type, data } => file(data, Some(media_type), title),
             Self::Url { url } => file(url, None, title),
@@ -352,7 +351,7 @@ impl Source {
 }
 
 /// Reads a list of parts; text alone is one part, and `null` is none.
-fn parts(content: Value) -> Result<Vec<Part>, String> {
+fn parts(content: Value) -> Result<Vec<Part>, Reason> {
     let list = match content {
         Value::Null => return Ok(Vec::new()),
         Value::String(text) => return Ok(vec![Part::Text { text }]),
@@ -361,7 +360,7 @@ fn parts(content: Value) -> Result<Vec<Part>, String> {
     serde_json::from_value(list).map_err(unreadable)
 }
 
-fn contents(content: Value) -> Result<Vec<ContentPart>, String> {
+fn contents(content: Value) -> Result<Vec<ContentPart>, Reason> {
     parts(content)?.into_iter().map(Part::content).collect()
 }
 
@@ -371,7 +370,7 @@ fn texts(parts: &[ContentPart]) -> Option<Vec<&str>> {
 }
 
 /// Reads the parts of a result without an error flag; one text is text.
-fn blocks(content: Value) -> Result<ToolResultOutput, String> {
+fn blocks(content: Value) -> Result<ToolResultOutput, Reason> {
     let parts = contents(content)?;
     Ok(match texts(&parts).as_deref() {
         Some([]) => ToolResultOutput::Text(String::new()),
@@ -381,7 +380,7 @@ fn blocks(content: Value) -> Result<ToolResultOutput, String> {
 }
 
 /// Reads the parts of a failed result: text, or their JSON, since the union has no such failure.
-fn failed(content: Value) -> Result<Value, String> {
+fn failed(content: Value) -> Result<Value, Reason> {
     let parts = contents(content.clone())?;
     let text = texts(&parts).map(|texts| Value::String(texts.join("\n")));
     Ok(text.unwrap_or(content))
@@ -392,7 +391,7 @@ fn file(
     data: String,
     media_type: Option<String>,
     filename: Option<String>,
-) -> Result<ContentPart, String> {
+) -> Result<ContentPart, Reason> {
     let found = media::of_url(&data);
     let base64 = match data.split_once("base64,") {
         Some((head, base64)) if head.starts_with("data:") => Some(base64),
@@ -401,7 +400,9 @@ fn file(
     };
     let data = match base64.map(|base64| STANDARD.decode(base64)) {
         Some(Ok(bytes)) => FileData::Bytes(bytes),
-        Some(Err(error)) => return Err(format!("contains a file that is not base64 ({error})")),
+        Some(Err(error)) => {
+            return Err(format!("contains a file that is not base64 ({error})").into());
+        }
         None => FileData::Url(data),
     };
     Ok(ContentPart::File(FilePart {
@@ -427,6 +428,6 @@ fn without_options(mut output: Value) -> Value {
     output
 }
 
-fn unreadable(error: impl std::fmt::Display) -> String {
-    format!("cannot be read ({error})")
+fn unreadable(error: impl std::fmt::Display) -> Reason {
+    format!("cannot be read ({error})").into()
 }

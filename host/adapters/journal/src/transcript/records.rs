@@ -15,6 +15,7 @@ use agent_host_types::{
     message::{Message, Role},
     model::{ModelReply, StopReason},
     output::{Blob, ContentPart, ToolResultOutput},
+    reason::Reason,
     tool::ToolCall,
 };
 use std::collections::{BTreeMap, HashSet};
@@ -39,10 +40,10 @@ pub(super) struct Records {
 
 impl Records {
     /// Adds an entry. An error is a clause after "message 3".
-    pub(super) fn add(&mut self, entry: Entry) -> Result<(), String> {
+    pub(super) fn add(&mut self, entry: Entry) -> Result<(), Reason> {
         match entry {
             Entry::System(_) if !self.events.is_empty() => {
-                return Err("is a system prompt but not at the beginning".to_owned());
+                return Err("is a system prompt but not at the beginning".into());
             }
             Entry::System(text) => self.system.push(text),
             Entry::Input(parts) => self.input(parts)?,
@@ -56,7 +57,7 @@ impl Records {
         Ok(())
     }
 
-    fn input(&mut self, mut parts: Vec<ContentPart>) -> Result<(), String> {
+    fn input(&mut self, mut parts: Vec<ContentPart>) -> Result<(), Reason> {
         self.settle_open();
         correct(&mut parts);
         for (index, part) in parts.iter().enumerate() {
@@ -74,17 +75,17 @@ impl Records {
         Ok(())
     }
 
-    fn reply(&mut self, text: String, calls: Vec<ToolCall>) -> Result<(), String> {
+    fn reply(&mut self, text: String, calls: Vec<ToolCall>) -> Result<(), Reason> {
         self.settle_open();
         for call in &calls {
             if !self.calls.insert(call.id.clone()) {
-                return Err(format!("has the id of an earlier call, `{}`", call.id.0));
+                return Err(format!("has the id of an earlier call, `{}`", call.id.0).into());
             }
             if call.input.as_deref().is_some_and(json::is_object_too_deep) {
-                return Err(format!(
+                return Err(Reason::from(format!(
                     "has arguments nested more than {} levels deep",
                     json::MAX_DEPTH
-                ));
+                )));
             }
             self.open.push((call.id.clone(), call.name.clone()));
         }
@@ -110,12 +111,12 @@ impl Records {
         Ok(())
     }
 
-    fn result(&mut self, call_id: &CallId, mut output: ToolResultOutput) -> Result<(), String> {
+    fn result(&mut self, call_id: &CallId, mut output: ToolResultOutput) -> Result<(), Reason> {
         let Some(at) = self.open.iter().position(|(open, _)| open == call_id) else {
             let id = &call_id.0;
-            return Err(format!(
-                "has a result for call `{id}`, which is not waiting for one"
-            ));
+            return Err(
+                format!("has a result for call `{id}`, which is not waiting for one").into(),
+            );
         };
         if let ToolResultOutput::Content(parts) = &mut output {
             correct(parts);

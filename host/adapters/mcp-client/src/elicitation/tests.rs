@@ -1,5 +1,8 @@
 use super::{Elicitation, ElicitationKind};
-use agent_host_types::form::{FieldKind, FormField, MAX_FIELD_CHOICES, MAX_FIELDS};
+use agent_host_types::{
+    form::{FieldKind, FormField, MAX_FIELD_CHOICES, MAX_FIELDS},
+    reason::Reason,
+};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 
@@ -152,7 +155,7 @@ fn only_web_addresses_without_a_user_are_shown() {
             ElicitationKind::Url(url) => url,
             ElicitationKind::Form(_) => panic!("a form"),
         });
-        let expected = expected.map(str::to_owned).map_err(str::to_owned);
+        let expected = expected.map(str::to_owned).map_err(Reason::from);
         assert_eq!(shown, expected, "{url}");
     }
 }

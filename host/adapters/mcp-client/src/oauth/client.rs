@@ -3,6 +3,7 @@
 //! network in which the MCP server itself is.
 
 use agent_host_http_client::{ProxySetting, Reachable};
+use agent_host_types::reason::Reason;
 use reqwest::{Client, Url};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use std::{sync::Arc, time::Duration};
@@ -23,7 +24,7 @@ impl OAuthHttp {
     ///
     /// # Errors
     /// The address is invalid, or TLS or the proxy cannot be set up; as a fragment.
-    pub(super) async fn new(url: &str, proxy: &ProxySetting) -> Result<Self, String> {
+    pub(super) async fn new(url: &str, proxy: &ProxySetting) -> Result<Self, Reason> {
         let url: Url = url
             .parse()
             .map_err(|error| format!("its address: {error}"))?;

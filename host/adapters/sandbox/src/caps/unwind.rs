@@ -1,7 +1,7 @@
 //! Why a host function, or the epoch callback, unwinds a guest.
 
 use crate::caps::{control::MAX_MESSAGE_BYTES, state::MAX_DELTA_BYTES};
-use agent_host_types::question::Question;
+use agent_host_types::{question::Question, reason::Reason};
 
 /// The error that unwinds the instance.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ pub(crate) enum Unwind {
     Asked(Question),
     /// With the rule that the form breaks.
     #[error("the call asked with an invalid form: {0}")]
-    InvalidForm(String),
+    InvalidForm(Reason),
     #[error("the call asked a different question than in its first run")]
     QuestionChanged,
     /// With the parser's message.

@@ -37,12 +37,10 @@ fn quantities_with_units_are_numbers_of_the_key() {
 #[test]
 fn arguments_are_quantities_with_and_without_units() {
     let refused = |form: &str, units: &str| {
-        Err(format!(
-            "this is not {form}: a whole number and one of the units {units}"
-        ))
+        Err(format!("this is not {form}: a whole number and one of the units {units}").into())
     };
     let durations = |text: &str| (parse_seconds(text), parse_days(text));
-    let days = Err("this is not a whole number of days within 64 bits".to_owned());
+    let days = Err("this is not a whole number of days within 64 bits".into());
     assert_eq!(durations("30"), (Ok(30), Ok(30)));
     assert_eq!(durations("2d"), (Ok(172_800), Ok(2)));
     assert_eq!(durations("90s"), (Ok(90), days));
@@ -50,7 +48,7 @@ fn arguments_are_quantities_with_and_without_units() {
     assert_eq!(parse_seconds("1.5s"), form);
     assert_eq!(
         parse_days("4294967296"),
-        Err("invalid number of days: 4294967296".to_owned())
+        Err("invalid number of days: 4294967296".into())
     );
     assert_eq!(
         (parse_bytes("512"), parse_bytes("1MiB")),

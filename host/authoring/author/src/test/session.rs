@@ -246,13 +246,13 @@ impl SessionCases {
                 draft.check_private(&self.private)?;
                 draft.check_new(drafts.iter().map(|(draft, _)| draft))?;
                 if drafts.len() == MAX_CASES {
-                    return Err(format!("the maximum of {MAX_CASES} cases is reached"));
+                    return Err(format!("the maximum of {MAX_CASES} cases is reached").into());
                 }
                 let text = draft.text(&format!("call {} of {session}", drafts.len() + 1));
                 if text.len() > MAX_CASE_BYTES {
-                    return Err(format!(
-                        "its case would be larger than {MAX_CASE_BYTES} bytes"
-                    ));
+                    return Err(
+                        format!("its case would be larger than {MAX_CASE_BYTES} bytes").into(),
+                    );
                 }
                 Ok((draft, text))
             });
@@ -261,7 +261,7 @@ impl SessionCases {
                 Err(reason) => skipped.push(SkippedCall {
                     call: recorded.call.clone(),
                     tool: recorded.tool.clone(),
-                    reason,
+                    reason: reason.into(),
                 }),
             }
         }

@@ -2,6 +2,7 @@
 //! is meant, and what differs in it. The validator itself says that none fits.
 
 use super::{MAX_MISMATCHES, references::find};
+use agent_host_types::reason::Reason;
 use jsonschema::{
     ValidationError,
     error::{TypeKind, ValidationErrorKind},
@@ -75,7 +76,7 @@ impl Explainer<'_> {
                     Some(meant)
                 }
                 Err(message) => {
-                    messages.push(message);
+                    messages.push(message.into());
                     return true;
                 }
             },
@@ -128,27 +129,29 @@ impl Explainer<'_> {
         error: &ValidationError<'_>,
         name: &str,
         values: &[Option<&Value>],
-    ) -> Result<(usize, String), String> {
+    ) -> Result<(usize, String), Reason> {
         let tags: Vec<String> = values.iter().flatten().map(ToString::to_string).collect();
         let tags = listed(&tags);
         let given = match error.instance().as_ref() {
             Value::Object(fields) => fields.get(name),
-            Value::Null if values.contains(&None) => return Err(self.at(error, &error.to_string())),
+            Value::Null if values.contains(&None) => {
+                return Err(self.at(error, &error.to_string()).into());
+            }
             other => {
                 let message = format!("{other} is not an object whose \"{name}\" is {tags}");
-                return Err(self.at(error, &message));
+                return Err(self.at(error, &message).into());
             }
         };
         let Some(given) = given else {
             let message = format!("\"{name}\" is a required property; it is {tags}");
-            return Err(self.at(error, &message));
+            return Err(self.at(error, &message).into());
         };
         let meant = values.iter().position(|value| *value == Some(given));
         match meant {
             Some(meant) => Ok((meant, format!(" (in the case {given} of {tags})"))),
             None => {
                 let path = error.instance_path();
-                Err(format!("`{path}/{name}`: {given} is not {tags}"))
+                Err(format!("`{path}/{name}`: {given} is not {tags}").into())
             }
         }
     }

@@ -4,6 +4,7 @@ use agent_host_types::{
     event::Event,
     id::CallId,
     output::{BlobRef, ContentPart},
+    reason::Reason,
     tool::Effect,
     workflow::NodeOutput,
 };
@@ -135,7 +136,7 @@ impl Catalog for Anything {
         Some(Effect::ReadOnly)
     }
 
-    fn check_tool_input(&self, _: &str, _: &Map<String, Value>) -> Result<(), String> {
+    fn check_tool_input(&self, _: &str, _: &Map<String, Value>) -> Result<(), Reason> {
         Ok(())
     }
 }

@@ -19,6 +19,6 @@ fn input_reason_leaves_out_the_call() {
         ),
     ] {
         let failure = ToolFailure::new(ToolErrorCode::InvalidInput, message);
-        assert_eq!(input_reason(&failure), expected);
+        assert_eq!(input_reason(&failure).as_str(), expected);
     }
 }

@@ -1,6 +1,7 @@
 //! The check of a value against its field.
 
 use super::{FieldChoice, FieldKind, FormField, MAX_ANSWER_BYTES, NumberRange};
+use crate::reason::Reason;
 use serde_json::{Number, Value};
 use std::{cmp::Ordering, collections::BTreeSet};
 
@@ -9,7 +10,7 @@ impl FormField {
     ///
     /// # Errors
     /// The reason why it does not, as a clause that follows the name of the field.
-    pub fn check(&self, value: &Value) -> Result<(), String> {
+    pub fn check(&self, value: &Value) -> Result<(), Reason> {
         match (&self.kind, value) {
             (
                 FieldKind::Text {
@@ -19,15 +20,15 @@ impl FormField {
                 },
                 Value::String(text),
             ) => check_text(text, *min_length, *max_length),
-            (FieldKind::Text { .. }, _) => Err("takes text".to_owned()),
+            (FieldKind::Text { .. }, _) => Err("takes text".into()),
             (FieldKind::Number(range), Value::Number(number)) => range.check(number),
-            (FieldKind::Number(_), _) => Err("takes a number".to_owned()),
+            (FieldKind::Number(_), _) => Err("takes a number".into()),
             (FieldKind::Integer(range), Value::Number(number)) if is_whole(number) => {
                 range.check(number)
             }
-            (FieldKind::Integer(_), _) => Err("takes a number without a fraction".to_owned()),
+            (FieldKind::Integer(_), _) => Err("takes a number without a fraction".into()),
             (FieldKind::Boolean, Value::Bool(_)) => Ok(()),
-            (FieldKind::Boolean, _) => Err("takes true or false".to_owned()),
+            (FieldKind::Boolean, _) => Err("takes true or false".into()),
             (FieldKind::One { choices }, value) => check_choice(choices, value),
             (
                 FieldKind::Many {
@@ -42,7 +43,7 @@ impl FormField {
                     .try_for_each(|value| check_choice(choices, value))?;
                 check_count(values, *min_items, *max_items)
             }
-            (FieldKind::Many { .. }, _) => Err("takes a list of its choices".to_owned()),
+            (FieldKind::Many { .. }, _) => Err("takes a list of its choices".into()),
         }
     }
 }
@@ -81,16 +82,16 @@ impl FieldKind {
 }
 
 impl NumberRange {
-    fn check(&self, number: &Number) -> Result<(), String> {
+    fn check(&self, number: &Number) -> Result<(), Reason> {
         if let Some(minimum) = &self.minimum
             && compare(number, minimum) == Some(Ordering::Less)
         {
-            return Err(format!("takes a number of at least {minimum}"));
+            return Err(format!("takes a number of at least {minimum}").into());
         }
         if let Some(maximum) = &self.maximum
             && compare(number, maximum) == Some(Ordering::Greater)
         {
-            return Err(format!("takes a number of at most {maximum}"));
+            return Err(format!("takes a number of at most {maximum}").into());
         }
         Ok(())
     }
@@ -114,37 +115,39 @@ fn is_whole(number: &Number) -> bool {
             .is_some_and(|number| number.fract() == 0.0 && number.abs() <= EXACT)
 }
 
-fn check_text(text: &str, least: Option<u64>, most: Option<u64>) -> Result<(), String> {
+fn check_text(text: &str, least: Option<u64>, most: Option<u64>) -> Result<(), Reason> {
     if text.len() > MAX_ANSWER_BYTES {
-        return Err(format!("takes text of at most {MAX_ANSWER_BYTES} bytes"));
+        return Err(format!("takes text of at most {MAX_ANSWER_BYTES} bytes").into());
     }
     let count = text.chars().count() as u64;
     match (least, most) {
         (Some(least), _) if count < least => {
-            Err(format!("takes text of at least {least} characters"))
+            Err(format!("takes text of at least {least} characters").into())
         }
-        (_, Some(most)) if count > most => Err(format!("takes text of at most {most} characters")),
+        (_, Some(most)) if count > most => {
+            Err(format!("takes text of at most {most} characters").into())
+        }
         _ => Ok(()),
     }
 }
 
-fn check_choice(choices: &[FieldChoice], value: &Value) -> Result<(), String> {
+fn check_choice(choices: &[FieldChoice], value: &Value) -> Result<(), Reason> {
     let is_known = |text: &str| choices.iter().any(|choice| choice.value == text);
     match value.as_str().is_some_and(is_known) {
         true => Ok(()),
-        false => Err(format!("takes one of its {} choices", choices.len())),
+        false => Err(format!("takes one of its {} choices", choices.len()).into()),
     }
 }
 
-fn check_count(values: &[Value], least: Option<u64>, most: Option<u64>) -> Result<(), String> {
+fn check_count(values: &[Value], least: Option<u64>, most: Option<u64>) -> Result<(), Reason> {
     let count = values.len() as u64;
     let different: BTreeSet<_> = values.iter().filter_map(Value::as_str).collect();
     if different.len() < values.len() {
-        return Err("takes each of its choices once".to_owned());
+        return Err("takes each of its choices once".into());
     }
     match (least, most) {
-        (Some(least), _) if count < least => Err(format!("takes at least {least} choices")),
-        (_, Some(most)) if count > most => Err(format!("takes at most {most} choices")),
+        (Some(least), _) if count < least => Err(format!("takes at least {least} choices").into()),
+        (_, Some(most)) if count > most => Err(format!("takes at most {most} choices").into()),
         _ => Ok(()),
     }
 }

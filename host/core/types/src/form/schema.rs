@@ -4,6 +4,7 @@ use super::{
     FieldChoice, FieldKind, Form, FormField, MAX_FIELD_CHOICES, MAX_FIELDS, MAX_SCHEMA_BYTES,
     MAX_TEXT_BYTES, NumberRange, quoted,
 };
+use crate::reason::Reason;
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, MapAccess, Visitor},
@@ -72,9 +73,9 @@ impl Form {
     ///
     /// # Errors
     /// The bound or the rule that it breaks, as a clause.
-    pub fn parse(schema: &str) -> Result<Self, String> {
+    pub fn parse(schema: &str) -> Result<Self, Reason> {
         if schema.len() > MAX_SCHEMA_BYTES {
-            return Err(format!("its schema has more than {MAX_SCHEMA_BYTES} bytes"));
+            return Err(format!("its schema has more than {MAX_SCHEMA_BYTES} bytes").into());
         }
         let FormSchema {
             r#type,
@@ -88,27 +89,27 @@ impl Form {
             )
         })?;
         if r#type != "object" {
-            return Err("its schema does not have the type `object`".to_owned());
+            return Err("its schema does not have the type `object`".into());
         }
         if properties.is_empty() {
-            return Err("it has no fields".to_owned());
+            return Err("it has no fields".into());
         }
         if let Some(other) = required
             .iter()
             .find(|name| properties.iter().all(|(known, _)| known != *name))
         {
-            return Err(format!(
+            return Err(Reason::from(format!(
                 "it requires `{}`, which is not one of its fields",
                 quoted(other)
-            ));
+            )));
         }
         let fields = properties.iter().map(|(name, schema)| {
             let field = FormField::from_schema(name, schema, required.contains(name));
             let field = field.and_then(|field| match field.kind {
-                FieldKind::Many { .. } => Err("is a list, but a field has one value".to_owned()),
+                FieldKind::Many { .. } => Err("is a list, but a field has one value".into()),
                 _ => Ok(field),
             });
-            field.map_err(|why| format!("its field `{}` {why}", quoted(name)))
+            field.map_err(|why| format!("its field `{}` {why}", quoted(name)).into())
         });
         fields.collect::<Result<_, _>>().map(Self)
     }
@@ -129,21 +130,21 @@ impl FormField {
     ///
     /// # Errors
     /// The bound or the rule that it breaks, as a clause that follows the name of the field.
-    pub fn from_schema(name: &str, schema: &Value, required: bool) -> Result<Self, String> {
+    pub fn from_schema(name: &str, schema: &Value, required: bool) -> Result<Self, Reason> {
         let schema = schema.as_object().ok_or("has no schema")?;
         let kind = kind(schema)?;
         if !kind.has_values() {
-            return Err("has bounds that no value satisfies".to_owned());
+            return Err("has bounds that no value satisfies".into());
         }
         let known = keywords(&kind);
         if let Some(other) = schema
             .keys()
             .find(|key| !FIELD_KEYWORDS.contains(&key.as_str()) && !known.contains(&key.as_str()))
         {
-            return Err(format!(
+            return Err(Reason::from(format!(
                 "has `{}`, which is not allowed in a flat field",
                 quoted(other)
-            ));
+            )));
         }
         let mut field = Self {
             name: bounded(name)?,
@@ -218,7 +219,7 @@ fn keywords(kind: &FieldKind) -> &'static [&'static str] {
     }
 }
 
-fn kind(schema: &Map<String, Value>) -> Result<FieldKind, String> {
+fn kind(schema: &Map<String, Value>) -> Result<FieldKind, Reason> {
     let kind = schema.get("type").and_then(Value::as_str);
     if kind == Some("array") {
         let items = schema.get("items").and_then(Value::as_object);
@@ -235,7 +236,7 @@ fn kind(schema: &Map<String, Value>) -> Result<FieldKind, String> {
         return Ok(FieldKind::One { choices });
     }
     let range = || {
-        Ok::<_, String>(NumberRange {
+        Ok::<_, Reason>(NumberRange {
             minimum: number(schema, "minimum")?,
             maximum: number(schema, "maximum")?,
         })
@@ -253,32 +254,34 @@ fn kind(schema: &Map<String, Value>) -> Result<FieldKind, String> {
             let is_whole = bounds.into_iter().flatten().all(Number::is_i64);
             match is_whole {
                 true => Ok(FieldKind::Integer(range)),
-                false => Err("has a bound that is not a 64-bit integer".to_owned()),
+                false => Err("has a bound that is not a 64-bit integer".into()),
             }
         }
         Some("boolean") => Ok(FieldKind::Boolean),
-        _ => Err("is not a string, number, integer or boolean".to_owned()),
+        _ => Err("is not a string, number, integer or boolean".into()),
     }
 }
 
 /// Returns the choices of a schema: `enum` with or without `enumNames`, or titled constants.
-fn choices(schema: &Map<String, Value>) -> Result<Option<Vec<FieldChoice>>, String> {
+fn choices(schema: &Map<String, Value>) -> Result<Option<Vec<FieldChoice>>, Reason> {
     let titled = schema.get("oneOf").or_else(|| schema.get("anyOf"));
     let names = schema.get("enumNames").and_then(Value::as_array);
     let name = |index: usize| names.and_then(|names| names.get(index)?.as_str());
     let list = |value: &'_ Value| match value.as_array() {
         Some(list) if (1..=MAX_FIELD_CHOICES).contains(&list.len()) => Ok(list.clone()),
-        _ => Err(format!("does not have 1 to {MAX_FIELD_CHOICES} choices")),
+        _ => Err(Reason::from(format!(
+            "does not have 1 to {MAX_FIELD_CHOICES} choices"
+        ))),
     };
     let choice = |value: Option<&Value>, title: Option<&str>| {
         let value = value.and_then(Value::as_str);
         let value = bounded(value.ok_or("has a choice that is not a string")?)?;
         let title = title.filter(|title| *title != value);
         let title = title.map(bounded).transpose()?;
-        Ok::<_, String>(FieldChoice { value, title })
+        Ok::<_, Reason>(FieldChoice { value, title })
     };
     let choices: Vec<FieldChoice> = match (schema.get("enum"), titled) {
-        (Some(_), Some(_)) => return Err("lists its choices twice".to_owned()),
+        (Some(_), Some(_)) => return Err("lists its choices twice".into()),
         (Some(values), None) => {
             let values = list(values)?.into_iter().enumerate();
             values
@@ -301,51 +304,50 @@ fn choices(schema: &Map<String, Value>) -> Result<Option<Vec<FieldChoice>>, Stri
     let different: BTreeSet<&str> = choices.iter().map(|choice| &*choice.value).collect();
     match different.len() == choices.len() {
         true => Ok(Some(choices)),
-        false => Err("lists a choice twice".to_owned()),
+        false => Err("lists a choice twice".into()),
     }
 }
 
-fn bounded(text: &str) -> Result<String, String> {
+fn bounded(text: &str) -> Result<String, Reason> {
     if text.len() > MAX_TEXT_BYTES {
-        return Err(format!("has a string of more than {MAX_TEXT_BYTES} bytes"));
+        return Err(format!("has a string of more than {MAX_TEXT_BYTES} bytes").into());
     }
     Ok(text.to_owned())
 }
 
-fn text(schema: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+fn text(schema: &Map<String, Value>, key: &str) -> Result<Option<String>, Reason> {
     match schema.get(key) {
         None => Ok(None),
         Some(Value::String(text)) => bounded(text).map(Some),
-        Some(_) => Err(format!("has a `{key}` that is not a string")),
+        Some(_) => Err(format!("has a `{key}` that is not a string").into()),
     }
 }
 
-fn format(schema: &Map<String, Value>) -> Result<Option<String>, String> {
+fn format(schema: &Map<String, Value>) -> Result<Option<String>, Reason> {
     match text(schema, "format")? {
-        Some(format) if !FORMATS.contains(&format.as_str()) => Err(format!(
-            "has a `format` that is not one of {}",
-            FORMATS.join(", ")
-        )),
+        Some(format) if !FORMATS.contains(&format.as_str()) => {
+            Err(format!("has a `format` that is not one of {}", FORMATS.join(", ")).into())
+        }
         format => Ok(format),
     }
 }
 
-fn count(schema: &Map<String, Value>, key: &str) -> Result<Option<u64>, String> {
+fn count(schema: &Map<String, Value>, key: &str) -> Result<Option<u64>, Reason> {
     match schema.get(key) {
         None => Ok(None),
         Some(value) => {
             let count = value.as_u64().filter(|count| *count <= u64::from(u32::MAX));
             count
                 .map(Some)
-                .ok_or_else(|| format!("has a `{key}` that is not a whole number of at least 0"))
+                .ok_or_else(|| format!("has a `{key}` that is not a whole number of at least 0").into())
         }
     }
 }
 
-fn number(schema: &Map<String, Value>, key: &str) -> Result<Option<Number>, String> {
+fn number(schema: &Map<String, Value>, key: &str) -> Result<Option<Number>, Reason> {
     match schema.get(key) {
         None => Ok(None),
         Some(Value::Number(number)) => Ok(Some(number.clone())),
-        Some(_) => Err(format!("has a `{key}` that is not a number")),
+        Some(_) => Err(format!("has a `{key}` that is not a number").into()),
     }
 }

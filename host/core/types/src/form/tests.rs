@@ -1,4 +1,5 @@
 use super::{FieldChoice, FieldKind, Form, FormField, MAX_FIELD_CHOICES, MAX_FIELDS, NumberRange};
+use crate::reason::Reason;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -166,7 +167,7 @@ fn answer_is_checked_against_the_form() {
     ];
     for (values, expected) in cases {
         let checked = form.check(values.as_object().unwrap());
-        assert_eq!(checked, expected.map_err(str::to_owned), "{values}");
+        assert_eq!(checked, expected.map_err(Reason::from), "{values}");
     }
 }
 
@@ -274,6 +275,6 @@ fn hostile_form_is_refused_with_the_reason() {
     ];
     for (schema, why) in cases {
         let schema_start: String = schema.chars().take(80).collect();
-        assert_eq!(Form::parse(&schema), Err(why.to_owned()), "{schema_start}");
+        assert_eq!(Form::parse(&schema), Err(why.into()), "{schema_start}");
     }
 }

@@ -1,6 +1,7 @@
 //! Values of fields that a user typed.
 
 use super::{FieldChoice, FieldKind, FormField};
+use crate::reason::Reason;
 use serde_json::Value;
 
 impl FormField {
@@ -9,33 +10,33 @@ impl FormField {
     ///
     /// # Errors
     /// The reason why it is no value of the field, as a sentence.
-    pub fn parse(&self, typed: &str) -> Result<Option<Value>, String> {
+    pub fn parse(&self, typed: &str) -> Result<Option<Value>, Reason> {
         let typed = typed.trim();
         let value = match (typed, &self.default) {
             ("", Some(default)) => default.clone(),
-            ("", None) if self.required => return Err("A value is required.".to_owned()),
+            ("", None) if self.required => return Err("A value is required.".into()),
             ("", None) => return Ok(None),
             _ => self.kind.parse(typed)?,
         };
         match self.check(&value) {
             Ok(()) => Ok(Some(value)),
-            Err(why) => Err(format!("This field {why}.")),
+            Err(why) => Err(format!("This field {why}.").into()),
         }
     }
 }
 
 impl FieldKind {
-    fn parse(&self, typed: &str) -> Result<Value, String> {
+    fn parse(&self, typed: &str) -> Result<Value, Reason> {
         match self {
             Self::Text { .. } => Ok(typed.into()),
             Self::Number(_) | Self::Integer(_) => match serde_json::from_str(typed) {
                 Ok(Value::Number(number)) => Ok(Value::Number(number)),
-                _ => Err("Type a number, such as 12.".to_owned()),
+                _ => Err("Type a number, such as 12.".into()),
             },
             Self::Boolean => match typed.to_ascii_lowercase().as_str() {
                 "y" | "yes" | "true" => Ok(true.into()),
                 "n" | "no" | "false" => Ok(false.into()),
-                _ => Err("Type y or n.".to_owned()),
+                _ => Err("Type y or n.".into()),
             },
             Self::One { choices } => chosen(choices, typed),
             Self::Many { choices, .. } => {
@@ -47,10 +48,10 @@ impl FieldKind {
 }
 
 /// Returns the choice of a number, counted from 1.
-fn chosen(choices: &[FieldChoice], typed: &str) -> Result<Value, String> {
+fn chosen(choices: &[FieldChoice], typed: &str) -> Result<Value, Reason> {
     let index = typed.parse::<usize>().ok();
     let choice = index.and_then(|number| choices.get(number.checked_sub(1)?));
     choice
         .map(|choice| choice.value.as_str().into())
-        .ok_or_else(|| format!("Type the number of a choice, 1 to {}.", choices.len()))
+        .ok_or_else(|| format!("Type the number of a choice, 1 to {}.", choices.len()).into())
 }

@@ -64,7 +64,7 @@ pub(super) fn node(
         faults.push(Fault::ToolInput {
             node: id.to_owned(),
             tool: tool.clone(),
-            reason,
+            reason: reason.into(),
         });
     }
     Node {

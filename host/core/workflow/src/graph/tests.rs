@@ -4,7 +4,7 @@ use crate::{
     definition::{EdgeDefinition, Next, NodeDefinition, WorkflowDefinition},
     doubles::{nodes as lines, workflow},
 };
-use agent_host_types::{tool::Effect, workflow::NodeOutput};
+use agent_host_types::{reason::Reason, tool::Effect, workflow::NodeOutput};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
@@ -125,7 +125,7 @@ impl Catalog for Any {
         Some(Effect::ReadOnly)
     }
 
-    fn check_tool_input(&self, _: &str, _: &Map<String, Value>) -> Result<(), String> {
+    fn check_tool_input(&self, _: &str, _: &Map<String, Value>) -> Result<(), Reason> {
         Ok(())
     }
 }

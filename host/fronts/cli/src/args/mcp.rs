@@ -2,6 +2,7 @@
 
 use super::ConfigArgs;
 use agent_host_http::{AllowedHost, AllowedOrigin};
+use agent_host_types::reason::Reason;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use std::{
     net::{SocketAddr, ToSocketAddrs as _},
@@ -92,7 +93,7 @@ pub(crate) enum McpClient {
 
 /// Parses an address to listen at: an IP address or a name, and a port. Of the addresses of a name,
 /// an IPv4 one is taken first.
-fn address(text: &str) -> Result<SocketAddr, String> {
+fn address(text: &str) -> Result<SocketAddr, Reason> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
@@ -102,5 +103,5 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     let found: Vec<SocketAddr> = found.collect();
     let first = found.iter().find(|address| address.is_ipv4());
     let first = first.or(found.first()).copied();
-    first.ok_or_else(|| "the name has no address".to_owned())
+    first.ok_or_else(|| "the name has no address".into())
 }

@@ -3,6 +3,7 @@
 use super::ConfigArgs;
 use crate::commands::shell_quoted;
 use agent_host_app::{Effort, config::parse_seconds};
+use agent_host_types::reason::Reason;
 use clap::{Args as ClapArgs, ValueEnum};
 use std::path::PathBuf;
 
@@ -218,10 +219,10 @@ impl RuleArgs {
 }
 
 /// Parses the name of a tool, or a glob of names.
-fn name_of_tool(text: &str) -> Result<String, String> {
+fn name_of_tool(text: &str) -> Result<String, Reason> {
     match text.contains(['(', ')']) {
         false => Ok(text.to_owned()),
-        true => Err("a tool name has no parentheses; use --allow to match arguments".to_owned()),
+        true => Err("a tool name has no parentheses; use --allow to match arguments".into()),
     }
 }
 

@@ -55,7 +55,7 @@ fn add_servers(file: &Path, args: &AddArgs, terminal: &Terminal) -> Result<Exit,
         |error: String| Failure::usage(format!("cannot add servers from {shown}: {error}"));
     let json =
         trusted_file::read(file, MAX_CONFIG_BYTES).map_err(|error| unread(error.to_string()))?;
-    let found = read_servers(&json).map_err(|error| unread(escape_line(&error)))?;
+    let found = read_servers(&json).map_err(|error| unread(escape_line(error.as_str())))?;
     let config = configure(args.config.clone(), Overrides::default())?;
     let edit = Edit::new(&config, |text| with_servers(text, &found))?;
     let edited = edit.configure(&args.config)?;

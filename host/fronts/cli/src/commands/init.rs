@@ -292,7 +292,7 @@ impl Wizard<'_> {
             Some(Ok(models)) => models,
             Some(Err(why)) => {
                 self.terminal
-                    .note(&format!("{YELLOW}{}{YELLOW:#}", escape_line(&why)));
+                    .note(&format!("{YELLOW}{}{YELLOW:#}", escape_line(why.as_str())));
                 Vec::new()
             }
             None => Vec::new(),

@@ -16,6 +16,7 @@ use agent_host_engine::policy::CallRule;
 use agent_host_sandbox::{
     Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
 };
+use agent_host_types::reason::Reason;
 use agent_host_types::tool::{Effect, ToolDefinition};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -262,11 +263,11 @@ fn limit_lines(entry: &ComponentEntry, sandbox: &SandboxConfig) -> Vec<String> {
     lines
 }
 
-fn wit_lines(wit: &Result<String, String>) -> Vec<String> {
+fn wit_lines(wit: &Result<String, Reason>) -> Vec<String> {
     let mut lines = Vec::new();
     let wit = match wit {
         Ok(wit) => indented(wit),
-        Err(why) => vec![format!("  cannot be shown: {}", escape_line(why))],
+        Err(why) => vec![format!("  cannot be shown: {}", escape_line(why.as_str()))],
     };
     let heading = format!("Interface{BOLD:#} {DIM}(WIT){DIM:#}");
     section(&mut lines, &heading, wit);
@@ -294,7 +295,7 @@ fn producer_lines(described: &Description) -> Vec<String> {
         }
         Err(why) => vec![format!(
             "  made with   cannot be shown: {}",
-            escape_line(why)
+            escape_line(why.as_str())
         )],
     }
 }

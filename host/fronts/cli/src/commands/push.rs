@@ -41,7 +41,7 @@ pub(super) async fn push(args: PushArgs, terminal: &Terminal) -> Result<Exit, Fa
     let read = bytes.clone();
     let info = tokio::task::spawn_blocking(move || PackageInfo::from_component(&read)).await;
     let info = info
-        .map_err(|_| "its contents cannot be parsed".to_owned())
+        .map_err(|_| "its contents cannot be parsed".into())
         .flatten()
         .map_err(|why| Failure::usage(format!("cannot push {path}: {why}")))?;
     let mut annotations = info.annotations;

@@ -112,7 +112,7 @@ fn read_field(terminal: &Terminal, field: &FormField) -> Option<Option<Value>> {
     loop {
         match field.parse(&read_answer(terminal, &question)?) {
             Ok(value) => return Some(value),
-            Err(why) => terminal.note(&escape_line(&why)),
+            Err(why) => terminal.note(&escape_line(why.as_str())),
         }
     }
 }

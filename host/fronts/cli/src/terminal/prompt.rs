@@ -18,6 +18,7 @@ use agent_host_engine::{
 use agent_host_types::{
     approval::{ApprovalRule, ArgumentPattern, Decision, Remember, RememberScope, RememberWhat},
     continuation::PendingCall,
+    reason::Reason,
     tool::{DecisionKind, RegisteredTool},
 };
 use menu::{Reply, chosen, menu, parse};
@@ -131,7 +132,7 @@ impl Review<'_> {
             let input = match self.checked(&text) {
                 Ok(input) => input,
                 Err(why) => {
-                    self.terminal.note(&why);
+                    self.terminal.note(why.as_str());
                     continue;
                 }
             };
@@ -150,7 +151,7 @@ impl Review<'_> {
     }
 
     /// Parses edited arguments and checks them against the tool's schema.
-    fn checked(&self, text: &str) -> Result<Map<String, Value>, String> {
+    fn checked(&self, text: &str) -> Result<Map<String, Value>, Reason> {
         let input: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| format!("This is not a JSON object: {error}."))?;
         let valid = self.tools.accept(&self.call.tool, &input);

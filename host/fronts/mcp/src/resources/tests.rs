@@ -91,12 +91,12 @@ fn output_is_turned_into_contents_or_its_reason() {
         ),
         (
             ToolResultOutput::ErrorText("No such file.".to_owned()),
-            Err("No such file.".to_owned()),
+            Err("No such file.".into()),
         ),
-        (failure.into(), Err("It took too long.".to_owned())),
+        (failure.into(), Err("It took too long.".into())),
         (
             ToolResultOutput::ExecutionDenied(Some("Not granted.".to_owned())),
-            Err("Tool call execution denied. Not granted.".to_owned()),
+            Err("Tool call execution denied. Not granted.".into()),
         ),
     ] {
         assert_eq!(contents(output, uri), expected);

@@ -14,6 +14,7 @@ use agent_host_journal::Firing;
 use agent_host_types::{
     continuation::Continuation,
     id::{Digest, SessionId},
+    reason::Reason,
     turn::TurnEnd,
 };
 use http::header::CONTENT_TYPE;
@@ -78,7 +79,7 @@ impl Receiver {
     }
 
     /// Sends a message, and returns why it was not taken.
-    async fn send(&self, id: &str, body: &Value) -> Result<(), String> {
+    async fn send(&self, id: &str, body: &Value) -> Result<(), Reason> {
         let body = body.to_string();
         let timestamp = now_ms() / 1000;
         let request = self
@@ -91,12 +92,12 @@ impl Receiver {
             .body(body);
         match request.send().await {
             Ok(response) if response.status().is_success() => Ok(()),
-            Ok(response) => Err(format!("the receiver answered {}", response.status())),
+            Ok(response) => Err(format!("the receiver answered {}", response.status()).into()),
             // The address may have a key in it.
             Err(error) => {
                 let error = error.without_url();
                 let source = error.source().map(ToString::to_string).unwrap_or_default();
-                Err(format!("{error}: {source}"))
+                Err(format!("{error}: {source}").into())
             }
         }
     }

@@ -13,7 +13,10 @@ use super::{
     node::OpenDir,
     resolve::{Follow, MAX_WALK_DEPTH, ResolvedPath, read_link, resolve},
 };
-use agent_host_types::audit::{AuditRequest, FileAction};
+use agent_host_types::{
+    audit::{AuditRequest, FileAction},
+    reason::Reason,
+};
 use rustix::{
     fd::{AsFd, OwnedFd},
     fs::{
@@ -23,7 +26,7 @@ use rustix::{
     io::Errno,
     path::Arg,
 };
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 use wasmtime_wasi::p2::{FsError, FsResult, bindings::filesystem::types::ErrorCode};
 
 /// The most entries of a directory that are checked before it is moved into another one.
@@ -38,9 +41,6 @@ const SEARCH: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 const RULE: &str = "files.links";
-
-/// The reason for refusing a link, to follow "it was refused: ".
-type Reason = Cow<'static, str>;
 
 impl FilesCtx {
     /// Checks a link that is about to be created.
@@ -96,7 +96,7 @@ impl FilesCtx {
             })
         });
         reason.map_or(Ok(()), |reason| {
-            Err(self.refuse_link(self.move_request(dir, old, new), &reason))
+            Err(self.refuse_link(self.move_request(dir, old, new), reason.as_str()))
         })
     }
 
@@ -119,7 +119,7 @@ impl FilesCtx {
         request: impl Fn() -> AuditRequest,
     ) -> FsResult<()> {
         if let Some(reason) = escape_reason(depth(path), target) {
-            return Err(self.refuse_link(request(), &reason));
+            return Err(self.refuse_link(request(), reason.as_str()));
         }
         let root = self.root(dir)?;
         let top = OpenDir {
@@ -209,7 +209,7 @@ fn escape_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Rea
         };
         count += 1;
         if count > MAX_ENTRIES || inner > MAX_WALK_DEPTH {
-            return Ok(Some(Cow::Borrowed(TOO_MANY)));
+            return Ok(Some(TOO_MANY.into()));
         }
         match found {
             FileType::Directory => {

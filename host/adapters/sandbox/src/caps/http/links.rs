@@ -7,6 +7,7 @@ use crate::bindings::types as wit;
 use agent_host_types::{
     media,
     output::{FileData, FilePart},
+    reason::Reason,
 };
 use bytes::Bytes;
 use http::Request;
@@ -64,7 +65,7 @@ impl GatedHttp {
     ///
     /// # Errors
     /// The reason why there is no file, as a clause.
-    async fn fetch(&self, url: &str, most: u64) -> Result<Vec<u8>, String> {
+    async fn fetch(&self, url: &str, most: u64) -> Result<Vec<u8>, Reason> {
         let request = Url::parse(url)
             .ok()
             .and_then(|url| Request::get(url.as_str()).body(()).ok())
@@ -84,10 +85,7 @@ impl GatedHttp {
         let response = response.map_err(|error| reason(&error))?;
         let status = response.status();
         if !status.is_success() {
-            return Err(format!(
-                "the server answered with status {}",
-                status.as_u16()
-            ));
+            return Err(format!("the server answered with status {}", status.as_u16()).into());
         }
         let mut body = response.into_body();
         let mut bytes = Vec::new();
@@ -95,7 +93,7 @@ impl GatedHttp {
             let frame = frame.map_err(|error| reason(&error))?;
             if let Some(piece) = frame.data_ref() {
                 if (bytes.len() + piece.len()) as u64 > most {
-                    return Err("it is larger than the limit for a result of this tool".to_owned());
+                    return Err("it is larger than the limit for a result of this tool".into());
                 }
                 bytes.extend_from_slice(piece);
             }

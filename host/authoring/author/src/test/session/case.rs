@@ -6,6 +6,7 @@ use agent_host_types::{
     failure::ToolErrorCode,
     output::{ContentPart, ToolResultOutput},
     question::Answer,
+    reason::Reason,
 };
 use serde_json::{Map, Value};
 use toml::value::{Array, Table};
@@ -36,12 +37,12 @@ impl Draft {
     pub(super) fn from_recorded(
         recorded: &Recorded,
         component: &TestedComponent,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Reason> {
         let output = result(recorded)?;
         if component.reads_context && recorded.has_context {
             return Err(
                 "the session has a context, which is not copied and which the tools may read"
-                    .to_owned(),
+                    .into(),
             );
         }
         let mut call = vec![
@@ -55,9 +56,9 @@ impl Draft {
         if component.reads_state && !recorded.state.is_empty() {
             let state = Value::Object(Map::clone(&recorded.state));
             if state.to_string().len() > MAX_STATE_BYTES {
-                return Err(format!(
+                return Err(Reason::from(format!(
                     "the state of the session was larger than {MAX_STATE_BYTES} bytes"
-                ));
+                )));
             }
             call.push(("state", value::to_toml(&state).ok_or(NO_TOML)?));
         }
@@ -82,15 +83,15 @@ impl Draft {
     ///
     /// # Errors
     /// The reason.
-    pub(super) fn check_private(&self, private: &[String]) -> Result<(), String> {
+    pub(super) fn check_private(&self, private: &[String]) -> Result<(), Reason> {
         let values = self.call.iter().chain(&self.expect);
         let values: Vec<&toml::Value> = values.map(|(_, value)| value).collect();
         let has = |text: &str| values.iter().any(|value| contains(value, text));
         if has(SECRET_MARK) {
-            return Err("it has a secret, which the journal redacted".to_owned());
+            return Err("it has a secret, which the journal redacted".into());
         }
         if private.iter().any(|text| has(text)) {
-            return Err("it contains a directory of this machine".to_owned());
+            return Err("it contains a directory of this machine".into());
         }
         Ok(())
     }
@@ -102,16 +103,16 @@ impl Draft {
     pub(super) fn check_new<'a>(
         &self,
         others: impl IntoIterator<Item = &'a Self>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Reason> {
         let mut others = others.into_iter();
         match others.find(|other| other.call == self.call) {
             None => Ok(()),
             Some(other) if other.expect == self.expect => {
-                Err("the same call is already a case".to_owned())
+                Err("the same call is already a case".into())
             }
             Some(_) => Err(
                 "the same call had a different result before, so it depends on more than its input"
-                    .to_owned(),
+                    .into(),
             ),
         }
     }
@@ -135,9 +136,9 @@ impl Draft {
 const NO_TOML: &str = "it contains a value that TOML lacks, such as null";
 
 /// Returns the result of a call that depends on its input alone, as far as the journal tells.
-fn result(recorded: &Recorded) -> Result<&ToolResultOutput, String> {
+fn result(recorded: &Recorded) -> Result<&ToolResultOutput, Reason> {
     let Some(settled) = &recorded.settled else {
-        return Err("it has no result".to_owned());
+        return Err("it has no result".into());
     };
     let Settled {
         output: Some(output),
@@ -145,28 +146,28 @@ fn result(recorded: &Recorded) -> Result<&ToolResultOutput, String> {
         rule,
     } = settled
     else {
-        return Err("it has no tool result".to_owned());
+        return Err("it has no tool result".into());
     };
     if let Some(rule) = rule {
-        return Err(format!("it was denied by {rule}"));
+        return Err(format!("it was denied by {rule}").into());
     }
     if recorded.is_external {
-        return Err("it ran outside of this program".to_owned());
+        return Err("it ran outside of this program".into());
     }
     if recorded.is_hooked {
-        return Err("a hook decided on its result".to_owned());
+        return Err("a hook decided on its result".into());
     }
     if let Some(request) = &recorded.request {
         return Err(format!(
             "it used more than its input: `{request}`; write a case with grants, files or a recording"
-        ));
+        ).into());
     }
     if recorded.questions.len() != recorded.answers.len() {
-        return Err("one of its questions has no answer".to_owned());
+        return Err("one of its questions has no answer".into());
     }
     if *is_preview {
         return Err(
-            "its result is too long; write a case with `golden`, and run `--update`".to_owned(),
+            "its result is too long; write a case with `golden`, and run `--update`".into(),
         );
     }
     Ok(output)
@@ -198,7 +199,7 @@ fn answer(answer: &Answer) -> Option<toml::Value> {
 }
 
 /// Returns the expectation of a result.
-fn expected(output: &ToolResultOutput) -> Result<Keys, String> {
+fn expected(output: &ToolResultOutput) -> Result<Keys, Reason> {
     let json = |keys: [&'static str; 2], text: &str, json: &Value| match value::to_toml(json) {
         Some(value) => (keys[0], value),
         None => (keys[1], text.into()),
@@ -224,7 +225,7 @@ fn expected(output: &ToolResultOutput) -> Result<Keys, String> {
 }
 
 /// Returns the expectation of an abnormal end that the tool itself caused.
-fn ending(code: ToolErrorCode, message: &str) -> Result<Keys, String> {
+fn ending(code: ToolErrorCode, message: &str) -> Result<Keys, Reason> {
     use ToolErrorCode as Code;
     match code {
         Code::Trap | Code::InvalidOutput => Ok(vec![
@@ -232,7 +233,7 @@ fn ending(code: ToolErrorCode, message: &str) -> Result<Keys, String> {
             ("matches", format!("^{}$", regex::escape(message)).into()),
         ]),
         Code::StackOverflow => Ok(vec![("code", code.as_str().into())]),
-        Code::InterruptedUnknown => Err("it may or may not have taken effect".to_owned()),
+        Code::InterruptedUnknown => Err("it may or may not have taken effect".into()),
         Code::InvalidInput
         | Code::UnknownTool
         | Code::Timeout
@@ -244,15 +245,16 @@ fn ending(code: ToolErrorCode, message: &str) -> Result<Keys, String> {
         | Code::ToolUnavailable
         | Code::ChangedSinceApproval
         | Code::AgentBudget
-        | Code::AgentFailed => Err(format!(
-            "it ended with `{code}`, which depends on more than its input"
-        )),
+        | Code::AgentFailed => {
+            Err(format!("it ended with `{code}`, which depends on more than its input").into())
+        }
     }
 }
 
-fn content(parts: &[ContentPart]) -> Result<toml::Value, String> {
+fn content(parts: &[ContentPart]) -> Result<toml::Value, Reason> {
     let forms = parts.iter().map(|part| compare::part_form(part, None));
-    let forms = forms.map(|form| toml::Value::try_from(form).map_err(|error| error.to_string()));
+    let forms =
+        forms.map(|form| toml::Value::try_from(form).map_err(|error| error.to_string().into()));
     forms.collect::<Result<_, _>>().map(toml::Value::Array)
 }
 

@@ -7,6 +7,7 @@ use agent_host_types::{
     media,
     message::{Message, Role},
     output::{ContentPart, FileData, FilePart},
+    reason::Reason,
     turn::AgentInput,
 };
 use std::{
@@ -52,7 +53,9 @@ pub(super) fn read(images: &[PathBuf], files: &[PathBuf]) -> Result<Vec<ContentP
             ("file", Some(PDF)) => parts.push(file_part(file, PDF, bytes)),
             ("file", seen) => match seen.and_then(recording) {
                 Some(recording) => parts.push(file_part(file, recording, bytes)),
-                None => parts.push(text_part(file, seen, bytes).map_err(|why| refuse(&why))?),
+                None => {
+                    parts.push(text_part(file, seen, bytes).map_err(|why| refuse(why.as_str()))?)
+                }
             },
             (_, seen) => {
                 let seen = seen.unwrap_or("not an image");
@@ -87,11 +90,11 @@ fn file_part(file: &Path, media_type: &str, bytes: Vec<u8>) -> ContentPart {
 /// Returns the whole of a text file with its name, in a fence that the text cannot end, or a long
 /// one as a file, which the session keeps and the model reads in pages; or why it cannot be one.
 /// `seen` is its media type by its first bytes.
-fn text_part(file: &Path, seen: Option<&str>, bytes: Vec<u8>) -> Result<ContentPart, String> {
+fn text_part(file: &Path, seen: Option<&str>, bytes: Vec<u8>) -> Result<ContentPart, Reason> {
     let accepted =
         "a prompt accepts PNG, JPEG, GIF, WebP, PDF, WAV, MP3 and UTF-8 text, so convert it";
     if let Some(seen) = seen.filter(|seen| !seen.starts_with("text/")) {
-        return Err(format!("it is {seen}; {accepted}"));
+        return Err(format!("it is {seen}; {accepted}").into());
     }
     let text = String::from_utf8(bytes).ok();
     let text = text.filter(|text| !text.contains('\0'));
