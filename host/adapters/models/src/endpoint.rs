@@ -6,10 +6,13 @@ mod tests;
 
 use crate::{provider::Provider, wire::KeyHeader};
 use agent_host_http_client::{ProxySetting, is_loopback};
-use agent_host_types::model::{ModelError, ModelErrorKind};
+use agent_host_types::{
+    model::{ModelError, ModelErrorKind},
+    reason::Reason,
+};
 use reqwest::{Url, header::HeaderName};
 use secrecy::SecretString;
-use std::{str::FromStr, time::Duration};
+use std::time::Duration;
 
 /// A model server.
 #[derive(Clone, Debug)]
@@ -120,7 +123,7 @@ pub enum EndpointError {
         "The base URL of the model server {0}. Set it to the server's address including the API version, such as \
          `http://127.0.0.1:11434/v1`."
     )]
-    BaseUrl(#[from] BaseUrlError),
+    BaseUrl(#[from] Reason),
     /// The key of this setting cannot be sent in a header.
     #[error(
         "The key in {0} contains characters that cannot be sent. Set {0} to only the key, on one line."
@@ -136,26 +139,6 @@ pub enum EndpointError {
     /// The HTTP client cannot be built.
     #[error(transparent)]
     Client(ModelError),
-}
-
-/// Why a base URL cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BaseUrlError {
-    /// It is empty.
-    #[error("is empty")]
-    Empty,
-    /// It is not a URL.
-    #[error("is not a URL ({0})")]
-    Invalid(#[source] <Url as FromStr>::Err),
-    /// It has a user name or a password; the key belongs in this setting.
-    #[error("contains a user name or a password; a key belongs in {0}")]
-    Credentials(String),
-    /// Its scheme is not `http` or `https`, or it has no host.
-    #[error("does not begin with http:// or https://")]
-    Scheme,
-    /// It has a query or a fragment.
-    #[error("contains a `?` or a `#`")]
-    Query,
 }
 
 impl From<EndpointError> for ModelError {
@@ -181,23 +164,27 @@ impl Endpoint {
     ///
     /// # Errors
     /// The base URL cannot be used.
-    pub(crate) fn url(&self, path: &str) -> Result<Url, BaseUrlError> {
+    pub(crate) fn url(&self, path: &str) -> Result<Url, Reason> {
         let base = self.base_url.trim();
         if base.is_empty() {
-            return Err(BaseUrlError::Empty);
+            return Err("is empty".into());
         }
-        let url = Url::parse(base).map_err(BaseUrlError::Invalid)?;
+        let parse = |url: &str| Url::parse(url).map_err(|error| format!("is not a URL ({error})"));
+        let url = parse(base)?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(BaseUrlError::Credentials(self.key_source.clone()));
+            let key = &self.key_source;
+            return Err(Reason::from(format!(
+                "contains a user name or a password; a key belongs in {key}"
+            )));
         }
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(BaseUrlError::Scheme);
+            return Err("does not begin with http:// or https://".into());
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(BaseUrlError::Query);
+            return Err("contains a `?` or a `#`".into());
         }
         let joined = format!("{}/{path}", url.as_str().trim_end_matches('/'));
-        Url::parse(&joined).map_err(BaseUrlError::Invalid)
+        Ok(parse(&joined)?)
     }
 }
 

@@ -12,6 +12,7 @@ use agent_host_types::{
     message::Message,
     model::ModelRequest,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    reason::Reason,
 };
 use image::{
     DynamicImage, ImageDecoder as _, ImageEncoder as _, ImageError, ImageFormat, ImageReader,
@@ -109,7 +110,7 @@ impl ImageFitter {
         let (limits, original) = (self.limits, file.clone());
         // It takes up to seconds of processor time and finishes by itself if the caller is dropped.
         let work = tokio::task::spawn_blocking(move || shrink(&original, limits));
-        let shrunk = work.await.unwrap_or(Err(ShrinkError::Panicked));
+        let shrunk = work.await.unwrap_or_else(|_| Err("it is broken".into()));
         let name = name_of(file);
         let part = match shrunk {
             Ok(shrunk) => {
@@ -216,28 +217,11 @@ struct ShrunkImage {
     change: String,
 }
 
-/// Why an image cannot be made smaller, as a fragment of a sentence.
-#[derive(Debug, thiserror::Error)]
-enum ShrinkError {
-    #[error("it is not an image")]
-    NotAnImage,
-    #[error("it cannot be decoded: {0}")]
-    Decode(#[source] ImageError),
-    #[error("it has {width}x{height} pixels")]
-    TooManyPixels { width: u32, height: u32 },
-    #[error("it cannot be encoded: {0}")]
-    Encode(#[source] ImageError),
-    #[error("it would still be too large")]
-    TooManyBytes,
-    #[error("it is broken")]
-    Panicked,
-}
-
-/// Fits an image to the limits. A JPEG stays one; other images become a PNG, or a JPEG if that is
+/// Fits an image to the limits; an error is a fragment of a sentence. A JPEG stays one; other images become a PNG, or a JPEG if that is
 /// too large. Of an animation the first frame is kept.
-fn shrink(file: &FilePart, limits: ImageLimits) -> Result<ShrunkImage, ShrinkError> {
+fn shrink(file: &FilePart, limits: ImageLimits) -> Result<ShrunkImage, Reason> {
     let (FileData::Bytes(bytes), Some(format)) = (&file.data, format_of(file)) else {
-        return Err(ShrinkError::NotAnImage);
+        return Err("it is not an image".into());
     };
     let original = decode(bytes, format)?;
     let mut side = original.width().max(original.height()).min(limits.max_side);
@@ -271,25 +255,30 @@ fn shrink(file: &FilePart, limits: ImageLimits) -> Result<ShrunkImage, ShrinkErr
         }
         side /= 2;
         if side < MIN_SIDE {
-            return Err(ShrinkError::TooManyBytes);
+            return Err("it would still be too large".into());
         }
     }
 }
 
+/// Returns the conversion of the error of a step, such as "decoded".
+fn cannot_be(step: &str) -> impl Fn(ImageError) -> Reason {
+    move |error| format!("it cannot be {step}: {error}").into()
+}
+
 /// Decodes an image into 8 bits per channel, upright.
-fn decode(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage, ShrinkError> {
+fn decode(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage, Reason> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = image::Limits::default();
     limits.max_alloc = Some(MAX_DECODED_BYTES);
     reader.limits(limits);
-    let mut decoder = reader.into_decoder().map_err(ShrinkError::Decode)?;
+    let mut decoder = reader.into_decoder().map_err(cannot_be("decoded"))?;
     if decoder.total_bytes() > MAX_DECODED_BYTES {
         let (width, height) = decoder.dimensions();
-        return Err(ShrinkError::TooManyPixels { width, height });
+        return Err(format!("it has {width}x{height} pixels").into());
     }
     // Cameras store their orientation, which the written image lacks.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let decoded = DynamicImage::from_decoder(decoder).map_err(ShrinkError::Decode)?;
+    let decoded = DynamicImage::from_decoder(decoder).map_err(cannot_be("decoded"))?;
     let mut image = if decoded.color().has_alpha() {
         DynamicImage::ImageRgba8(decoded.into_rgba8())
     } else {
@@ -300,7 +289,7 @@ fn decode(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage, ShrinkError
 }
 
 /// Encodes an image in each format that it may be sent in, the best first.
-fn encode(image: &DynamicImage, format: ImageFormat) -> Result<Vec<Vec<u8>>, ShrinkError> {
+fn encode(image: &DynamicImage, format: ImageFormat) -> Result<Vec<Vec<u8>>, Reason> {
     let mut forms = Vec::new();
     if format != ImageFormat::Jpeg {
         let mut png = Vec::new();
@@ -308,7 +297,7 @@ fn encode(image: &DynamicImage, format: ImageFormat) -> Result<Vec<Vec<u8>>, Shr
         // The encoder's default is fast and hardly compresses.
         PngEncoder::new_with_quality(&mut png, CompressionType::Default, PngFilter::Adaptive)
             .write_image(image.as_bytes(), width, height, color)
-            .map_err(ShrinkError::Encode)?;
+            .map_err(cannot_be("encoded"))?;
         if png.len() <= MAX_PNG_BYTES {
             forms.push(png);
         }
@@ -316,7 +305,7 @@ fn encode(image: &DynamicImage, format: ImageFormat) -> Result<Vec<Vec<u8>>, Shr
     let mut jpeg = Vec::new();
     on_white(image)
         .write_with_encoder(JpegEncoder::new_with_quality(&mut jpeg, JPEG_QUALITY))
-        .map_err(ShrinkError::Encode)?;
+        .map_err(cannot_be("encoded"))?;
     forms.push(jpeg);
     Ok(forms)
 }

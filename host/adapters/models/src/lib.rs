@@ -49,8 +49,8 @@ mod wild;
 mod wire;
 
 pub use endpoint::{
-    BaseUrlError, Endpoint, EndpointError, RequestExtras, Timeouts, is_header_name,
-    is_on_this_machine, is_reserved_header,
+    Endpoint, EndpointError, RequestExtras, Timeouts, is_header_name, is_on_this_machine,
+    is_reserved_header,
 };
 pub use fallback::Fallback;
 pub use http::{Recorder, RecordingError, RecordingLineError};

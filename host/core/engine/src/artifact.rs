@@ -16,11 +16,12 @@ pub use reader::{
     READ_ARTIFACT, SessionArtifacts, artifact_reader, file_result, offset, text_page,
 };
 
-pub use agent_host_types::artifact::{ArtifactName, ArtifactNameError};
+pub use agent_host_types::artifact::ArtifactName;
 use agent_host_types::{
     event::Event,
     id::CallId,
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
+    reason::Reason,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -68,7 +69,7 @@ pub struct Artifacts {
     /// The artifacts by name; of several with one name, the latest.
     pub kept: BTreeMap<ArtifactName, Artifact>,
     /// The refused names of files, without duplicates.
-    pub refused: Vec<ArtifactNameError>,
+    pub refused: Vec<Reason>,
     /// The sum of everything that was stored under a name.
     pub stored: Stored,
 }
@@ -214,7 +215,7 @@ impl Artifacts {
         }
     }
 
-    fn refuse(&mut self, error: ArtifactNameError) {
+    fn refuse(&mut self, error: Reason) {
         if !self.refused.contains(&error) {
             self.refused.push(error);
         }

@@ -1,6 +1,9 @@
 //! Names of artifacts.
 
-use crate::id::{CallId, Digest};
+use crate::{
+    id::{CallId, Digest},
+    reason::Reason,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -22,40 +25,32 @@ pub const FILES: &str = "files/";
 #[serde(try_from = "String")]
 pub struct ArtifactName(String);
 
-/// A text that is not the name of an artifact.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid artifact name `{}`: {why}; name it like `report.md` or `plots/one.png`", name.escape_debug())]
-pub struct ArtifactNameError {
-    name: String,
-    why: &'static str,
-}
-
 impl FromStr for ArtifactName {
-    type Err = ArtifactNameError;
+    type Err = Reason;
 
-    fn from_str(name: &str) -> Result<Self, ArtifactNameError> {
+    fn from_str(name: &str) -> Result<Self, Reason> {
         match refusal(name) {
             None => Ok(Self(name.to_owned())),
-            Some(why) => Err(ArtifactNameError::new(name, why)),
+            Some(why) => Err(invalid(name, why)),
         }
     }
 }
 
 impl TryFrom<String> for ArtifactName {
-    type Error = ArtifactNameError;
+    type Error = Reason;
 
-    fn try_from(name: String) -> Result<Self, ArtifactNameError> {
+    fn try_from(name: String) -> Result<Self, Reason> {
         name.parse()
     }
 }
 
-impl ArtifactNameError {
-    fn new(name: &str, why: &'static str) -> Self {
-        Self {
-            name: name.chars().take(MAX_COMPONENT_BYTES).collect(),
-            why,
-        }
-    }
+/// Returns the error of a name, which it quotes in part.
+fn invalid(name: &str, why: &str) -> Reason {
+    let shown: String = name.chars().take(MAX_COMPONENT_BYTES).collect();
+    Reason::from(format!(
+        "invalid artifact name `{}`: {why}; name it like `report.md` or `plots/one.png`",
+        shown.escape_debug()
+    ))
 }
 
 /// Returns why a name is refused.
@@ -112,9 +107,9 @@ impl ArtifactName {
     ///
     /// # Errors
     /// If it is.
-    pub fn outside_results(self) -> Result<Self, ArtifactNameError> {
+    pub fn outside_results(self) -> Result<Self, Reason> {
         match self.0.starts_with(RESULTS) {
-            true => Err(ArtifactNameError::new(
+            true => Err(invalid(
                 &self.0,
                 "it is in the reserved directory of results",
             )),

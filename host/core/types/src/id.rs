@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::reason::Reason;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -156,18 +157,14 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A text that is not a digest.
-#[derive(Debug, thiserror::Error)]
-#[error("a digest is `sha256:` and 64 hexadecimal digits")]
-pub struct ParseDigestError;
-
 impl FromStr for Digest {
-    type Err = ParseDigestError;
+    type Err = Reason;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.strip_prefix("sha256:").ok_or(ParseDigestError)?;
+        const FORM: &str = "a digest is `sha256:` and 64 hexadecimal digits";
+        let digits = text.strip_prefix("sha256:").ok_or(FORM)?;
         let mut bytes = [0; 32];
-        hex::decode_to_slice(digits, &mut bytes).map_err(|_| ParseDigestError)?;
+        hex::decode_to_slice(digits, &mut bytes).map_err(|_| FORM)?;
         Ok(Self(bytes))
     }
 }

@@ -3,7 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::output::{ContentPartError, FileData, FilePart};
+use crate::{
+    output::{FileData, FilePart},
+    reason::Reason,
+};
 
 /// The media type of arbitrary bytes ([RFC 2046, section
 /// 4.5.1](https://www.rfc-editor.org/rfc/rfc2046#section-4.5.1)).
@@ -104,11 +107,13 @@ pub fn correct(file: &mut FilePart) {
 /// Checks that a file's media type is well-formed and agrees with its bytes. Bytes are compared
 /// only for images and PDF, which providers decode; many other types (text, JSON, Office files)
 /// have no signature.
-pub(crate) fn check(file: &FilePart) -> Result<(), ContentPartError> {
+pub(crate) fn check(file: &FilePart) -> Result<(), Reason> {
     let media_type = file.media_type.as_str();
-    let declared = || media_type.to_owned();
     if !is_well_formed(media_type) {
-        return Err(ContentPartError::MalformedMediaType(declared()));
+        let shown = media_type.escape_debug();
+        return Err(Reason::from(format!(
+            "has the media type `{shown}`, which does not have the form type/subtype"
+        )));
     }
     let FileData::Bytes(bytes) = &file.data else {
         return Ok(());
@@ -120,12 +125,13 @@ pub(crate) fn check(file: &FilePart) -> Result<(), ContentPartError> {
         Some(sniffed)
             if sniffed != media_type && (has_signature(sniffed) || has_signature(media_type)) =>
         {
-            Err(ContentPartError::MediaTypeMismatch {
-                declared: declared(),
-                sniffed,
-            })
+            Err(Reason::from(format!(
+                "is declared as `{media_type}`, but its bytes are `{sniffed}`"
+            )))
         }
-        None if has_signature(media_type) => Err(ContentPartError::UnknownSignature(declared())),
+        None if has_signature(media_type) => Err(Reason::from(format!(
+            "is declared as `{media_type}`, but its bytes do not look like it"
+        ))),
         Some(_) | None => Ok(()),
     }
 }

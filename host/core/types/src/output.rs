@@ -11,6 +11,7 @@ use crate::{
     id::Digest,
     json::{JsonText, TooDeep},
     media,
+    reason::Reason,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, ser::SerializeStruct as _};
@@ -261,29 +262,6 @@ impl ToolResultOutput {
     }
 }
 
-/// A part that a tool or a client may not send. The text follows a subject such as "part 0 of the
-/// result".
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ContentPartError {
-    /// Only the host knows which blobs a session has.
-    #[error("refers to a stored blob, which only the host may do")]
-    Blob,
-    /// The media type is not of the form `type/subtype`.
-    #[error("has the media type `{}`, which does not have the form type/subtype", .0.escape_debug())]
-    MalformedMediaType(String),
-    /// The bytes have the signature of another media type.
-    #[error("is declared as `{declared}`, but its bytes are `{sniffed}`")]
-    MediaTypeMismatch {
-        /// The declared media type.
-        declared: String,
-        /// The media type of the bytes.
-        sniffed: &'static str,
-    },
-    /// The bytes lack the signature of the declared media type.
-    #[error("is declared as `{0}`, but its bytes do not look like it")]
-    UnknownSignature(String),
-}
-
 impl ContentPart {
     /// Returns the text of a text part.
     #[must_use]
@@ -307,14 +285,14 @@ impl ContentPart {
     /// refers to no blob.
     ///
     /// # Errors
-    /// The first check that fails.
-    pub fn validate(&self) -> Result<(), ContentPartError> {
+    /// The first check that fails, as the end of a sentence about the part.
+    pub fn validate(&self) -> Result<(), Reason> {
         match self {
             Self::Text { .. } => Ok(()),
             Self::File(FilePart {
                 data: FileData::Blob(_),
                 ..
-            }) => Err(ContentPartError::Blob),
+            }) => Err("refers to a stored blob, which only the host may do".into()),
             Self::File(file) => media::check(file),
         }
     }

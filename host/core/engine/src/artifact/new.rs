@@ -1,10 +1,11 @@
 //! An artifact that is to be stored.
 
-use super::{ArtifactName, ArtifactNameError};
+use super::ArtifactName;
 use agent_host_types::{
     event::Event,
     id::CallId,
-    output::{Blob, ContentPart, ContentPartError, FileData, FilePart},
+    output::{Blob, ContentPart, FileData, FilePart},
+    reason::Reason,
 };
 
 /// An artifact that is to be stored: its name is outside of the directory of results, and its media
@@ -20,11 +21,11 @@ pub struct NewArtifact {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NewArtifactError {
     /// The name cannot be used.
-    #[error(transparent)]
-    Name(#[from] ArtifactNameError),
+    #[error("{0}")]
+    Name(Reason),
     /// The media type is malformed, or does not agree with the bytes.
     #[error("the artifact {0}; give it the media type of its bytes, such as `text/csv`")]
-    MediaType(#[from] ContentPartError),
+    MediaType(Reason),
 }
 
 impl NewArtifact {
@@ -33,13 +34,14 @@ impl NewArtifact {
     /// # Errors
     /// If one of them cannot be used.
     pub fn new(name: &str, media_type: String, bytes: Vec<u8>) -> Result<Self, NewArtifactError> {
-        let name = name.parse::<ArtifactName>()?.outside_results()?;
+        let name = name.parse().and_then(ArtifactName::outside_results);
+        let name = name.map_err(NewArtifactError::Name)?;
         let file = ContentPart::File(FilePart {
             media_type,
             data: FileData::Bytes(bytes),
             filename: None,
         });
-        file.validate()?;
+        file.validate().map_err(NewArtifactError::MediaType)?;
         let (media_type, bytes) = match file {
             ContentPart::File(FilePart {
                 media_type,

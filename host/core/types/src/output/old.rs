@@ -5,7 +5,7 @@
 mod tests;
 
 use super::{ContentPart, FileData, FilePart, ToolResultOutput};
-use crate::media;
+use crate::{media, reason::Reason};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -19,20 +19,13 @@ pub struct LoadedResult {
     pub warnings: Vec<String>,
 }
 
-/// A value that is not a stored result.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "this is not a stored tool result: {0}; it needs `result` and optionally `is_error`, or `type` and `value`"
-)]
-pub struct StoredResultError(#[source] serde_json::Error);
-
 /// Loads a result of the form `{"result": .., "is_error"?: ..}`, keeping its flag, or of the
 /// union's form with parts of the deprecated kinds `file-data`, `file-url`, `file-id`,
 /// `image-data`, `image-url`, `image-file-id` and `media`, which become files.
 ///
 /// # Errors
 /// If the value has neither form.
-pub fn load(stored: Value) -> Result<LoadedResult, StoredResultError> {
+pub fn load(stored: Value) -> Result<LoadedResult, Reason> {
     let mut warnings = Vec::new();
     let has = |key: &str| stored.get(key).is_some();
     let output = if has("result") && !has("type") {
@@ -59,8 +52,13 @@ fn deprecated_kinds(stored: &Value) -> impl Iterator<Item = (usize, &str)> {
     kinds.filter(|(_, kind)| !matches!(*kind, "text" | "file"))
 }
 
-fn read<T: DeserializeOwned>(stored: Value) -> Result<T, StoredResultError> {
-    serde_json::from_value(stored).map_err(StoredResultError)
+fn read<T: DeserializeOwned>(stored: Value) -> Result<T, Reason> {
+    serde_json::from_value(stored).map_err(|error| {
+        Reason::from(format!(
+            "this is not a stored tool result: {error}; it needs `result` and optionally `is_error`, or `type` and \
+             `value`"
+        ))
+    })
 }
 
 /// The form with an error flag.

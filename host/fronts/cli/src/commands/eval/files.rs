@@ -1,5 +1,6 @@
 //! The files of a case: a directory that is copied for each run, within bounds and without links.
 
+use agent_host_types::reason::Reason;
 use std::{
     fmt::Display,
     fs::{self, DirBuilder, File, OpenOptions},
@@ -29,22 +30,9 @@ enum Kind {
     File,
 }
 
-/// Files that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum FilesError {
-    #[error("cannot read the files of a case, {}: {source}", path.display())]
-    Io { path: PathBuf, source: io::Error },
-    #[error("the files of a case include {}, which is neither a file nor a directory; replace links and other \
-        special files with regular files", _0.display())]
-    Special(PathBuf),
-    #[error("the files of a case in {} number more than {MAX_ENTRIES}, or have more than {MAX_BYTES} bytes; remove \
-        some", _0.display())]
-    TooMany(PathBuf),
-}
-
 impl Files {
     /// Lists the files in a directory.
-    pub(super) fn read(root: &Path) -> Result<Self, FilesError> {
+    pub(super) fn read(root: &Path) -> Result<Self, Reason> {
         let mut entries = Vec::new();
         let mut bytes = 0_u64;
         let mut unread = vec![PathBuf::new()];
@@ -53,9 +41,9 @@ impl Files {
                 true => root.to_owned(),
                 false => root.join(&directory),
             };
-            let fault = |source| FilesError::Io {
-                path: path.clone(),
-                source,
+            let fault = |error: io::Error| {
+                let path = path.display();
+                format!("cannot read the files of a case, {path}: {error}")
             };
             for entry in fs::read_dir(&path).map_err(fault)? {
                 let entry = entry.map_err(fault)?;
@@ -65,7 +53,13 @@ impl Files {
                 let kind = match found.file_type() {
                     kind if kind.is_dir() => Kind::Directory,
                     kind if kind.is_file() => Kind::File,
-                    _ => return Err(FilesError::Special(entry.path())),
+                    _ => {
+                        return Err(Reason::from(format!(
+                            "the files of a case include {}, which is neither a file nor a directory; replace links \
+                             and other special files with regular files",
+                            entry.path().display()
+                        )));
+                    }
                 };
                 match kind {
                     Kind::Directory => unread.push(below.clone()),
@@ -73,7 +67,11 @@ impl Files {
                 }
                 entries.push((below, kind));
                 if entries.len() > MAX_ENTRIES || bytes > MAX_BYTES {
-                    return Err(FilesError::TooMany(root.to_owned()));
+                    return Err(Reason::from(format!(
+                        "the files of a case in {} number more than {MAX_ENTRIES}, or have more than {MAX_BYTES} \
+                         bytes; remove some",
+                        root.display()
+                    )));
                 }
             }
         }
