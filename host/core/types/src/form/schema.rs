@@ -337,9 +337,9 @@ fn count(schema: &Map<String, Value>, key: &str) -> Result<Option<u64>, Reason> 
         None => Ok(None),
         Some(value) => {
             let count = value.as_u64().filter(|count| *count <= u64::from(u32::MAX));
-            count
-                .map(Some)
-                .ok_or_else(|| format!("has a `{key}` that is not a whole number of at least 0").into())
+            count.map(Some).ok_or_else(|| {
+                format!("has a `{key}` that is not a whole number of at least 0").into()
+            })
         }
     }
 }
