@@ -4,7 +4,7 @@
 
 use crate::{
     error::StoreError,
-    signature::{RowKey, Table, UnsignedRow, Value},
+    signature::{RowKey, SignedTable, UnsignedRow, Value},
     sqlite::{KeyOfRows, rows_key_path},
 };
 use serde::Serialize;
@@ -38,10 +38,10 @@ impl AuthorityFile {
         UnsignedRow::new(self.table(), name, None)
     }
 
-    fn table(self) -> Table {
+    fn table(self) -> SignedTable {
         match self {
-            Self::Tokens => Table::Tokens,
-            Self::Trust => Table::Trust,
+            Self::Tokens => SignedTable::Tokens,
+            Self::Trust => SignedTable::Trust,
         }
     }
 }

@@ -10,9 +10,9 @@ use agent_host_types::{event::EventRecord, id::SessionId};
 
 /// The digest of an event (BLAKE3), or the start of a session's chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Link(pub(crate) [u8; 32]);
+pub(crate) struct ChainLink(pub(crate) [u8; 32]);
 
-impl Link {
+impl ChainLink {
     /// Returns the start of a chain: a digest of the session, so that two sessions share no digest.
     pub(crate) fn start(session: SessionId) -> Self {
         Self(*blake3::hash(session.to_string().as_bytes()).as_bytes())
@@ -59,7 +59,7 @@ impl StoredEvent {
         location: &Location,
         session: SessionId,
         expected: u64,
-        before: &mut Link,
+        before: &mut ChainLink,
     ) -> Result<EventRecord, StoreError> {
         let [found, ..] = self.numbers;
         if u64::try_from(found) != Ok(expected) {
@@ -84,7 +84,7 @@ impl StoredEvent {
     ) -> Result<EventRecord, StoreError> {
         let [found, ..] = self.numbers;
         let seq = u64::try_from(found).unwrap_or_default();
-        let mut link = Link::before(session, seq, before).ok_or_else(|| {
+        let mut link = ChainLink::before(session, seq, before).ok_or_else(|| {
             let expected = seq.saturating_sub(1);
             damaged(location, session, Damage::Gap { expected, found })
         })?;

@@ -1,6 +1,6 @@
 //! Firings of triggers: what a schedule or a webhook starts, recorded before it is started.
 
-use crate::signature::{Table, UnsignedRow};
+use crate::signature::{SignedTable, UnsignedRow};
 use agent_host_types::id::SessionId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,7 +39,7 @@ impl Firing {
     /// Names a firing that is not believed with this signature.
     pub(crate) fn unsigned(&self, signature: Option<Vec<u8>>) -> UnsignedRow {
         UnsignedRow {
-            table: Table::Firings,
+            table: SignedTable::Firings,
             row: format!("{} {}", self.trigger, self.key),
             key: vec![self.trigger.clone(), self.key.clone()],
             signature,

@@ -31,7 +31,7 @@ use agent_host_types::{
 };
 use copies::{NewSessions, StoredSession};
 use journal::ClaimedSession;
-use state::{Claim, State};
+use state::{Claim, MemoryState};
 use std::{
     fmt,
     io::Write,
@@ -62,12 +62,12 @@ const DEFAULT_LIMIT: u64 = 256 * 1024 * 1024;
 /// ```
 #[derive(Clone)]
 pub struct MemoryStore {
-    shared: Arc<Shared>,
+    shared: Arc<SharedMemory>,
 }
 
 /// The part of a store that its journals share.
-struct Shared {
-    state: Mutex<State>,
+struct SharedMemory {
+    state: Mutex<MemoryState>,
     location: Location,
 }
 
@@ -82,8 +82,8 @@ impl MemoryStore {
     #[must_use]
     pub fn with_limit(bytes: u64) -> Self {
         Self {
-            shared: Arc::new(Shared {
-                state: Mutex::new(State::new(bytes)),
+            shared: Arc::new(SharedMemory {
+                state: Mutex::new(MemoryState::new(bytes)),
                 location: "memory".into(),
             }),
         }
@@ -92,7 +92,7 @@ impl MemoryStore {
     /// Runs an operation on a thread that may block.
     fn run<T: Send + 'static>(
         &self,
-        operation: impl FnOnce(&Arc<Shared>) -> Result<T, JournalError> + Send + 'static,
+        operation: impl FnOnce(&Arc<SharedMemory>) -> Result<T, JournalError> + Send + 'static,
     ) -> StoreFuture<'_, T> {
         let shared = Arc::clone(&self.shared);
         Box::pin(blocking(move || operation(&shared)))
@@ -111,8 +111,8 @@ impl fmt::Debug for MemoryStore {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedMemory {
+    fn state(&self) -> MutexGuard<'_, MemoryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

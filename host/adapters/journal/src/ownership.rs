@@ -5,8 +5,8 @@
 //! signed, so that one who can write to the database gives no session to another.
 
 use crate::{
-    row::Row,
-    signature::{BYTES, RowKey, Table, UnsignedRow, Value},
+    row::EventRow,
+    signature::{BYTES, RowKey, SignedTable, UnsignedRow, Value},
 };
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Ownership {
 impl Ownership {
     /// Returns whose a new session is, of which these are the first events: as its creator says, as
     /// the session that started it, or that of its directory.
-    pub(crate) fn of_new(rows: &[Arc<Row>], starter: Option<Self>) -> Option<Self> {
+    pub(crate) fn of_new(rows: &[Arc<EventRow>], starter: Option<Self>) -> Option<Self> {
         let listings = || rows.iter().map(|row| &row.listing);
         let said = listings().next().and_then(|first| first.ownership.clone());
         said.or(starter).or_else(|| {
@@ -37,7 +37,7 @@ impl Ownership {
 
     /// Signs whose a session is, or that it has no owner. That never changes.
     pub(crate) fn sign(this: Option<&Self>, session: &str, key: &RowKey) -> [u8; BYTES] {
-        key.sign(Table::Owners, &Self::values(this, session))
+        key.sign(SignedTable::Owners, &Self::values(this, session))
     }
 
     fn values<'a>(this: Option<&'a Self>, session: &'a str) -> [Value<'a>; 3] {
@@ -66,13 +66,13 @@ impl StoredOwnership {
     /// Names it if it is not valid.
     pub(crate) fn unsigned(self, key: &RowKey) -> Option<UnsignedRow> {
         let is_valid = self.is_valid(key);
-        let unsigned = || UnsignedRow::new(Table::Owners, self.session, self.signature);
+        let unsigned = || UnsignedRow::new(SignedTable::Owners, self.session, self.signature);
         (!is_valid).then(unsigned)
     }
 
     fn is_valid(&self, key: &RowKey) -> bool {
         let values = Ownership::values(self.ownership.as_ref(), &self.session);
-        key.is_valid(Table::Owners, &values, self.signature.as_deref())
+        key.is_valid(SignedTable::Owners, &values, self.signature.as_deref())
     }
 }
 

@@ -5,7 +5,7 @@
 //! stored. The store checks that it is the next part of the session, so an attempt that was stored
 //! although it was reported as failed is detected.
 
-use crate::{error::StoreError, ownership::Ownership, row::Row};
+use crate::{error::StoreError, ownership::Ownership, row::EventRow};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{event::EventRecord, id::Digest, output::Blob};
 use std::{collections::VecDeque, sync::Arc};
@@ -42,7 +42,7 @@ impl From<WriteFailure> for JournalError {
 #[derive(Default)]
 pub(crate) struct Queue {
     /// Oldest first; the first `rows_sent` are being written.
-    rows: VecDeque<Arc<Row>>,
+    rows: VecDeque<Arc<EventRow>>,
     blobs: VecDeque<Arc<Blob>>,
     rows_sent: usize,
     blobs_sent: usize,
@@ -79,7 +79,7 @@ impl Queue {
             return;
         }
         for record in records {
-            match Row::encode(record) {
+            match EventRow::encode(record) {
                 Ok(row) => {
                     self.count(row.json.len());
                     let row = row.owned_by(&mut self.ownership);
@@ -148,7 +148,7 @@ impl Queue {
     }
 
     /// Returns what is not being written yet, and counts it as sent.
-    pub(crate) fn take_unsent(&mut self) -> (Vec<Arc<Row>>, Vec<Arc<Blob>>) {
+    pub(crate) fn take_unsent(&mut self) -> (Vec<Arc<EventRow>>, Vec<Arc<Blob>>) {
         let rows = self.rows.iter().skip(self.rows_sent).cloned().collect();
         let blobs = self.blobs.iter().skip(self.blobs_sent).cloned().collect();
         self.rows_sent = self.rows.len();
@@ -177,8 +177,8 @@ impl Queue {
     }
 
     /// Returns the queued events from number `from` on.
-    pub(crate) fn rows_from(&self, from: u64) -> Vec<Arc<Row>> {
-        let is_next = |row: &&Arc<Row>| u64::try_from(row.seq).is_ok_and(|seq| seq >= from);
+    pub(crate) fn rows_from(&self, from: u64) -> Vec<Arc<EventRow>> {
+        let is_next = |row: &&Arc<EventRow>| u64::try_from(row.seq).is_ok_and(|seq| seq >= from);
         self.rows.iter().filter(is_next).cloned().collect()
     }
 

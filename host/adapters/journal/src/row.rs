@@ -25,7 +25,7 @@ pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
 
 /// The stored form of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct EventRow {
     pub(crate) seq: i64,
     pub(crate) at_ms: i64,
     pub(crate) v: i64,
@@ -33,7 +33,7 @@ pub(crate) struct Row {
     pub(crate) kind: &'static str,
     /// The event.
     pub(crate) json: String,
-    pub(crate) listing: Listing,
+    pub(crate) listing: ListingUpdate,
     /// The effect of the event on the phase of its session.
     pub(crate) change: Option<PhaseChange>,
     /// The effect of the event on the figures of its session.
@@ -42,7 +42,7 @@ pub(crate) struct Row {
 
 /// The part of [`crate::SessionInfo`] that one event sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Listing {
+pub(crate) struct ListingUpdate {
     pub(crate) title: Option<String>,
     pub(crate) directory: Option<String>,
     pub(crate) outcome: Option<&'static str>,
@@ -53,7 +53,7 @@ pub(crate) struct Listing {
     pub(crate) cost_micros: Option<u64>,
 }
 
-impl Row {
+impl EventRow {
     pub(crate) fn encode(record: &EventRecord) -> Result<Self, StoreError> {
         let unstorable = |source| StoreError::Unstorable {
             session: record.session,
@@ -71,7 +71,7 @@ impl Row {
             v: i64::from(record.v),
             kind: record.event.kind(),
             json: json.map_err(unstorable)?,
-            listing: Listing::of(&record.event),
+            listing: ListingUpdate::of(&record.event),
             change: PhaseChange::from_event(&record.event),
             stats: StatsChange::from_event(&record.event),
         })
@@ -87,7 +87,7 @@ impl Row {
 }
 
 /// Returns the phase of a session after these rows.
-pub(crate) fn phase_after(phase: SessionPhase, rows: &[Arc<Row>]) -> SessionPhase {
+pub(crate) fn phase_after(phase: SessionPhase, rows: &[Arc<EventRow>]) -> SessionPhase {
     let changes = rows.iter().filter_map(|row| row.change);
     changes.fold(phase, SessionPhase::after)
 }
@@ -96,21 +96,21 @@ pub(crate) fn phase_after(phase: SessionPhase, rows: &[Arc<Row>]) -> SessionPhas
 pub(crate) fn decode_rows(
     location: &Location,
     session: SessionId,
-    rows: &[Arc<Row>],
+    rows: &[Arc<EventRow>],
 ) -> Result<Vec<EventRecord>, JournalError> {
     let decoded = rows.iter().map(|row| {
-        let Row { seq, at_ms, v, .. } = **row;
+        let EventRow { seq, at_ms, v, .. } = **row;
         decode(location, session, [seq, at_ms, v], row.json.as_bytes())
     });
     Ok(decoded.collect::<Result<_, _>>()?)
 }
 
-impl Listing {
+impl ListingUpdate {
     /// Returns what these rows set: the first title, directory and starter, and the last outcome
     /// with its model and cost.
-    pub(crate) fn of_rows(rows: &[Arc<Row>]) -> Self {
+    pub(crate) fn of_rows(rows: &[Arc<EventRow>]) -> Self {
         let mut set = Self::default();
-        for Row { listing, .. } in rows.iter().map(Arc::as_ref) {
+        for EventRow { listing, .. } in rows.iter().map(Arc::as_ref) {
             set.title = set.title.or_else(|| listing.title.clone());
             set.directory = set.directory.or_else(|| listing.directory.clone());
             set.parent = set.parent.or(listing.parent);

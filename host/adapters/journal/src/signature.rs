@@ -40,7 +40,7 @@ impl<'a> From<Option<&'a str>> for Value<'a> {
 
 /// A table whose rows are signed, or a file whose entries are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Table {
+pub(crate) enum SignedTable {
     Approvals,
     Firings,
     Owners,
@@ -50,7 +50,7 @@ pub(crate) enum Table {
     Trust,
 }
 
-impl Table {
+impl SignedTable {
     /// Returns the name that is signed; it never changes.
     fn name(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl Table {
 /// A row that is not believed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnsignedRow {
-    pub(crate) table: Table,
+    pub(crate) table: SignedTable,
     /// The row, for its reader. Its text is untrusted.
     pub(crate) row: String,
     /// The values of its primary key.
@@ -92,7 +92,7 @@ pub struct UnsignedRow {
 
 impl UnsignedRow {
     /// Names a row that is found by what its reader sees.
-    pub(crate) fn new(table: Table, row: String, signature: Option<Vec<u8>>) -> Self {
+    pub(crate) fn new(table: SignedTable, row: String, signature: Option<Vec<u8>>) -> Self {
         Self {
             table,
             key: vec![row.clone()],
@@ -111,7 +111,7 @@ impl UnsignedRow {
     /// Returns the session, if it is one of which the end or the owner is not believed.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
-        matches!(self.table, Table::Owners | Table::Sessions).then_some(&self.row)
+        matches!(self.table, SignedTable::Owners | SignedTable::Sessions).then_some(&self.row)
     }
 }
 
@@ -128,7 +128,7 @@ impl RowKey {
 
     /// Signs a row. Each value has its type and its length before it, so that no two rows give the
     /// same bytes.
-    pub(crate) fn sign(&self, table: Table, values: &[Value<'_>]) -> [u8; BYTES] {
+    pub(crate) fn sign(&self, table: SignedTable, values: &[Value<'_>]) -> [u8; BYTES] {
         *self.digest(table, values).as_bytes()
     }
 
@@ -136,7 +136,7 @@ impl RowKey {
     /// signature.
     pub(crate) fn is_valid(
         &self,
-        table: Table,
+        table: SignedTable,
         values: &[Value<'_>],
         signature: Option<&[u8]>,
     ) -> bool {
@@ -144,7 +144,7 @@ impl RowKey {
         signature.is_some_and(|found| self.digest(table, values) == blake3::Hash::from_bytes(found))
     }
 
-    fn digest(&self, table: Table, values: &[Value<'_>]) -> blake3::Hash {
+    fn digest(&self, table: SignedTable, values: &[Value<'_>]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         let mut add = |kind: u8, bytes: &[u8]| {
             hasher.update(&[kind]);
@@ -165,12 +165,12 @@ impl RowKey {
 
     /// Signs the end of a session: the digest of its last event, which covers all events before it.
     pub(crate) fn sign_session(&self, end: SessionEnd<'_>) -> [u8; BYTES] {
-        self.sign(Table::Sessions, &end.values())
+        self.sign(SignedTable::Sessions, &end.values())
     }
 
     /// True if a signature is that of the end of a session.
     pub(crate) fn is_session(&self, end: SessionEnd<'_>, signature: Option<&[u8]>) -> bool {
-        self.is_valid(Table::Sessions, &end.values(), signature)
+        self.is_valid(SignedTable::Sessions, &end.values(), signature)
     }
 
     /// Signs a firing. The digest of its message comes first, so that a list is checked without
@@ -179,7 +179,7 @@ impl RowKey {
         let message = message_digest(firing.message.as_deref());
         let session = firing.session.to_string();
         let values = firing_values(firing, &session, &message);
-        [message, self.sign(Table::Firings, &values)].concat()
+        [message, self.sign(SignedTable::Firings, &values)].concat()
     }
 
     /// True if a signature is that of a firing. Of a firing in a list, the message is not known.
@@ -196,7 +196,7 @@ impl RowKey {
         let is_message = !has_message || *message == message_digest(firing.message.as_deref());
         let session = firing.session.to_string();
         let values = firing_values(firing, &session, message);
-        is_message && self.is_valid(Table::Firings, &values, Some(signature))
+        is_message && self.is_valid(SignedTable::Firings, &values, Some(signature))
     }
 }
 

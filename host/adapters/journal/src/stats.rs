@@ -2,7 +2,7 @@
 //! fold ([`SessionStats`]), which is written with its events. What it returns is added to the sums of
 //! its owner in the same transaction, mostly at the end of a run; what is not yet, a reader adds.
 
-use crate::row::Row;
+use crate::row::EventRow;
 use agent_host_types::{
     event::Event,
     id::SessionId,
@@ -45,7 +45,7 @@ pub(crate) fn to_stored(stats: &SessionStats) -> String {
 }
 
 /// Adds events to the state of their session.
-pub(crate) fn add_rows(stats: &mut SessionStats, rows: &[Arc<Row>]) {
+pub(crate) fn add_rows(stats: &mut SessionStats, rows: &[Arc<EventRow>]) {
     for row in rows {
         if let Some(change) = &row.stats {
             stats.add(u64::try_from(row.at_ms).unwrap_or(0), change);

@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Location, StoreError},
-    signature::{RowKey, Table, UnsignedRow, Value},
+    signature::{RowKey, SignedTable, UnsignedRow, Value},
     store::ProjectApproval,
 };
 use std::sync::Arc;
@@ -39,12 +39,16 @@ impl StoredApproval {
 
     /// Signs it as it is.
     pub(crate) fn sign(&mut self, key: &RowKey) {
-        self.signature = Some(key.sign(Table::Approvals, &self.values()).to_vec());
+        self.signature = Some(key.sign(SignedTable::Approvals, &self.values()).to_vec());
     }
 
     /// True if a host of this store wrote it as it is.
     pub(crate) fn is_valid(&self, key: &RowKey) -> bool {
-        key.is_valid(Table::Approvals, &self.values(), self.signature.as_deref())
+        key.is_valid(
+            SignedTable::Approvals,
+            &self.values(),
+            self.signature.as_deref(),
+        )
     }
 
     /// Returns the values that are signed: the columns as they are stored.
@@ -76,7 +80,7 @@ impl StoredApproval {
     /// Names one that is not valid.
     pub(crate) fn unsigned(&self) -> UnsignedRow {
         UnsignedRow {
-            table: Table::Approvals,
+            table: SignedTable::Approvals,
             row: format!("{} in project {}", self.rule, self.project),
             key: vec![self.project.clone(), self.rule.clone()],
             signature: self.signature.clone(),

@@ -64,7 +64,7 @@ pub enum TranscriptError {
 
 /// A part of a conversation, in the order of the original.
 #[derive(Debug, PartialEq)]
-enum Entry {
+enum TranscriptEntry {
     System(String),
     Input(Vec<ContentPart>),
     Reply {
@@ -117,7 +117,7 @@ impl Transcript {
             return Err(unknown("it has no messages"));
         }
         let mut records = Records::default();
-        let mut add = |index, entries: Result<Vec<Entry>, Reason>| {
+        let mut add = |index, entries: Result<Vec<TranscriptEntry>, Reason>| {
             let entries = entries.map(Vec::into_iter);
             let added = entries.and_then(|mut all| all.try_for_each(|entry| records.add(entry)));
             added.map_err(|reason| TranscriptError::Message { index, reason })

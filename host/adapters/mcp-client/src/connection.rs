@@ -5,11 +5,11 @@ use crate::{
     child::ServerProcess,
     config::{Reach, ServerConfig},
     error::ConnectError,
-    handler::{Handler, ProgressUpdate, Signals},
+    handler::{ClientSide, ProgressUpdate, Signals},
     handshake::{HandshakeError, handshake_error, login_error, timeout_error, with_sources},
     http::{self, Challenge},
     lines::Lines,
-    listing::Listing,
+    listing::ToolPages,
     oauth,
     request::ToolRequest,
     result::redact,
@@ -50,7 +50,7 @@ const ROUND_PAUSE: Duration = Duration::from_millis(50);
 
 /// An open connection. Dropping it ends the child process or the HTTP session.
 pub(crate) struct Connection {
-    service: RunningService<RoleClient, Handler>,
+    service: RunningService<RoleClient, ClientSide>,
     signals: Arc<Signals>,
     config: Arc<ServerConfig>,
     /// `None` for a web server.
@@ -72,13 +72,13 @@ pub(crate) enum RequestError {
 }
 
 /// The response to a request.
-enum Answer {
+enum ServerAnswer {
     Result(Value),
     /// The server wants answers of its own, and to be asked again with them.
     InputRequired(InputRequiredResult),
 }
 
-impl Answer {
+impl ServerAnswer {
     fn result(self) -> Result<Value, RequestError> {
         match self {
             Self::Result(result) => Ok(result),
@@ -118,7 +118,7 @@ impl Connection {
         limit: Duration,
     ) -> Result<Self, HandshakeError> {
         let signals = Arc::<Signals>::default();
-        let handler = Handler {
+        let handler = ClientSide {
             signals: Arc::clone(&signals),
             config: Arc::clone(config),
         };
@@ -220,8 +220,8 @@ impl Connection {
     ///
     /// # Errors
     /// The reason, as a fragment.
-    pub(crate) async fn list(&self) -> Result<Listing, Reason> {
-        let mut listing = Listing::default();
+    pub(crate) async fn list(&self) -> Result<ToolPages, Reason> {
+        let mut listing = ToolPages::default();
         let declared = self.capabilities();
         let has_others = declared.resources.is_some() || declared.prompts.is_some();
         if declared.tools.is_none() && has_others {
@@ -260,14 +260,14 @@ impl Connection {
         let mut has_opened = false;
         for round in 0..MAX_ROUNDS {
             let required = match self.ask(request.to_client_request(), progress).await {
-                Ok(Answer::Result(result)) => {
+                Ok(ServerAnswer::Result(result)) => {
                     let mut result = request.tool_result(result);
                     for secrets in self.config.redacted() {
                         redact(&mut result, &secrets);
                     }
                     return Ok(result);
                 }
-                Ok(Answer::InputRequired(required)) => required,
+                Ok(ServerAnswer::InputRequired(required)) => required,
                 Err(RequestError::Protocol(error))
                     if error.code == URL_ELICITATION_REQUIRED && !has_opened =>
                 {
@@ -340,7 +340,7 @@ impl Connection {
         &self,
         request: ClientRequest,
         progress: ProgressSink<'_>,
-    ) -> Result<Answer, RequestError> {
+    ) -> Result<ServerAnswer, RequestError> {
         let options = PeerRequestOptions::no_options();
         let sent = self.service.send_request_with_option(request, options);
         let mut handle = match sent.await {
@@ -372,14 +372,16 @@ impl Connection {
             Err(_) => return Err(self.request_error(ServiceError::TransportClosed).await),
         };
         match answer {
-            ServerResult::InputRequiredResult(required) => Ok(Answer::InputRequired(required)),
+            ServerResult::InputRequiredResult(required) => {
+                Ok(ServerAnswer::InputRequired(required))
+            }
             ServerResult::CreateTaskResult(_) => Err(RequestError::Unsupported(
                 "it turned the call into a task, and this host does not support tasks",
             )),
             // Serialized again, because the library rejects a result with an unknown kind of
             // content.
             answer => serde_json::to_value(answer)
-                .map(Answer::Result)
+                .map(ServerAnswer::Result)
                 .map_err(|error| RequestError::Closed(error.to_string())),
         }
     }
@@ -443,7 +445,7 @@ impl Drop for Connection {
 /// Subscribes to changes of the tools if the protocol version has subscriptions and the server
 /// offers this one.
 fn subscribe(
-    service: &RunningService<RoleClient, Handler>,
+    service: &RunningService<RoleClient, ClientSide>,
     signals: &Arc<Signals>,
 ) -> Option<JoinHandle<()>> {
     let info = service.peer_info()?;

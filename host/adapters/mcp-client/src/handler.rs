@@ -209,12 +209,12 @@ impl Drop for ProgressUpdates {
 }
 
 /// The client's side of a connection.
-pub(crate) struct Handler {
+pub(crate) struct ClientSide {
     pub(crate) signals: Arc<Signals>,
     pub(crate) config: Arc<ServerConfig>,
 }
 
-impl Handler {
+impl ClientSide {
     /// Asks the user a question of the server. It is declined if no call of it is running.
     pub(crate) async fn elicit(
         &self,
@@ -259,7 +259,7 @@ impl Handler {
     }
 }
 
-impl ClientHandler for Handler {
+impl ClientHandler for ClientSide {
     async fn on_progress(
         &self,
         params: ProgressNotificationParam,

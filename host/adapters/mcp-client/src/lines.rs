@@ -55,11 +55,11 @@ pub(crate) struct Lines<R, W> {
     /// The calls to fail because of an oversized message.
     failed: VecDeque<RequestId>,
     signals: Arc<Signals>,
-    shared: Arc<Shared<W>>,
+    shared: Arc<SharedWriter<W>>,
 }
 
 /// The state shared with pending writes.
-struct Shared<W> {
+struct SharedWriter<W> {
     /// `None` once closed.
     write: tokio::sync::Mutex<Option<W>>,
     /// The client's unanswered requests.
@@ -91,7 +91,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             permit: None,
             failed: VecDeque::new(),
             signals,
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedWriter {
                 write: tokio::sync::Mutex::new(Some(write)),
                 pending: Mutex::default(),
                 unanswered: Mutex::default(),
@@ -165,7 +165,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 }
 
-impl<W> Shared<W> {
+impl<W> SharedWriter<W> {
     fn pending(&self) -> MutexGuard<'_, HashSet<RequestId>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -184,7 +184,7 @@ impl<W> Shared<W> {
     }
 }
 
-impl<W: AsyncWrite + Unpin> Shared<W> {
+impl<W: AsyncWrite + Unpin> SharedWriter<W> {
     async fn write(&self, message: &ClientJsonRpcMessage) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');

@@ -55,13 +55,13 @@ impl ListedTool {
 }
 
 #[derive(Default)]
-pub(crate) struct Listing {
+pub(crate) struct ToolPages {
     tools: Vec<Value>,
     bytes: usize,
     pages: usize,
 }
 
-impl Listing {
+impl ToolPages {
     /// Adds a page and returns the cursor of the next one.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl ToolOffer {
     /// The tool and its defect, as a fragment.
     pub(crate) fn from_listing(
         config: &ServerConfig,
-        listing: Listing,
+        listing: ToolPages,
         features: Features,
     ) -> Result<Self, Reason> {
         let mut raw = Vec::new();

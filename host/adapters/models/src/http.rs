@@ -14,7 +14,7 @@ mod replay;
 pub(crate) use body::Body;
 pub(crate) use entry::ModelEntry;
 pub use record::Recorder;
-pub(crate) use replay::Recording;
+pub(crate) use replay::ModelRecording;
 pub use replay::{RecordingError, RecordingLineError};
 
 use crate::{
@@ -84,7 +84,7 @@ enum Transport {
     /// The server itself.
     Network(Client),
     /// A recording, in which this is the model of this index.
-    Recording(Arc<Recording>, usize),
+    Recording(Arc<ModelRecording>, usize),
 }
 
 impl Server {
@@ -152,7 +152,7 @@ impl Server {
     /// The recorded URL is invalid.
     pub(crate) fn replayed(
         model: &ModelEntry,
-        recording: Arc<Recording>,
+        recording: Arc<ModelRecording>,
         index: usize,
     ) -> Result<Self, RecordingError> {
         Ok(Self {

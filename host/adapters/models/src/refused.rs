@@ -57,7 +57,7 @@ pub(crate) struct RefusedFiles(Mutex<HashSet<Digest>>);
 
 /// The step that fails on a file, by the server's message: fetching it or decoding it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum FileFault {
     Fetch,
     Image,
     Document,
@@ -90,7 +90,7 @@ impl RefusedFiles {
             return Vec::new();
         };
         let named = |part: &&ContentPart| {
-            url_of(part).is_some_and(|url| fault == Fault::Fetch && error.message.contains(url))
+            url_of(part).is_some_and(|url| fault == FileFault::Fetch && error.message.contains(url))
         };
         let mut found: Vec<&ContentPart> = parts(request).filter(named).collect();
         if found.is_empty() {
@@ -114,7 +114,7 @@ pub(crate) fn is_about_a_file(error: &ModelError) -> bool {
     fault_of(error).is_some()
 }
 
-fn fault_of(error: &ModelError) -> Option<Fault> {
+fn fault_of(error: &ModelError) -> Option<FileFault> {
     let message = error.message.to_ascii_lowercase();
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
     match error.kind {
@@ -122,24 +122,24 @@ fn fault_of(error: &ModelError) -> Option<Fault> {
         _ => return None,
     }
     if says(&NOT_FETCHED) {
-        Some(Fault::Fetch)
+        Some(FileFault::Fetch)
     } else if says(&NOT_AN_IMAGE) {
-        Some(Fault::Image)
+        Some(FileFault::Image)
     } else {
-        says(&NOT_A_DOCUMENT).then_some(Fault::Document)
+        says(&NOT_A_DOCUMENT).then_some(FileFault::Document)
     }
 }
 
-fn may_have(fault: Fault, part: &ContentPart) -> bool {
+fn may_have(fault: FileFault, part: &ContentPart) -> bool {
     let ContentPart::File(file) = part else {
         return false;
     };
     let is_image = file.media_type.starts_with("image/");
     key_of(part).is_some()
         && match fault {
-            Fault::Fetch => matches!(file.data, FileData::Url(_)),
-            Fault::Image => is_image,
-            Fault::Document => !is_image,
+            FileFault::Fetch => matches!(file.data, FileData::Url(_)),
+            FileFault::Image => is_image,
+            FileFault::Document => !is_image,
         }
 }
 

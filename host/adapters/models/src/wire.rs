@@ -150,7 +150,7 @@ pub(crate) struct Wire {
     pub(crate) framing: Framing,
     pub(crate) encode: fn(model: &str, &ModelRequest, Capabilities) -> Encoded,
     /// The settings that are one field of a request, or none.
-    pub(crate) fields: settings::Fields,
+    pub(crate) fields: settings::SettingFields,
     /// Sets the fields of the other settings in a request to this model.
     pub(crate) settings: fn(model: &str, &ModelSettings, &mut Mapping<'_>),
     /// Returns the fields that make this model write an answer of a form; none if it cannot, or not

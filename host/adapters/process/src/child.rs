@@ -68,7 +68,7 @@ struct Process {
 }
 
 /// The values passed from the child's thread once the process runs.
-struct Started {
+struct StartedChild {
     child: Child,
     streams: [Option<OwnedFd>; 3],
 }
@@ -77,7 +77,7 @@ struct Started {
 /// has handed the child over, and stops that child: this process may exit next, and a child that it
 /// had not heard of would outlive it.
 struct Starting {
-    started: oneshot::Receiver<io::Result<Started>>,
+    started: oneshot::Receiver<io::Result<StartedChild>>,
     /// Disconnected once the result has been sent.
     handed_over: mpsc::Receiver<Infallible>,
 }
@@ -173,7 +173,7 @@ impl Process {
 fn run(
     mut command: Command,
     kind: ChildKind,
-    sender: oneshot::Sender<io::Result<Started>>,
+    sender: oneshot::Sender<io::Result<StartedChild>>,
     handing_over: mpsc::Sender<Infallible>,
 ) {
     if kind != ChildKind::Foreground {
@@ -197,7 +197,7 @@ fn run(
         reaped: Mutex::new(false),
     });
     let (ending, ended) = watch::channel(None);
-    let started = Started {
+    let started = StartedChild {
         child: Child {
             process: Arc::clone(&owned),
             ended,

@@ -59,7 +59,7 @@ pub struct Client {
 }
 
 /// A request to the registry.
-pub(crate) struct Request<'a> {
+pub(crate) struct ApiRequest<'a> {
     pub(crate) method: Method,
     pub(crate) url: Url,
     /// The repository that it is about.
@@ -159,7 +159,7 @@ impl Client {
     }
 
     /// Sends a request, and returns the answer if it succeeded.
-    pub(crate) async fn send(&self, request: &Request<'_>) -> Result<Response, RegistryError> {
+    pub(crate) async fn send(&self, request: &ApiRequest<'_>) -> Result<Response, RegistryError> {
         match self.send_optional(request).await? {
             Some(response) => Ok(response),
             None => Err(RegistryError::NotFound {
@@ -172,7 +172,7 @@ impl Client {
     /// Sends a request, and returns the answer if it succeeded; absent for 404.
     pub(crate) async fn send_optional(
         &self,
-        request: &Request<'_>,
+        request: &ApiRequest<'_>,
     ) -> Result<Option<Response>, RegistryError> {
         let key = (request.repository.to_owned(), request.push);
         let known = self.authorizations.lock().await.get(&key).cloned();
@@ -210,7 +210,7 @@ impl Client {
     /// alone.
     pub(crate) async fn send_once(
         &self,
-        request: &Request<'_>,
+        request: &ApiRequest<'_>,
         authorization: Option<&HeaderValue>,
     ) -> Result<Response, RegistryError> {
         let mut url = request.url.clone();
@@ -264,7 +264,7 @@ impl Client {
     /// Returns the `Authorization` that a challenge asks for, and its credentials.
     pub(crate) async fn authorize(
         &self,
-        request: &Request<'_>,
+        request: &ApiRequest<'_>,
         refused: &Response,
     ) -> Result<(HeaderValue, Option<Credentials>), RegistryError> {
         let challenges = refused.headers().get_all(WWW_AUTHENTICATE).iter();
@@ -302,7 +302,7 @@ impl Client {
 
     async fn token(
         &self,
-        request: &Request<'_>,
+        request: &ApiRequest<'_>,
         realm: &Url,
         service: Option<&str>,
         credentials: Option<&Credentials>,
@@ -400,7 +400,11 @@ impl Client {
         Ok(())
     }
 
-    pub(crate) async fn failure(&self, request: &Request<'_>, response: Response) -> RegistryError {
+    pub(crate) async fn failure(
+        &self,
+        request: &ApiRequest<'_>,
+        response: Response,
+    ) -> RegistryError {
         let status = response.status();
         if status == StatusCode::TOO_MANY_REQUESTS {
             let retry_after = response.headers().get(RETRY_AFTER);
@@ -442,7 +446,7 @@ impl Client {
         }
     }
 
-    pub(crate) fn denied(&self, request: &Request<'_>, reason: Denied) -> RegistryError {
+    pub(crate) fn denied(&self, request: &ApiRequest<'_>, reason: Denied) -> RegistryError {
         RegistryError::Denied {
             registry: self.registry.clone(),
             action: match (request.repository, request.push) {

@@ -3,7 +3,7 @@
 
 use crate::{
     Blobs, Client, ClientConfig, CredentialSource, MAX_COMPONENT_BYTES, PinnedUrl, RegistryError,
-    client::Request,
+    client::ApiRequest,
 };
 use reqwest::Method;
 
@@ -26,7 +26,7 @@ impl PinnedUrl {
         };
         let client = Client::at(self.url().clone(), self.host(), &config).await?;
         let what = self.url().path().to_owned();
-        let request = Request {
+        let request = ApiRequest {
             method: Method::GET,
             url: self.url().clone(),
             repository: "",

@@ -1,7 +1,7 @@
 //! The check of the credentials for a registry. Nothing is stored: they are those of Docker's
 //! configuration, of its helpers, or of the variable.
 
-use crate::{Client, Denied, RegistryError, client::Request};
+use crate::{Client, Denied, RegistryError, client::ApiRequest};
 use reqwest::{Method, StatusCode};
 
 /// The answer of a registry to the credentials that would be used for it.
@@ -30,7 +30,7 @@ impl Client {
     /// It refuses them, or asks for some where there are none; or it cannot be reached, or a source
     /// of credentials cannot be read.
     pub async fn check_login(&self) -> Result<Login, RegistryError> {
-        let request = Request {
+        let request = ApiRequest {
             method: Method::GET,
             url: self.api_url(),
             repository: "",

@@ -4,7 +4,7 @@
 use crate::{
     Blobs, Client, Descriptor, MAX_COMPONENT_BYTES, MAX_DOCUMENT_BYTES, MAX_MANIFEST_BYTES,
     Manifest, ManifestError, Reference, RegistryError, WasmConfig,
-    client::Request,
+    client::ApiRequest,
     manifest::{component_layer, policy_layers},
     media_type,
 };
@@ -126,7 +126,7 @@ impl Client {
         max_bytes: u64,
     ) -> Result<Option<(Vec<u8>, Option<String>)>, RegistryError> {
         let what = format!("the manifest {wanted}");
-        let request = Request {
+        let request = ApiRequest {
             method: Method::GET,
             url: self.url(reference.name(), &format!("manifests/{wanted}")),
             repository: reference.name(),
@@ -288,7 +288,7 @@ impl Client {
         digest: Digest,
         what: &str,
     ) -> Result<Response, RegistryError> {
-        let request = Request {
+        let request = ApiRequest {
             method: Method::GET,
             url: self.url(reference.name(), &format!("blobs/{digest}")),
             repository: reference.name(),

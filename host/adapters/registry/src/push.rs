@@ -2,7 +2,7 @@
 
 use crate::{
     Client, Descriptor, MAX_COMPONENT_BYTES, Manifest, Reference, RegistryError, SigningKey,
-    WasmConfig, WasmInterface, client::Request, media_type, signature,
+    WasmConfig, WasmInterface, client::ApiRequest, media_type, signature,
 };
 use agent_host_types::id::Digest;
 use bytes::Bytes;
@@ -166,7 +166,7 @@ impl Client {
         bytes: Bytes,
     ) -> Result<(), RegistryError> {
         let digest = Digest::of(&bytes);
-        let request = |method, url, body| Request {
+        let request = |method, url, body| ApiRequest {
             method,
             url,
             repository: reference.name(),
@@ -201,7 +201,7 @@ impl Client {
         media_type: &str,
         manifest: Bytes,
     ) -> Result<Response, RegistryError> {
-        let request = Request {
+        let request = ApiRequest {
             method: Method::PUT,
             url: self.url(reference.name(), &format!("manifests/{name}")),
             repository: reference.name(),

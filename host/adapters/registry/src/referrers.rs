@@ -4,7 +4,7 @@
 use crate::{
     Blobs, Client, Descriptor, MAX_DOCUMENT_BYTES, MAX_MANIFEST_BYTES, MAX_REFERRERS, Manifest,
     PublicKey, Reference, RegistryError, Resolved, SignatureError, SignatureForm,
-    client::Request,
+    client::ApiRequest,
     media_type,
     signature::{verify_bundle, verify_simple},
 };
@@ -103,7 +103,7 @@ impl Client {
         let mut url = self.url(reference.name(), &format!("referrers/{digest}"));
         url.query_pairs_mut()
             .append_pair("artifactType", media_type::BUNDLE);
-        let request = Request {
+        let request = ApiRequest {
             method: Method::GET,
             url,
             repository: reference.name(),

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{Client, MAX_MANIFEST_BYTES, Reference, RegistryError, client::Request};
+use crate::{Client, MAX_MANIFEST_BYTES, Reference, RegistryError, client::ApiRequest};
 use reqwest::Method;
 use semver::Version;
 use serde::Deserialize;
@@ -25,7 +25,7 @@ impl Client {
         let what = "the list of tags";
         let mut url = self.url(reference.name(), "tags/list");
         url.query_pairs_mut().append_pair("n", MAX_TAGS);
-        let request = Request {
+        let request = ApiRequest {
             method: Method::GET,
             url,
             repository: reference.name(),

@@ -9,14 +9,14 @@ mod tests;
 
 use crate::{
     bindings::types as wit,
-    caps::{as_count, progress::Report, telemetry::Telemetry},
+    caps::{as_count, progress::ProgressReport, telemetry::Telemetry},
     component::{link::EntryPoint, tool::ToolComponent},
     gate::Gate,
     instance::store::{CallContext, CallSetup},
     schedule::{
         admission::{RunPermit, admit_program},
         deadline::Deadline,
-        guest_runtime::Started,
+        guest_runtime::TaskStart,
     },
 };
 use agent_host_engine::{
@@ -68,7 +68,7 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn report_progress(&self, report: &Report) {
+    fn report_progress(&self, report: &ProgressReport) {
         (self.progress)(&self.secrets.text(&report.message), report.fraction);
     }
 }
@@ -131,7 +131,7 @@ impl ToolComponent {
         Ok(RunningCall {
             task: if is_program {
                 let guests = &self.loaded.shared.guests;
-                Started::Pending(guests.attach(&self.handle.schedule, work))
+                TaskStart::Pending(guests.attach(&self.handle.schedule, work))
             } else {
                 self.launch(mounts_dirs, work)
             },
@@ -192,10 +192,10 @@ impl ToolComponent {
         &self,
         mounts_dirs: bool,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Started<T> {
+    ) -> TaskStart<T> {
         let guests = &self.loaded.shared.guests;
         if mounts_dirs {
-            Started::Pending(guests.spawn(&self.handle.schedule, work))
+            TaskStart::Pending(guests.spawn(&self.handle.schedule, work))
         } else {
             guests.start(&self.handle.schedule, work)
         }

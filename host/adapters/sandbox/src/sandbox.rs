@@ -8,7 +8,7 @@ use crate::{
         compiler::{Compiler, Confinement},
         error::LoadError,
         load::{self, LoadedComponents},
-        shared::Shared,
+        shared::SharedParts,
         tool::ToolComponent,
     },
     config::SandboxConfig,
@@ -37,7 +37,7 @@ use tokio::sync::Semaphore;
 /// # }
 /// ```
 pub struct Sandbox {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedParts>,
 }
 
 impl Sandbox {
@@ -70,7 +70,7 @@ impl Sandbox {
             })
         });
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedParts {
                 engines,
                 guests,
                 admission,

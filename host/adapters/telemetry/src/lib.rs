@@ -44,7 +44,7 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
 };
-use worker::{Command, Report, Worker};
+use worker::{UnsentSpans, Worker, WorkerCommand};
 
 /// The time in which [`Telemetry::flush`] returns.
 pub const FLUSH_TIME: Duration = Duration::from_secs(2);
@@ -94,7 +94,7 @@ pub struct Telemetry {
 /// The traces of this process.
 #[derive(Debug)]
 struct Traces {
-    notes: mpsc::Sender<Command>,
+    notes: mpsc::Sender<WorkerCommand>,
     /// The number of notes that the full queue refused.
     dropped: Arc<AtomicU64>,
     parent: Option<RemoteParent>,
@@ -178,7 +178,7 @@ impl Traces {
                 "{server} did not accept them within {} s",
                 FLUSH_TIME.as_secs()
             ),
-            Ok(Some(Report {
+            Ok(Some(UnsentSpans {
                 lost: lost @ 1..,
                 error,
             })) => format!("{lost} spans for {server}: {}", error.unwrap_or_default()),
@@ -189,16 +189,16 @@ impl Traces {
         Some(format!("traces were not sent: {why}"))
     }
 
-    async fn report(&self) -> Option<Report> {
+    async fn report(&self) -> Option<UnsentSpans> {
         let (report, answer) = oneshot::channel();
-        self.notes.send(Command::Flush(report)).await.ok()?;
+        self.notes.send(WorkerCommand::Flush(report)).await.ok()?;
         answer.await.ok()
     }
 }
 
 /// Tells the task of new events.
 struct Tracer {
-    notes: mpsc::Sender<Command>,
+    notes: mpsc::Sender<WorkerCommand>,
     dropped: Arc<AtomicU64>,
     parent: Option<RemoteParent>,
     /// The session that no call started, of which the session is part.
@@ -212,7 +212,7 @@ impl Observer for Tracer {
         if !ends_span(&record.event) {
             return;
         }
-        let note = Command::Recorded {
+        let note = WorkerCommand::Recorded {
             session: record.session,
             seq: record.seq,
             agent: self.agent.clone(),

@@ -19,7 +19,7 @@ use agent_host_types::{
     id::{CallId, SessionId},
     tool::Effect,
 };
-use names::Names;
+use names::SeenNames;
 use opentelemetry::{
     InstrumentationScope, KeyValue,
     metrics::{Counter, Histogram, Meter, MeterProvider as _},
@@ -79,9 +79,9 @@ pub struct Metrics(Arc<Inner>);
 
 struct Inner {
     instruments: Instruments,
-    tools: Names,
-    models: Names,
-    agents: Names,
+    tools: SeenNames,
+    models: SeenNames,
+    agents: SeenNames,
     /// The effects of the calls that run.
     effects: Mutex<HashMap<(SessionId, CallId), Effect>>,
     reader: SharedReader,
@@ -117,9 +117,9 @@ impl Metrics {
             .build();
         Self(Arc::new(Inner {
             instruments: Instruments::new(&provider.meter_with_scope(scope)),
-            tools: Names::new(MAX_NAMES),
-            models: Names::new(MAX_NAMES),
-            agents: Names::new(MAX_NAMES),
+            tools: SeenNames::new(MAX_NAMES),
+            models: SeenNames::new(MAX_NAMES),
+            agents: SeenNames::new(MAX_NAMES),
             effects: Mutex::default(),
             reader,
             _provider: provider,

@@ -3,7 +3,7 @@
 
 use crate::{
     ids::{RemoteParent, call_span, trace_id},
-    spans::{Place, SessionSpans},
+    spans::{SessionSpans, TracePlace},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_journal::JournalStore;
@@ -78,7 +78,7 @@ async fn place(
     store: &dyn JournalStore,
     session: SessionId,
     remote: Option<RemoteParent>,
-) -> Result<Place, JournalError> {
+) -> Result<TracePlace, JournalError> {
     let (mut root, mut above) = (session, None);
     for _ in 0..MAX_DEPTH {
         let Some(parent) = parent(store, root).await? else {
@@ -88,7 +88,7 @@ async fn place(
         above.get_or_insert(parent);
     }
     let call = above.map(|parent| call_span(parent.session, &parent.call_id));
-    Ok(Place {
+    Ok(TracePlace {
         trace: remote.map_or_else(|| trace_id(root), |remote| remote.trace),
         parent: call
             .or(remote.map(|remote| remote.span))

@@ -26,7 +26,7 @@ use std::{collections::HashMap, sync::Arc};
 
 /// The place of a session's spans in a trace.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TracePlace {
     pub(crate) trace: TraceId,
     /// The span of the call that started the session, or that of another program.
     pub(crate) parent: SpanId,
@@ -36,15 +36,15 @@ pub(crate) struct Place {
 /// Makes the spans of a session.
 pub(crate) struct SessionSpans {
     session: SessionId,
-    place: Place,
+    place: TracePlace,
     with_content: bool,
     agent: Option<String>,
     /// The run of the last message of the user.
-    run: Option<Run>,
+    run: Option<OpenRun>,
     workflow: Option<SpanStart>,
-    request: Option<Request>,
+    request: Option<OpenModelRequest>,
     /// The calls that run.
-    calls: HashMap<CallId, Call>,
+    calls: HashMap<CallId, ToolCallSpan>,
     /// Approvals and questions of calls that have not ended.
     events: HashMap<CallId, Vec<CallEvent>>,
     ended: Vec<SpanData>,
@@ -60,7 +60,7 @@ struct SpanStart {
     at_ms: u64,
 }
 
-struct Run {
+struct OpenRun {
     begun: SpanStart,
     /// The user's message, where content is sent.
     input: Option<Message>,
@@ -69,12 +69,12 @@ struct Run {
     is_sent: bool,
 }
 
-struct Request {
+struct OpenModelRequest {
     begun: SpanStart,
     model: Provenance,
 }
 
-struct Call {
+struct ToolCallSpan {
     at_ms: u64,
     tool: String,
     attributes: Vec<KeyValue>,
@@ -87,7 +87,7 @@ struct Call {
 impl SessionSpans {
     pub(crate) fn new(
         session: SessionId,
-        place: Place,
+        place: TracePlace,
         agent: Option<String>,
         with_content: bool,
     ) -> Self {
@@ -122,7 +122,7 @@ impl SessionSpans {
             }
             Event::InputReceived { message, .. } => {
                 self.end_run();
-                self.run = Some(Run {
+                self.run = Some(OpenRun {
                     begun,
                     input: self.with_content.then(|| message.clone()),
                     turn_ended: None,
@@ -143,7 +143,7 @@ impl SessionSpans {
         let at_ms = begun.at_ms;
         match event {
             Event::ModelRequested { provenance, .. } => {
-                self.request = Some(Request {
+                self.request = Some(OpenModelRequest {
                     begun,
                     model: provenance.clone(),
                 });
@@ -207,16 +207,18 @@ impl SessionSpans {
     ) {
         let parent = self.parent();
         // An attempt after a crash is the same call.
-        self.calls.entry(call_id.clone()).or_insert_with(|| Call {
-            at_ms,
-            tool: tool.to_owned(),
-            attributes: facts
-                .map(|(name, value)| build::text(name, value))
-                .collect(),
-            input: input.filter(|_| self.with_content).cloned(),
-            parent: Some(parent),
-            has_waited: false,
-        });
+        self.calls
+            .entry(call_id.clone())
+            .or_insert_with(|| ToolCallSpan {
+                at_ms,
+                tool: tool.to_owned(),
+                attributes: facts
+                    .map(|(name, value)| build::text(name, value))
+                    .collect(),
+                input: input.filter(|_| self.with_content).cloned(),
+                parent: Some(parent),
+                has_waited: false,
+            });
     }
 
     fn call(&mut self, at_ms: u64, event: &Event) {
@@ -301,7 +303,7 @@ impl SessionSpans {
         else {
             return;
         };
-        let Some(Request { begun, model }) = self.request.take() else {
+        let Some(OpenModelRequest { begun, model }) = self.request.take() else {
             return;
         };
         let mut draft = self.chat(begun.span, begun.at_ms, at_ms, &model);
@@ -327,7 +329,7 @@ impl SessionSpans {
 
     /// Ends a request that got no reply.
     fn lose_request(&mut self, at_ms: u64, error: &str) {
-        if let Some(Request { begun, model }) = self.request.take() {
+        if let Some(OpenModelRequest { begun, model }) = self.request.take() {
             let mut draft = self.chat(begun.span, begun.at_ms, at_ms, &model);
             draft.error(error);
             self.finish(draft);

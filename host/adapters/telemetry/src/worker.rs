@@ -31,7 +31,7 @@ const BATCH: usize = 512;
 const MAX_SESSIONS: usize = 256;
 
 /// A note to the task.
-pub(crate) enum Command {
+pub(crate) enum WorkerCommand {
     /// An event became durable.
     Recorded {
         session: SessionId,
@@ -40,12 +40,12 @@ pub(crate) enum Command {
         agent: Option<String>,
     },
     /// Send everything that is left, and answer.
-    Flush(oneshot::Sender<Report>),
+    Flush(oneshot::Sender<UnsentSpans>),
 }
 
 /// The spans that were not sent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct UnsentSpans {
     /// The number of spans.
     pub(crate) lost: u64,
     /// The first error.
@@ -59,7 +59,7 @@ pub(crate) struct Worker {
     with_content: bool,
     sessions: HashMap<SessionId, SessionReader>,
     waiting: Vec<SpanData>,
-    report: Report,
+    report: UnsentSpans,
     /// The number of notes that the full queue refused.
     dropped: Arc<AtomicU64>,
     losses: Option<LossLog>,
@@ -79,14 +79,14 @@ impl Worker {
             with_content: settings.content,
             sessions: HashMap::new(),
             waiting: Vec::new(),
-            report: Report::default(),
+            report: UnsentSpans::default(),
             dropped,
             losses: settings.logs_losses.then(LossLog::default),
         }
     }
 
     /// Runs until the last sender of notes is gone.
-    pub(crate) async fn run(mut self, mut notes: mpsc::Receiver<Command>) {
+    pub(crate) async fn run(mut self, mut notes: mpsc::Receiver<WorkerCommand>) {
         let mut tick = interval(INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -100,12 +100,12 @@ impl Worker {
             };
             match note {
                 None => return,
-                Some(Command::Recorded {
+                Some(WorkerCommand::Recorded {
                     session,
                     seq,
                     agent,
                 }) => self.follow(session, seq, agent).await,
-                Some(Command::Flush(answer)) => {
+                Some(WorkerCommand::Flush(answer)) => {
                     self.send().await;
                     // The caller may have given up.
                     let _ = answer.send(self.report.clone());

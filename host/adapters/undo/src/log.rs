@@ -34,7 +34,7 @@ pub struct UndoLog {
 
 /// An entry: what one run of a call has changed.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct LogEntry {
     pub(crate) call: CallId,
     pub(crate) records: Vec<Record>,
 }
@@ -79,7 +79,7 @@ impl UndoLog {
     }
 
     /// Reads an entry. Its last line may be cut off, if the program was killed.
-    pub(crate) fn entry(&self, number: u64) -> io::Result<Entry> {
+    pub(crate) fn entry(&self, number: u64) -> io::Result<LogEntry> {
         let text = fs::read(self.entry_file(number))?;
         let mut records = Vec::new();
         let mut call = CallId(String::new());
@@ -92,7 +92,7 @@ impl UndoLog {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Entry { call, records })
+        Ok(LogEntry { call, records })
     }
 
     /// Creates the next entry, and removes the oldest ones where the log is too large.

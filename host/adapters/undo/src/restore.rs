@@ -1,7 +1,7 @@
 //! The restoring of what calls have changed, from the newest entry to the oldest.
 
 use crate::{
-    log::{Entry, UndoLog},
+    log::{LogEntry, UndoLog},
     path::UndoPath,
     record::Record,
     state::{NotKept, PathState},
@@ -146,7 +146,7 @@ pub fn undo(changes: &[Undo], force: bool) -> io::Result<Undone> {
         }
     }
     entries.sort_by_key(|(number, ..)| Reverse(*number));
-    let mut run = Run {
+    let mut run = Restoration {
         force,
         at_start: BTreeMap::new(),
         left: BTreeMap::new(),
@@ -164,18 +164,18 @@ pub fn undo(changes: &[Undo], force: bool) -> io::Result<Undone> {
 
 /// The paths of an entry between two moves, each with its state before and, unless the program was
 /// killed, after.
-type Changes<'e> = BTreeMap<&'e UndoPath, (&'e PathState, Option<&'e PathState>)>;
+type PathChanges<'e> = BTreeMap<&'e UndoPath, (&'e PathState, Option<&'e PathState>)>;
 
-struct Run {
+struct Restoration {
     force: bool,
     /// The paths that were restored, each with its state before this began.
     at_start: BTreeMap<UndoPath, PathState>,
     left: BTreeMap<UndoPath, LeftReason>,
 }
 
-impl Run {
+impl Restoration {
     /// Returns whether everything was restored.
-    fn undo_entry(&mut self, log: &UndoLog, entry: &Entry) -> io::Result<bool> {
+    fn undo_entry(&mut self, log: &UndoLog, entry: &LogEntry) -> io::Result<bool> {
         let mut is_whole = true;
         let mut parts = entry.records.as_slice();
         while !parts.is_empty() {
@@ -222,7 +222,7 @@ impl Run {
         }
     }
 
-    fn undo_changes(&mut self, log: &UndoLog, changes: &Changes<'_>) -> io::Result<bool> {
+    fn undo_changes(&mut self, log: &UndoLog, changes: &PathChanges<'_>) -> io::Result<bool> {
         let mut is_whole = true;
         let mut ordered: Vec<_> = changes.iter().collect();
         // A directory that was removed is made before what was in it. What was created goes before
@@ -356,8 +356,8 @@ fn restore(
     Ok(())
 }
 
-fn changes(records: &[Record]) -> Changes<'_> {
-    let mut changes = Changes::new();
+fn changes(records: &[Record]) -> PathChanges<'_> {
+    let mut changes = PathChanges::new();
     for record in records {
         match record {
             Record::Before { path, state } => {

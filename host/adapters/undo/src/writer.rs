@@ -23,13 +23,13 @@ use std::{
 pub struct UndoWriter {
     log: UndoLog,
     call: CallId,
-    entry: Mutex<Open>,
+    entry: Mutex<OpenEntry>,
     /// A change may be made after the end.
     expects_change: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenEntry {
     /// The number and the file, present from the first change on.
     file: Option<(u64, File)>,
     /// The paths that were kept since the last move, with their states.
@@ -126,11 +126,11 @@ impl UndoWriter {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenEntry> {
         self.entry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn settle(&self, open: &mut Open) -> io::Result<()> {
+    fn settle(&self, open: &mut OpenEntry) -> io::Result<()> {
         for (path, before) in std::mem::take(&mut open.kept) {
             if let PathState::NotKept { .. } = before {
                 open.has_changed = true;
@@ -143,13 +143,13 @@ impl UndoWriter {
         Ok(())
     }
 
-    fn write(&self, open: &mut Open, record: &Record) -> io::Result<()> {
+    fn write(&self, open: &mut OpenEntry, record: &Record) -> io::Result<()> {
         let written = write_line(self.create(open)?, record)?;
         open.bytes = open.bytes.saturating_add(written);
         Ok(())
     }
 
-    fn create<'o>(&self, open: &'o mut Open) -> io::Result<&'o mut File> {
+    fn create<'o>(&self, open: &'o mut OpenEntry) -> io::Result<&'o mut File> {
         if open.file.is_none() {
             open.file = Some(self.log.create_entry(&self.call)?);
         }

@@ -108,12 +108,12 @@ pub struct NestedCall {
 #[derive(Clone, Debug)]
 pub struct ToolCaller {
     names: Arc<[String]>,
-    batches: mpsc::Sender<Batch>,
+    batches: mpsc::Sender<ProgramBatch>,
 }
 
 /// Calls that were made at once, and what receives their results.
 #[derive(Debug)]
-struct Batch {
+struct ProgramBatch {
     calls: Vec<NestedCall>,
     results: oneshot::Sender<Vec<ToolResultOutput>>,
 }
@@ -132,7 +132,10 @@ impl ToolCaller {
             return Some(Vec::new());
         }
         let (results, received) = oneshot::channel();
-        self.batches.send(Batch { calls, results }).await.ok()?;
+        self.batches
+            .send(ProgramBatch { calls, results })
+            .await
+            .ok()?;
         received.await.ok()
     }
 }
@@ -144,7 +147,7 @@ impl ToolCaller {
 pub(crate) struct RunningProgram {
     /// Never locked: a session is shared by reference, and a future alone is not.
     run: Mutex<BoxFuture<'static, CallReport>>,
-    batches: mpsc::Receiver<Batch>,
+    batches: mpsc::Receiver<ProgramBatch>,
     /// Receives the results of its last calls.
     waits: Option<oneshot::Sender<Vec<ToolResultOutput>>>,
     /// The number of its calls so far.
@@ -163,7 +166,7 @@ impl fmt::Debug for RunningProgram {
 }
 
 /// How far a program came.
-pub(crate) enum Progress {
+pub(crate) enum ProgramProgress {
     /// It made calls and waits for their results.
     Called(Vec<ToolCall>),
     /// It ended.
@@ -221,11 +224,11 @@ impl RunningProgram {
 
     /// Runs it to its next calls or its end. One with more than `max_calls` calls, or too large
     /// arguments, ends with a failure. Cancel safe.
-    pub(crate) async fn next(&mut self, max_calls: usize) -> Progress {
+    pub(crate) async fn next(&mut self, max_calls: usize) -> ProgramProgress {
         let run = self.run.get_mut().unwrap_or_else(PoisonError::into_inner);
         let batch = tokio::select! {
             biased;
-            ended = run => return Progress::Ended(Box::new(self.checked(ended))),
+            ended = run => return ProgramProgress::Ended(Box::new(self.checked(ended))),
             Some(batch) = self.batches.recv() => batch,
         };
         let before = self.calls;
@@ -234,12 +237,12 @@ impl RunningProgram {
         let sizes = sizes.map(|call| call.name.len() + call.input.len());
         self.input_bytes = sizes.fold(self.input_bytes, usize::saturating_add);
         if self.calls > max_calls {
-            return Progress::Ended(too_much(&format!(
+            return ProgramProgress::Ended(too_much(&format!(
                 "more than {max_calls} calls (`code-calls` in agent.toml)"
             )));
         }
         if self.input_bytes > MAX_INPUT_BYTES {
-            return Progress::Ended(too_much(&format!(
+            return ProgramProgress::Ended(too_much(&format!(
                 "calls with more than {MAX_INPUT_BYTES} bytes of arguments"
             )));
         }
@@ -251,7 +254,7 @@ impl RunningProgram {
             call.input.take_if(|input| json::is_object_too_deep(input));
             call
         });
-        Progress::Called(calls.collect())
+        ProgramProgress::Called(calls.collect())
     }
 
     /// Replaces a result that cannot be recorded. A program has no effects, so it changes nothing

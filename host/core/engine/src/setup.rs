@@ -130,7 +130,7 @@ pub enum SetupError {
 }
 
 /// The parts from which the agents of a setup are made.
-pub(crate) struct Parts<'a> {
+pub(crate) struct SetupParts<'a> {
     pub(crate) model: &'a dyn Fn(&Provenance) -> Arc<dyn Model>,
     pub(crate) tools: &'a dyn Fn(Vec<ToolSetup>) -> Arc<ToolSet>,
     /// Makes the loop of an agent, by its strongest effect, from the setup that its session
@@ -189,7 +189,7 @@ impl LoopSetup {
     }
 
     /// Makes the agent.
-    pub(crate) fn build(&self, parts: &Parts<'_>) -> Result<Agent, SetupError> {
+    pub(crate) fn build(&self, parts: &SetupParts<'_>) -> Result<Agent, SetupError> {
         let mut builder = Builder {
             setup: self,
             parts,
@@ -273,7 +273,7 @@ impl Tables {
 /// Makes agents of a setup, each once.
 struct Builder<'a> {
     setup: &'a LoopSetup,
-    parts: &'a Parts<'a>,
+    parts: &'a SetupParts<'a>,
     built: HashMap<Digest, Agent>,
     under_way: BTreeSet<Digest>,
 }

@@ -35,16 +35,16 @@ pub const MAX_CONDITION_DEPTH: usize = 32;
 /// A parsed condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    root: Node,
+    root: ConditionNode,
     text: String,
 }
 
 /// A part of a condition. Drop and evaluation recurse at most [`MAX_CONDITION_DEPTH`] deep.
 #[derive(Clone, Debug, PartialEq)]
-enum Node {
-    Any(Vec<Node>),
-    All(Vec<Node>),
-    Not(Box<Node>),
+enum ConditionNode {
+    Any(Vec<ConditionNode>),
+    All(Vec<ConditionNode>),
+    Not(Box<ConditionNode>),
     Compare(Operand, Comparison, Operand),
     IsTrue(Operand),
 }
@@ -102,15 +102,17 @@ impl Condition {
     }
 }
 
-fn collect<'a>(node: &'a Node, found: &mut Vec<&'a Reference>) {
+fn collect<'a>(node: &'a ConditionNode, found: &mut Vec<&'a Reference>) {
     match node {
-        Node::Any(nodes) | Node::All(nodes) => nodes.iter().for_each(|node| collect(node, found)),
-        Node::Not(node) => collect(node, found),
-        Node::Compare(left, _, right) => {
+        ConditionNode::Any(nodes) | ConditionNode::All(nodes) => {
+            nodes.iter().for_each(|node| collect(node, found))
+        }
+        ConditionNode::Not(node) => collect(node, found),
+        ConditionNode::Compare(left, _, right) => {
             collect_operand(left, found);
             collect_operand(right, found);
         }
-        Node::IsTrue(operand) => collect_operand(operand, found),
+        ConditionNode::IsTrue(operand) => collect_operand(operand, found),
     }
 }
 

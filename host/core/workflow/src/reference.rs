@@ -6,7 +6,7 @@ mod tests;
 
 pub use crate::syntax::SyntaxError;
 
-use crate::syntax::{self, Source};
+use crate::syntax::{self, Unparsed};
 use std::{fmt, str::FromStr};
 use winnow::{
     ascii::multispace0,
@@ -126,14 +126,14 @@ impl FromStr for Expression {
 
 /// Parses one thing with spaces around it, and the end.
 fn spaced<'i, T>(
-    parser: impl Parser<Source<'i>, T, winnow::error::ErrMode<winnow::error::ContextError>>,
-) -> impl Parser<Source<'i>, T, winnow::error::ErrMode<winnow::error::ContextError>> {
+    parser: impl Parser<Unparsed<'i>, T, winnow::error::ErrMode<winnow::error::ContextError>>,
+) -> impl Parser<Unparsed<'i>, T, winnow::error::ErrMode<winnow::error::ContextError>> {
     let end = cut_err(eof).context(syntax::expected("the end"));
     terminated(delimited(multispace0, parser, multispace0), end)
 }
 
 /// Parses a reference. After the first period there is no other choice.
-pub(crate) fn reference(source: &mut Source<'_>) -> ModalResult<Reference> {
+pub(crate) fn reference(source: &mut Unparsed<'_>) -> ModalResult<Reference> {
     let head = terminated(syntax::word, '.').parse_next(source)?;
     match head {
         "loop" => loop_reference(source),
@@ -156,7 +156,7 @@ pub(crate) fn reference(source: &mut Source<'_>) -> ModalResult<Reference> {
     }
 }
 
-fn node_reference(node: &str, source: &mut Source<'_>) -> ModalResult<Reference> {
+fn node_reference(node: &str, source: &mut Unparsed<'_>) -> ModalResult<Reference> {
     let what = "`text`, `output`, `artifacts`, `error` or `items`";
     let field = cut_err(syntax::word.verify_map(|word| match word {
         "text" => Some(Field::Text),
@@ -179,7 +179,7 @@ fn node_reference(node: &str, source: &mut Source<'_>) -> ModalResult<Reference>
     Ok(Reference::Node { node, field, path })
 }
 
-fn loop_reference(source: &mut Source<'_>) -> ModalResult<Reference> {
+fn loop_reference(source: &mut Unparsed<'_>) -> ModalResult<Reference> {
     let what = "`item`, `index`, `total` or `prior_results` after `loop.`";
     let field = cut_err(syntax::word.verify_map(|word| match word {
         "item" => Some(LoopField::Item),
@@ -198,7 +198,7 @@ fn loop_reference(source: &mut Source<'_>) -> ModalResult<Reference> {
 }
 
 /// Parses a path: `.key`, `.0` and `['any key']`.
-fn steps(source: &mut Source<'_>) -> ModalResult<Vec<String>> {
+fn steps(source: &mut Unparsed<'_>) -> ModalResult<Vec<String>> {
     let key = cut_err(syntax::word).context(syntax::expected("a key or an index after `.`"));
     let quoted =
         cut_err(terminated(syntax::quoted, ']')).context(syntax::expected("a quoted key and `]`"));

@@ -11,7 +11,7 @@ use winnow::{
 };
 
 /// The text that is left, and the number of groups and negations around it.
-pub(crate) type Source<'i> = Stateful<&'i str, usize>;
+pub(crate) type Unparsed<'i> = Stateful<&'i str, usize>;
 
 /// A text that is no expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +25,7 @@ pub struct SyntaxError {
 
 /// Parses all of a text.
 pub(crate) fn parse_all<'i, T>(
-    mut parser: impl Parser<Source<'i>, T, ErrMode<ContextError>>,
+    mut parser: impl Parser<Unparsed<'i>, T, ErrMode<ContextError>>,
     text: &'i str,
 ) -> Result<T, SyntaxError> {
     let source = Stateful {
@@ -37,7 +37,7 @@ pub(crate) fn parse_all<'i, T>(
         .map_err(|error| syntax_error(&error, text))
 }
 
-fn syntax_error(error: &ParseError<Source<'_>, ContextError>, text: &str) -> SyntaxError {
+fn syntax_error(error: &ParseError<Unparsed<'_>, ContextError>, text: &str) -> SyntaxError {
     let expected = error.inner().context().find_map(|context| match context {
         StrContext::Expected(StrContextValue::Description(text)) => Some(*text),
         _ => None,
@@ -60,14 +60,14 @@ pub(crate) fn is_id_char(c: char) -> bool {
 }
 
 /// Parses an id, a key or the name of a field.
-pub(crate) fn word<'i>(source: &mut Source<'i>) -> ModalResult<&'i str> {
+pub(crate) fn word<'i>(source: &mut Unparsed<'i>) -> ModalResult<&'i str> {
     take_while(1.., is_id_char).parse_next(source)
 }
 
 /// Parses a word that is not the start of a reference.
 pub(crate) fn keyword<'i>(
     word: &'static str,
-) -> impl Parser<Source<'i>, (), ErrMode<ContextError>> {
+) -> impl Parser<Unparsed<'i>, (), ErrMode<ContextError>> {
     preceded(
         multispace0,
         (literal(word), not(one_of(|c| is_id_char(c) || c == '.'))),
@@ -76,12 +76,14 @@ pub(crate) fn keyword<'i>(
 }
 
 /// Parses a token after spaces.
-pub(crate) fn token<'i>(token: &'static str) -> impl Parser<Source<'i>, (), ErrMode<ContextError>> {
+pub(crate) fn token<'i>(
+    token: &'static str,
+) -> impl Parser<Unparsed<'i>, (), ErrMode<ContextError>> {
     preceded(multispace0, literal(token)).void()
 }
 
 /// Parses a literal in single or double quotes. The escapes are `\\`, `\'`, `\"`, `\n` and `\t`.
-pub(crate) fn quoted(source: &mut Source<'_>) -> ModalResult<String> {
+pub(crate) fn quoted(source: &mut Unparsed<'_>) -> ModalResult<String> {
     let quote = one_of(['\'', '"']).parse_next(source)?;
     let mut text = String::new();
     loop {
@@ -98,7 +100,7 @@ pub(crate) fn quoted(source: &mut Source<'_>) -> ModalResult<String> {
 }
 
 /// Parses the character after a backslash.
-fn escape(source: &mut Source<'_>) -> ModalResult<char> {
+fn escape(source: &mut Unparsed<'_>) -> ModalResult<char> {
     let is_escape = |c| matches!(c, '\\' | '\'' | '"' | 'n' | 't');
     let escaped = cut_err(one_of(is_escape))
         .context(expected(
@@ -113,6 +115,6 @@ fn escape(source: &mut Source<'_>) -> ModalResult<char> {
 }
 
 /// Fails for good with what was expected.
-pub(crate) fn refuse<T>(source: &mut Source<'_>, what: &'static str) -> ModalResult<T> {
+pub(crate) fn refuse<T>(source: &mut Unparsed<'_>, what: &'static str) -> ModalResult<T> {
     cut_err(fail).context(expected(what)).parse_next(source)
 }

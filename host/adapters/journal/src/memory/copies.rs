@@ -1,11 +1,11 @@
 //! Sessions that are read and stored as a whole, to copy them.
 
-use super::{Shared, state::Claim};
+use super::{SharedMemory, state::Claim};
 use crate::{
     copy::{SessionSink, SessionSource},
     error::Location,
     ownership::Ownership,
-    row::{Row, decode_rows},
+    row::{EventRow, decode_rows},
     sealed::SealedSession,
 };
 use agent_host_engine::journal::JournalError;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// A session that is read as a whole.
 pub(super) struct StoredSession<'a> {
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a SharedMemory,
     pub(super) session: SessionId,
 }
 
@@ -61,7 +61,7 @@ impl SessionSource for StoredSession<'_> {
 
 /// New sessions that are collected and then stored together.
 pub(super) struct NewSessions {
-    shared: Arc<Shared>,
+    shared: Arc<SharedMemory>,
     claimed: Vec<NewSession>,
     /// The owner of the first one, until it has an event. Those of agents belong to it.
     ownership: Option<Ownership>,
@@ -71,12 +71,12 @@ pub(super) struct NewSessions {
 /// A new session, and what is collected of it.
 struct NewSession {
     claim: Claim,
-    rows: Vec<Arc<Row>>,
+    rows: Vec<Arc<EventRow>>,
     blobs: Vec<Arc<Blob>>,
 }
 
 impl NewSessions {
-    pub(super) fn new(shared: &Arc<Shared>, ownership: Option<Ownership>) -> Self {
+    pub(super) fn new(shared: &Arc<SharedMemory>, ownership: Option<Ownership>) -> Self {
         Self {
             shared: Arc::clone(shared),
             claimed: Vec::new(),
@@ -113,7 +113,7 @@ impl SessionSink for NewSessions {
     }
 
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
-        let row = Row::encode(record).map_err(JournalError::corrupt)?;
+        let row = EventRow::encode(record).map_err(JournalError::corrupt)?;
         let row = row.owned_by(&mut self.ownership);
         self.current()?.rows.push(Arc::new(row));
         Ok(())

@@ -1,11 +1,11 @@
 //! The sessions of a store in memory.
 
-use super::{Shared, firings::Firings, sealed::SealedSessions};
+use super::{SharedMemory, firings::Firings, sealed::SealedSessions};
 use crate::{
     claim::this_process,
     error::{Location, StoreError},
     ownership::{Ownership, SessionScope},
-    row::{PAGE_BYTES, Row},
+    row::{EventRow, PAGE_BYTES},
     sealed::SealedSession,
     session_list::SessionInfo,
     stats::{StoredStats, add_rows},
@@ -26,8 +26,8 @@ use std::{
 
 /// Everything that a store in memory holds.
 #[derive(Default)]
-pub(super) struct State {
-    sessions: HashMap<SessionId, Stored>,
+pub(super) struct MemoryState {
+    sessions: HashMap<SessionId, MemorySession>,
     blobs: HashMap<Digest, Arc<Blob>>,
     claims: HashMap<SessionId, SessionOwner>,
     pub(super) approvals: Vec<ProjectApproval>,
@@ -45,18 +45,18 @@ pub(super) struct State {
 }
 
 /// A session.
-struct Stored {
+struct MemorySession {
     /// Its status is that of a moment, and set when it is read.
     info: SessionInfo,
     phase: SessionPhase,
     stats: SessionStats,
-    rows: Vec<Arc<Row>>,
+    rows: Vec<Arc<EventRow>>,
     blobs: BTreeSet<Digest>,
     last_write: u64,
 }
 
-impl Stored {
-    fn new(session: SessionId, first: &Row) -> Self {
+impl MemorySession {
+    fn new(session: SessionId, first: &EventRow) -> Self {
         Self {
             info: SessionInfo {
                 id: session,
@@ -81,7 +81,7 @@ impl Stored {
         }
     }
 
-    fn add(&mut self, row: &Arc<Row>) {
+    fn add(&mut self, row: &Arc<EventRow>) {
         let (info, listing) = (&mut self.info, &row.listing);
         self.phase = row
             .change
@@ -101,7 +101,7 @@ impl Stored {
     }
 }
 
-impl State {
+impl MemoryState {
     pub(super) fn new(limit: u64) -> Self {
         Self {
             limit,
@@ -125,16 +125,16 @@ impl State {
         stored.map_or(0, |stored| stored.info.events)
     }
 
-    fn stored(&self, session: SessionId) -> Result<&Stored, StoreError> {
+    fn stored(&self, session: SessionId) -> Result<&MemorySession, StoreError> {
         let stored = self.sessions.get(&session);
         stored.ok_or(StoreError::NoSession(session))
     }
 
     /// The sessions, the one that was written to last first.
     pub(super) fn list(&self) -> Vec<SessionInfo> {
-        let mut stored: Vec<&Stored> = self.sessions.values().collect();
+        let mut stored: Vec<&MemorySession> = self.sessions.values().collect();
         stored.sort_by_key(|stored| Reverse(stored.last_write));
-        let info = |stored: &&Stored| SessionInfo {
+        let info = |stored: &&MemorySession| SessionInfo {
             parent: self.parent(stored.info.id),
             ownership: self.ownership(stored.info.id),
             status: stored.phase.status(self.claim(stored.info.id)),
@@ -196,10 +196,14 @@ impl State {
     }
 
     /// The page of a session that begins with number `from`: about [`PAGE_BYTES`] of rows.
-    pub(super) fn page(&self, session: SessionId, from: u64) -> Result<Vec<Arc<Row>>, StoreError> {
+    pub(super) fn page(
+        &self,
+        session: SessionId,
+        from: u64,
+    ) -> Result<Vec<Arc<EventRow>>, StoreError> {
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         let mut bytes = 0;
-        let fits = |row: &&Arc<Row>| {
+        let fits = |row: &&Arc<EventRow>| {
             let fits = bytes < PAGE_BYTES;
             bytes += row.json.len();
             fits
@@ -222,7 +226,7 @@ impl State {
         &mut self,
         location: &Location,
         session: SessionId,
-        rows: &[Arc<Row>],
+        rows: &[Arc<EventRow>],
         blobs: &[Arc<Blob>],
     ) -> Result<(), StoreError> {
         let next = i64::try_from(self.events(session)).unwrap_or(i64::MAX);
@@ -249,7 +253,7 @@ impl State {
         if let Some(first) = rows.first() {
             self.writes += 1;
             let stored = self.sessions.entry(session);
-            let stored = stored.or_insert_with(|| Stored::new(session, first));
+            let stored = stored.or_insert_with(|| MemorySession::new(session, first));
             stored.last_write = self.writes;
             rows.iter().for_each(|row| stored.add(row));
         }
@@ -401,18 +405,21 @@ impl State {
     }
 }
 
-fn time(row: &Row) -> u64 {
+fn time(row: &EventRow) -> u64 {
     u64::try_from(row.at_ms).unwrap_or_default()
 }
 
 /// The claim on a session; it ends when this value is dropped.
 pub(super) struct Claim {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedMemory>,
     pub(super) session: SessionId,
 }
 
 impl Claim {
-    pub(super) fn take(shared: &Arc<Shared>, session: SessionId) -> Result<Self, JournalError> {
+    pub(super) fn take(
+        shared: &Arc<SharedMemory>,
+        session: SessionId,
+    ) -> Result<Self, JournalError> {
         match shared.state().claims.entry(session) {
             Entry::Occupied(claimed) => Err(JournalError::Locked {
                 session,
@@ -429,7 +436,11 @@ impl Claim {
     }
 
     /// Stores the next events of the session with their blobs, or nothing of them.
-    pub(super) fn write(&self, rows: &[Arc<Row>], blobs: &[Arc<Blob>]) -> Result<(), StoreError> {
+    pub(super) fn write(
+        &self,
+        rows: &[Arc<EventRow>],
+        blobs: &[Arc<Blob>],
+    ) -> Result<(), StoreError> {
         let Self { shared, session } = self;
         let mut state = shared.state();
         state.write(&shared.location, *session, rows, blobs)

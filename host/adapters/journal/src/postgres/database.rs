@@ -41,7 +41,7 @@ pub(super) enum Lock {
 }
 
 /// The future that drives a connection of its own, and receives its notifications.
-pub(super) type Connection =
+pub(super) type ConnectionDriver =
     tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
 /// The parameters of a statement.
@@ -140,7 +140,7 @@ impl Database {
 
     /// Opens a connection beside those of the store, with the same encryption, for a user that
     /// keeps it: one that listens. The second value drives it, and ends with it.
-    pub(super) async fn connect(&self) -> Result<(Client, Connection), StoreError> {
+    pub(super) async fn connect(&self) -> Result<(Client, ConnectionDriver), StoreError> {
         let connecting = timeout(self.connect_timeout, self.config.connect(self.tls.clone()));
         let connected = connecting.await.map_err(|_| self.no_answer())?;
         connected.map_err(self.failed("connect to the journal"))

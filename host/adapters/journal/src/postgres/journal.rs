@@ -7,7 +7,7 @@ use crate::{
     error::StoreError,
     ownership::Ownership,
     queue::{Queue, WriteFailure},
-    row::{Row, decode_rows},
+    row::{EventRow, decode_rows},
 };
 use agent_host_engine::{
     BoxFuture,
@@ -69,7 +69,7 @@ pub(super) struct ClaimedQueue {
 
 /// Events and blobs that become durable together.
 struct Batch {
-    rows: Vec<Arc<Row>>,
+    rows: Vec<Arc<EventRow>>,
     blobs: Vec<Arc<Blob>>,
     /// The attempt of the queue to which it belongs.
     attempt: u64,
@@ -118,7 +118,7 @@ impl PostgresJournal {
         database.leases.hold(lease, &queue);
         let (batches, received) = mpsc::unbounded_channel();
         let (running, ended) = watch::channel(());
-        let writer = Writer {
+        let writer = BatchWriter {
             database: Arc::clone(database),
             queue: Arc::clone(&queue),
             lease,
@@ -154,14 +154,14 @@ impl PostgresJournal {
 }
 
 /// The task that writes the batches of a session, one after the other.
-struct Writer {
+struct BatchWriter {
     database: Arc<Database>,
     queue: Arc<ClaimedQueue>,
     lease: Lease,
     position: Position,
 }
 
-impl Writer {
+impl BatchWriter {
     async fn run(mut self, mut batches: mpsc::UnboundedReceiver<Batch>) {
         while let Some(batch) = batches.recv().await {
             let written = match self.queue.accept(batch.attempt) {

@@ -2,8 +2,8 @@
 
 use super::{stats::started, write::Owner};
 use crate::{
-    chain::Link,
-    row::{Row, phase_after},
+    chain::ChainLink,
+    row::{EventRow, phase_after},
     stats::{UNREADABLE, add_rows, to_stored},
 };
 use agent_host_types::{
@@ -20,7 +20,7 @@ pub(super) struct Position {
     /// Its number.
     pub(super) next: i64,
     /// The digest of the event before it.
-    pub(super) link: Link,
+    pub(super) link: ChainLink,
     /// The phase of the session before it.
     pub(super) phase: SessionPhase,
     /// The fold of the figures of the session before it; `None` if an event cannot be read.
@@ -32,14 +32,14 @@ impl Position {
     pub(super) fn start(session: SessionId) -> Self {
         Self {
             next: 0,
-            link: Link::start(session),
+            link: ChainLink::start(session),
             phase: SessionPhase::New,
             stats: Some(SessionStats::default()),
         }
     }
 
     /// Whether this is the place behind events of which that of the first is `first`.
-    pub(super) fn is_behind(&self, first: &Self, rows: &[Arc<Row>]) -> bool {
+    pub(super) fn is_behind(&self, first: &Self, rows: &[Arc<EventRow>]) -> bool {
         let last = rows.last().map(|last| last.seq.saturating_add(1));
         last == Some(self.next) && links(first.link, rows).last() == Some(&self.link)
     }
@@ -64,8 +64,8 @@ pub(super) async fn after(
     client: &impl GenericClient,
     owner: Owner,
     position: &Position,
-    rows: &[Arc<Row>],
-    link: Option<&Link>,
+    rows: &[Arc<EventRow>],
+    link: Option<&ChainLink>,
 ) -> Result<(Position, Sums), tokio_postgres::Error> {
     let (mut next, mut due) = (position.clone(), Sums::default());
     next.next = next
@@ -91,7 +91,7 @@ pub(super) async fn after(
 }
 
 /// Returns the digest of each event, of which the one before has this digest.
-pub(super) fn links(mut before: Link, rows: &[Arc<Row>]) -> Vec<Link> {
+pub(super) fn links(mut before: ChainLink, rows: &[Arc<EventRow>]) -> Vec<ChainLink> {
     let links = rows.iter().map(|row| {
         let numbers = [row.seq, row.at_ms, row.v];
         before = before.next(numbers, row.kind.as_bytes(), row.json.as_bytes());

@@ -2,7 +2,7 @@
 
 use super::{database::Database, owners::stored_owner};
 use crate::{
-    chain::{Link, StoredEvent},
+    chain::{ChainLink, StoredEvent},
     copy::SessionSource,
     error::{Damage, Location, StoreError},
     find::Wanted,
@@ -84,7 +84,7 @@ impl Database {
         let Some(any) = rows.first() else {
             return self.end(session, from).await;
         };
-        let mut link = Link::before(session, from, any.get(6)).ok_or_else(|| {
+        let mut link = ChainLink::before(session, from, any.get(6)).ok_or_else(|| {
             let (expected, found) = (from.saturating_sub(1), any.get(0));
             damaged(&self.location, session, Damage::Gap { expected, found })
         })?;

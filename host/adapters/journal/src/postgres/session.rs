@@ -13,7 +13,7 @@ use crate::{
     copy::{self, SessionSink, SessionSource},
     error::StoreError,
     ownership::{Copier, Ownership, SessionScope},
-    row::Row,
+    row::EventRow,
     sealed::SealedSession,
     session_list::SessionName,
     store::{KeepReason, Pruned, Retention},
@@ -283,7 +283,7 @@ struct NewSessions<'a> {
     /// The session that is written, and the place of its next event.
     position: Option<(SessionId, Position)>,
     /// Its events that are not written yet.
-    rows: Vec<Arc<Row>>,
+    rows: Vec<Arc<EventRow>>,
     /// The owner of the first one, until it has an event. Those of agents belong to it.
     ownership: Option<Ownership>,
 }
@@ -380,7 +380,7 @@ impl SessionSink for NewSessions<'_> {
     }
 
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
-        let row = Row::encode(record).map_err(JournalError::corrupt)?;
+        let row = EventRow::encode(record).map_err(JournalError::corrupt)?;
         let row = row.owned_by(&mut self.ownership);
         self.rows.push(Arc::new(row));
         match self.rows.len() < ROWS {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     ownership::Ownership,
-    signature::{RowKey, SessionEnd, Table, UnsignedRow},
+    signature::{RowKey, SessionEnd, SignedTable, UnsignedRow},
     stored_approval::StoredApproval,
 };
 use agent_host_engine::journal::JournalError;
@@ -19,19 +19,21 @@ use tokio_postgres::Error;
 
 /// Returns the statement that removes a row of a table, as long as it has its signature. `$1` is its
 /// primary key.
-fn removal(table: Table) -> Option<&'static str> {
+fn removal(table: SignedTable) -> Option<&'static str> {
     match table {
-        Table::Approvals => Some(
+        SignedTable::Approvals => Some(
             "DELETE FROM approvals WHERE id = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
         ),
-        Table::Firings => Some(
+        SignedTable::Firings => Some(
             "DELETE FROM firings WHERE trigger_name = ($1::text[])[1] AND key = ($1::text[])[2]
              AND signature IS NOT DISTINCT FROM $2",
         ),
-        Table::Runs => Some(
+        SignedTable::Runs => Some(
             "DELETE FROM runs WHERE session = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
         ),
-        Table::Owners | Table::Sessions | Table::Tokens | Table::Trust => None,
+        SignedTable::Owners | SignedTable::Sessions | SignedTable::Tokens | SignedTable::Trust => {
+            None
+        }
     }
 }
 
@@ -184,7 +186,9 @@ impl Database {
         }
         let runs = stored_run::stored(&client).await.map_err(failed)?;
         let invalid = runs.into_iter().filter(|run| !run.is_believed(key));
-        found.extend(invalid.map(|run| UnsignedRow::new(Table::Runs, run.session, run.signature)));
+        found.extend(
+            invalid.map(|run| UnsignedRow::new(SignedTable::Runs, run.session, run.signature)),
+        );
         let mut last = String::new();
         loop {
             let page = ends_after(&client, &last).await.map_err(failed)?;
@@ -200,7 +204,9 @@ impl Database {
                 !key.is_session(SessionEnd { id, events, digest }, signature.as_deref())
             });
             found.extend(
-                invalid.map(|(id, .., signature)| UnsignedRow::new(Table::Sessions, id, signature)),
+                invalid.map(|(id, .., signature)| {
+                    UnsignedRow::new(SignedTable::Sessions, id, signature)
+                }),
             );
         }
     }

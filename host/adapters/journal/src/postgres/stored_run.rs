@@ -1,6 +1,6 @@
 //! The stored form of a run that hosts share, with its signature.
 
-use crate::signature::{BYTES, RowKey, Table, Value};
+use crate::signature::{BYTES, RowKey, SignedTable, Value};
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
 
@@ -29,12 +29,12 @@ impl StoredRun {
     }
 
     pub(super) fn sign(&self, key: &RowKey) -> [u8; BYTES] {
-        key.sign(Table::Runs, &self.values())
+        key.sign(SignedTable::Runs, &self.values())
     }
 
     /// True if a host of this store listed it.
     pub(super) fn is_believed(&self, key: &RowKey) -> bool {
-        key.is_valid(Table::Runs, &self.values(), self.signature.as_deref())
+        key.is_valid(SignedTable::Runs, &self.values(), self.signature.as_deref())
     }
 
     fn values(&self) -> [Value<'_>; 3] {

@@ -9,10 +9,10 @@ use super::{
     stats::{OF_NEW, OF_STORED, add_statement, as_parameter},
 };
 use crate::{
-    chain::Link,
+    chain::ChainLink,
     error::{PostgresError, StoreError},
     ownership::Ownership,
-    row::{Listing, Row},
+    row::{EventRow, ListingUpdate},
     signature::{RowKey, SessionEnd},
     stats::parse,
 };
@@ -102,7 +102,7 @@ impl Database {
         &self,
         lease: Lease,
         position: &Position,
-        rows: &[Arc<Row>],
+        rows: &[Arc<EventRow>],
         blobs: &[Arc<Blob>],
     ) -> Result<Written, StoreError> {
         if rows.is_empty() && blobs.is_empty() {
@@ -139,7 +139,7 @@ impl Database {
         &self,
         lease: Lease,
         position: &Position,
-        rows: &[Arc<Row>],
+        rows: &[Arc<EventRow>],
         blobs: &[Arc<Blob>],
     ) -> Result<Written, StoreError> {
         let mut client = self.client().await?;
@@ -234,7 +234,7 @@ impl Database {
                 stats: stats.and_then(parse),
                 next: row.get::<_, i64>(0).saturating_add(1),
                 // One of another length is no event's, and the next read says so.
-                link: digest.try_into().map_or(start.link, Link),
+                link: digest.try_into().map_or(start.link, ChainLink),
             }
         }))
     }
@@ -250,7 +250,7 @@ fn is_cut_off(error: &StoreError) -> bool {
         .is_none_or(|code| [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code))
 }
 
-pub(super) fn size(rows: &[Arc<Row>], blobs: &[Arc<Blob>]) -> i64 {
+pub(super) fn size(rows: &[Arc<EventRow>], blobs: &[Arc<Blob>]) -> i64 {
     let rows = rows.iter().map(|row| row.json.len());
     let bytes: usize = rows.chain(blobs.iter().map(|blob| blob.bytes.len())).sum();
     i64::try_from(bytes).unwrap_or(i64::MAX)
@@ -275,7 +275,7 @@ pub(super) async fn write_rows(
     key: &RowKey,
     owner: Owner,
     position: &Position,
-    rows: &[Arc<Row>],
+    rows: &[Arc<EventRow>],
     bytes: i64,
 ) -> Result<Option<Position>, tokio_postgres::Error> {
     let (lease, claim) = match owner {
@@ -292,7 +292,7 @@ pub(super) async fn write_rows(
     let (next, due) = after(client, owner, position, rows, links.last()).await?;
     let statement = statement(claim, first.seq == 0, !due.is_empty());
     let statement = client.prepare_cached(&statement).await?;
-    let listing = Listing::of_rows(rows);
+    let listing = ListingUpdate::of_rows(rows);
     let id = lease.0.to_string();
     let (project, owner, owner_signature) = owner_columns(client, key, &id, rows).await?;
     let signature = key.sign_session(SessionEnd {
@@ -379,7 +379,7 @@ struct Columns<'r> {
 }
 
 impl<'r> Columns<'r> {
-    fn of(rows: &'r [Arc<Row>], links: &'r [Link]) -> Self {
+    fn of(rows: &'r [Arc<EventRow>], links: &'r [ChainLink]) -> Self {
         Self {
             times: rows.iter().map(|row| row.at_ms).collect(),
             versions: rows.iter().map(|row| row.v).collect(),
@@ -396,14 +396,14 @@ async fn owner_columns(
     client: &impl GenericClient,
     key: &RowKey,
     id: &str,
-    rows: &[Arc<Row>],
+    rows: &[Arc<EventRow>],
 ) -> Result<(Option<String>, Option<String>, Option<Vec<u8>>), tokio_postgres::Error> {
     let Some(first) = rows.first().filter(|first| first.seq == 0) else {
         return Ok((None, None, None));
     };
     // One read more for the session of an agent, which is owned as the one that started it.
     let starter = match first.listing {
-        Listing {
+        ListingUpdate {
             ownership: None,
             parent: Some(parent),
             ..

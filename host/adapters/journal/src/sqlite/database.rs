@@ -6,7 +6,7 @@ use super::{
     key,
     lock::{Mark, SessionLock, marks},
     prune::Pruner,
-    read::Reader,
+    read::ReadConnection,
     schema,
     state_dir::{FileId, StateDir},
     writer::{Batch, Writer},
@@ -41,13 +41,13 @@ use std::{
 /// dropped ends the writer and closes the file.
 #[derive(Clone)]
 pub(crate) struct Database {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
 }
 
 /// The part of a database that its journals share.
-pub(crate) struct Shared {
+pub(crate) struct SharedDatabase {
     dir: StateDir,
-    reader: Reader,
+    reader: ReadConnection,
     /// Absent only while this value is being dropped.
     batches: Option<Sender<Batch>>,
     writer: Option<JoinHandle<()>>,
@@ -86,7 +86,8 @@ impl Database {
             db.pragma_update(None, "max_page_count", pages)
                 .map_err(StoreError::sqlite(&location, "bound the journal"))?;
         }
-        let reader = Reader::open(file, &location, &dir.locks, lock_timeout, rows_key.clone())?;
+        let reader =
+            ReadConnection::open(file, &location, &dir.locks, lock_timeout, rows_key.clone())?;
         let commits = Arc::new(AtomicU64::new(0));
         // The log exists as long as a connection is open, and nothing replaces either file
         // meanwhile.
@@ -106,7 +107,7 @@ impl Database {
             .spawn(move || writer.run(&received))
             .map_err(StoreError::Thread)?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedDatabase {
                 dir,
                 reader,
                 batches: Some(batches),
@@ -299,7 +300,7 @@ impl Database {
             .map_err(StoreError::sqlite(self.location(), "write the journal"))
     }
 
-    pub(crate) fn reader(&self) -> &Reader {
+    pub(crate) fn reader(&self) -> &ReadConnection {
         &self.shared.reader
     }
 
@@ -332,8 +333,8 @@ impl Database {
     }
 }
 
-impl Shared {
-    pub(crate) fn reader(&self) -> &Reader {
+impl SharedDatabase {
+    pub(crate) fn reader(&self) -> &ReadConnection {
         &self.reader
     }
 
@@ -356,7 +357,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedDatabase {
     fn drop(&mut self) {
         // The writer ends when nothing can be sent to it any more, and closes the file.
         self.batches = None;

@@ -19,10 +19,10 @@ const LISTED: &str =
     "trigger_name, key, session, at_ms, state, NULL, due_ms, notified, attempts, signature";
 
 /// A firing as it is stored, with its signature.
-type Stored = (Firing, Option<Vec<u8>>);
+type FiringRow = (Firing, Option<Vec<u8>>);
 
 /// Reads all firings.
-pub(super) fn all(db: &Connection) -> Result<Vec<Stored>, rusqlite::Error> {
+pub(super) fn all(db: &Connection) -> Result<Vec<FiringRow>, rusqlite::Error> {
     let query = format!("SELECT {COLUMNS} FROM firings ORDER BY trigger_name, key");
     let mut query = db.prepare(&query)?;
     query.query_map([], read)?.collect()
@@ -101,7 +101,7 @@ impl Database {
             let triggers = serde_json::to_string(triggers).unwrap_or_default();
             let mut query = db.prepare_cached(&query)?;
             let due = query.query_map(params![stored(now_ms), triggers, TAKEN_FIRINGS], read)?;
-            due.collect::<Result<Vec<Stored>, _>>()
+            due.collect::<Result<Vec<FiringRow>, _>>()
         };
         // Most of the time there is none, and nothing is locked.
         let failed = StoreError::sqlite(self.location(), "read the firings");
@@ -176,7 +176,7 @@ impl Database {
             );
             let mut query = db.prepare_cached(&query)?;
             let firings = query.query_map(params![trigger], read)?;
-            let is_valid = |stored: &Result<Stored, _>| {
+            let is_valid = |stored: &Result<FiringRow, _>| {
                 stored.as_ref().map_or(true, |(firing, signature)| {
                     self.rows_key()
                         .is_firing(firing, false, signature.as_deref())
@@ -208,7 +208,7 @@ fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn read(row: &Row<'_>) -> Result<Stored, rusqlite::Error> {
+fn read(row: &Row<'_>) -> Result<FiringRow, rusqlite::Error> {
     let positive = |number: i64| u64::try_from(number).unwrap_or_default();
     let session: String = row.get(2)?;
     let firing = Firing {

@@ -1,6 +1,6 @@
 //! The events that are found by an index.
 
-use super::read::{Reader, stored_event};
+use super::read::{ReadConnection, stored_event};
 use crate::{found::FoundEvents, row::PAGE_BYTES};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
@@ -48,7 +48,7 @@ pub(crate) fn found_query(which: &FoundEvents) -> String {
     )
 }
 
-impl Reader {
+impl ReadConnection {
     /// Reads the next found records from number `from` on, in order. Each is checked against the
     /// digest of the event before it.
     pub(crate) fn found(

@@ -1,9 +1,9 @@
 //! The journal of a claimed session: its queue, and the batches of it that go to the writer.
 
 use super::{
-    database::Shared,
+    database::SharedDatabase,
     lock::{Mark, SessionLock},
-    read::Reader,
+    read::ReadConnection,
     writer::{Batch, Waiter},
 };
 use crate::{
@@ -35,7 +35,7 @@ pub(crate) const MAX_QUEUED_BYTES: usize = 32 * 1024 * 1024;
 /// the claim, and does not wait; a crash loses it.
 pub(crate) struct SqliteJournal {
     session: SessionId,
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
     queue: Arc<ClaimedQueue>,
 }
 
@@ -77,14 +77,14 @@ impl ClaimedQueue {
 }
 
 impl SqliteJournal {
-    pub(crate) fn new(session: SessionId, shared: Arc<Shared>, lock: SessionLock) -> Self {
+    pub(crate) fn new(session: SessionId, shared: Arc<SharedDatabase>, lock: SessionLock) -> Self {
         Self::owned(session, shared, lock, None)
     }
 
     /// Creates the journal of a new session.
     pub(crate) fn owned(
         session: SessionId,
-        shared: Arc<Shared>,
+        shared: Arc<SharedDatabase>,
         lock: SessionLock,
         ownership: Option<Ownership>,
     ) -> Self {
@@ -116,7 +116,7 @@ impl SqliteJournal {
     /// Runs a query on a thread that may block.
     fn read<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&Reader) -> Result<T, JournalError> + Send + 'static,
+        query: impl FnOnce(&ReadConnection) -> Result<T, JournalError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, JournalError>> {
         let shared = Arc::clone(&self.shared);
         Box::pin(blocking(move || query(shared.reader())))

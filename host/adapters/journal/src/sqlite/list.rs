@@ -5,7 +5,7 @@ use super::{
     lock::is_claimed,
     owners::{self, COLUMNS},
     phase,
-    read::{PARENT, Reader, parent, parsed, positive},
+    read::{PARENT, ReadConnection, parent, parsed, positive},
 };
 use crate::{
     error::StoreError,
@@ -112,7 +112,7 @@ fn rows_query(filter: &str) -> String {
 /// A row of a list, whose status is not known yet.
 type ListedRow = Result<(SessionInfo, SessionPhase), rusqlite::Error>;
 
-impl Reader {
+impl ReadConnection {
     /// Reads the sessions of a scope, the one that was written to last first.
     pub(crate) fn sessions(&self, scope: &SessionScope) -> Result<Vec<SessionInfo>, JournalError> {
         let parameters = params![scope.project(), scope.owner()];

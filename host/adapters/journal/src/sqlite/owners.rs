@@ -1,10 +1,10 @@
 //! Whose sessions are: the table, its rows, and the conditions of scopes.
 
-use super::read::{PARENT, Reader};
+use super::read::{PARENT, ReadConnection};
 use crate::{
     error::StoreError,
     ownership::{Ownership, SessionScope, StoredOwnership},
-    row::Row,
+    row::EventRow,
     signature::{RowKey, UnsignedRow},
 };
 use agent_host_types::id::SessionId;
@@ -51,7 +51,7 @@ pub(super) fn add_table(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
 pub(super) fn of_new(
     tx: &Transaction<'_>,
     key: &RowKey,
-    rows: &[Arc<Row>],
+    rows: &[Arc<EventRow>],
 ) -> Result<Option<Ownership>, rusqlite::Error> {
     let parent = rows.first().and_then(|first| first.listing.parent);
     let starter = match parent {
@@ -140,7 +140,7 @@ pub(super) fn stored(
     })
 }
 
-impl Reader {
+impl ReadConnection {
     /// Whether a session exists within a scope.
     pub(crate) fn is_within(
         &self,

@@ -60,7 +60,7 @@ struct Pass {
 }
 
 /// The result of one step of a pass.
-enum Step {
+enum PruneStep {
     Removed(SessionId),
     Kept(SessionId, KeepReason),
     /// No session is left to remove.
@@ -68,7 +68,7 @@ enum Step {
 }
 
 /// The progress of a [`Pruner`].
-enum Progress {
+enum PruneProgress {
     /// It checked a session, and more may have to be removed.
     Removing,
     /// No session is left to remove, and free pages are left to return to the disk.
@@ -105,7 +105,7 @@ impl Pass {
         db: &mut Connection,
         location: &Location,
         locks: &Path,
-    ) -> Result<Step, JournalError> {
+    ) -> Result<PruneStep, JournalError> {
         let failed = StoreError::sqlite(location, "prune the journal");
         let is_too_large = is_too_large(db, self.retention).map_err(failed)?;
         let oldest_ms = self.retention.oldest_ms(self.now_ms);
@@ -116,15 +116,17 @@ impl Pass {
             self.left.drain(..index);
             self.left.pop_front()
         }) else {
-            return Ok(Step::Done);
+            return Ok(PruneStep::Done);
         };
         let session = candidate.session;
         if candidate.is_awaiting {
-            return Ok(Step::Kept(session, KeepReason::Awaiting));
+            return Ok(PruneStep::Kept(session, KeepReason::Awaiting));
         }
         let lock = match SessionLock::take(locks, session) {
             Ok(lock) => lock,
-            Err(JournalError::Locked { .. }) => return Ok(Step::Kept(session, KeepReason::InUse)),
+            Err(JournalError::Locked { .. }) => {
+                return Ok(PruneStep::Kept(session, KeepReason::InUse));
+            }
             Err(error) => return Err(error),
         };
         let of_agents = descendants(db, session, &self.rows_key).map_err(failed)?;
@@ -133,7 +135,7 @@ impl Pass {
             match SessionLock::take(locks, of_agent) {
                 Ok(lock) => taken.push((of_agent, lock)),
                 Err(JournalError::Locked { .. }) => {
-                    return Ok(Step::Kept(session, KeepReason::InUse));
+                    return Ok(PruneStep::Kept(session, KeepReason::InUse));
                 }
                 Err(error) => return Err(error),
             }
@@ -146,7 +148,7 @@ impl Pass {
         }
         tx.commit().map_err(failed)?;
         taken.into_iter().for_each(|(_, lock)| lock.remove());
-        Ok(Step::Removed(session))
+        Ok(PruneStep::Removed(session))
     }
 }
 
@@ -194,10 +196,10 @@ impl Pruner {
         let aim = used.saturating_sub(written.saturating_mul(2));
         loop {
             match self.try_step(db, location) {
-                Ok(Progress::Removing) if used_bytes(db).is_ok_and(|used| used > aim) => {}
-                Ok(Progress::Removing | Progress::Returning) => return,
+                Ok(PruneProgress::Removing) if used_bytes(db).is_ok_and(|used| used > aim) => {}
+                Ok(PruneProgress::Removing | PruneProgress::Returning) => return,
                 // What fails now (a full disk, a locked database) is tried again in the next pass.
-                Ok(Progress::Ended) | Err(_) => {
+                Ok(PruneProgress::Ended) | Err(_) => {
                     self.pass = None;
                     self.next_pass = Instant::now() + PASS_EVERY;
                     return;
@@ -210,7 +212,7 @@ impl Pruner {
         &mut self,
         db: &mut Connection,
         location: &Location,
-    ) -> Result<Progress, JournalError> {
+    ) -> Result<PruneProgress, JournalError> {
         let failed = StoreError::sqlite(location, "prune the journal");
         let pass = match &mut self.pass {
             Some(pass) => pass,
@@ -225,15 +227,15 @@ impl Pruner {
             }
         };
         let step = pass.step(db, location, &self.locks)?;
-        if !matches!(step, Step::Done) {
-            return Ok(Progress::Removing);
+        if !matches!(step, PruneStep::Done) {
+            return Ok(PruneProgress::Removing);
         }
         let spare = self.pass_bytes() / PAGE_BYTES;
         let has_more = return_pages(db, PAGES_PER_STEP, spare).map_err(failed)?;
         Ok(if has_more {
-            Progress::Returning
+            PruneProgress::Returning
         } else {
-            Progress::Ended
+            PruneProgress::Ended
         })
     }
 
@@ -252,9 +254,9 @@ impl Database {
         let mut pruned = Pruned::default();
         loop {
             match pass.step(&mut db, self.location(), self.locks())? {
-                Step::Removed(session) => pruned.removed.push(session),
-                Step::Kept(session, why) => pruned.kept.push((session, why)),
-                Step::Done => break,
+                PruneStep::Removed(session) => pruned.removed.push(session),
+                PruneStep::Kept(session, why) => pruned.kept.push((session, why)),
+                PruneStep::Done => break,
             }
         }
         return_all_pages(&db).map_err(failed)?;

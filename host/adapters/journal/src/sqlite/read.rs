@@ -2,7 +2,7 @@
 
 use super::{database::Database, lock::Mark, owners::owner_of, schema};
 use crate::{
-    chain::{Link, StoredEvent},
+    chain::{ChainLink, StoredEvent},
     copy::SessionSource,
     error::{Damage, Location, StoreError},
     find::Wanted,
@@ -73,7 +73,7 @@ struct StoredPage {
 }
 
 /// The connection that reads.
-pub(crate) struct Reader {
+pub(crate) struct ReadConnection {
     db: Mutex<Connection>,
     location: Location,
     /// The directory of the session locks with the marks.
@@ -82,7 +82,7 @@ pub(crate) struct Reader {
     rows_key: RowKey,
 }
 
-impl Reader {
+impl ReadConnection {
     pub(crate) fn open(
         file: &Path,
         location: &Location,
@@ -165,8 +165,8 @@ impl Reader {
         let mark = Mark::read(&self.locks, session);
         let stored = self.read(|db| stored(db, session, from))?;
         let mut link = match stored.before {
-            Some(before) => Link(before),
-            None if from == 0 => Link::start(session),
+            Some(before) => ChainLink(before),
+            None if from == 0 => ChainLink::start(session),
             None => return Ok(Vec::new()),
         };
         let mut records = Vec::with_capacity(stored.events.len());

@@ -10,7 +10,7 @@ use crate::{
     copy::{self, SessionSink, SessionSource},
     error::{Location, StoreError},
     ownership::{Copier, Ownership},
-    row::Row,
+    row::EventRow,
     sealed::SealedSession,
     transfer::{self, ImportAs, ImportSource},
 };
@@ -99,7 +99,7 @@ struct NewSessions<'a> {
     /// The owner of the first one, until it has an event. Those of agents belong to it.
     ownership: Option<Ownership>,
     /// The events that are not written yet.
-    rows: Vec<Arc<Row>>,
+    rows: Vec<Arc<EventRow>>,
 }
 
 /// The most events that are written together. Each write reads and writes the session's own row.
@@ -148,7 +148,7 @@ impl SessionSink for NewSessions<'_> {
     }
 
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
-        let row = Row::encode(record).map_err(JournalError::corrupt)?;
+        let row = EventRow::encode(record).map_err(JournalError::corrupt)?;
         let row = row.owned_by(&mut self.ownership);
         self.rows.push(Arc::new(row));
         match self.rows.len() {

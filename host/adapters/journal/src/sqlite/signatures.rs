@@ -4,7 +4,7 @@
 use super::{approvals, database::Database, firings, owners, read::ENDS};
 use crate::{
     error::StoreError,
-    signature::{RowKey, SessionEnd, Table, UnsignedRow},
+    signature::{RowKey, SessionEnd, SignedTable, UnsignedRow},
     stored_approval::StoredApproval,
 };
 use agent_host_engine::journal::JournalError;
@@ -12,15 +12,19 @@ use rusqlite::{Connection, ToSql, Transaction, params};
 
 /// Returns the statement that removes a row of a table, as long as it has its signature. The values
 /// of its primary key come first.
-fn removal(table: Table) -> Option<&'static str> {
+fn removal(table: SignedTable) -> Option<&'static str> {
     match table {
-        Table::Approvals => {
+        SignedTable::Approvals => {
             Some("DELETE FROM approvals WHERE project = ?1 AND rule = ?2 AND signature IS ?3")
         }
-        Table::Firings => {
+        SignedTable::Firings => {
             Some("DELETE FROM firings WHERE trigger_name = ?1 AND key = ?2 AND signature IS ?3")
         }
-        Table::Owners | Table::Runs | Table::Sessions | Table::Tokens | Table::Trust => None,
+        SignedTable::Owners
+        | SignedTable::Runs
+        | SignedTable::Sessions
+        | SignedTable::Tokens
+        | SignedTable::Trust => None,
     }
 }
 
@@ -94,7 +98,8 @@ impl Database {
             let (events, digest) = (*events, digest.as_slice());
             !key.is_session(SessionEnd { id, events, digest }, signature.as_deref())
         });
-        let session = |(id, _, _, signature): End| UnsignedRow::new(Table::Sessions, id, signature);
+        let session =
+            |(id, _, _, signature): End| UnsignedRow::new(SignedTable::Sessions, id, signature);
         found.extend(invalid.map(session));
         Ok(found)
     }

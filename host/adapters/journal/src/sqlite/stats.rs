@@ -4,12 +4,12 @@
 use super::{
     database::Database,
     phase,
-    read::{Reader, parsed},
+    read::{ReadConnection, parsed},
 };
 use crate::{
     error::StoreError,
     ownership::{Ownership, SessionScope},
-    row::Row,
+    row::EventRow,
     stats::{self, StoredStats},
 };
 use agent_host_engine::journal::JournalError;
@@ -108,10 +108,10 @@ fn folded(
 pub(super) fn count(
     tx: &Transaction<'_>,
     id: &str,
-    rows: &[Arc<Row>],
+    rows: &[Arc<EventRow>],
     is_whole: bool,
 ) -> Result<(), rusqlite::Error> {
-    let changes = |row: &Arc<Row>| {
+    let changes = |row: &Arc<EventRow>| {
         row.stats.is_some() || row.listing.parent.is_some() || row.listing.outcome.is_some()
     };
     if !rows.iter().any(changes) {
@@ -283,7 +283,7 @@ impl Database {
     }
 }
 
-impl Reader {
+impl ReadConnection {
     /// Reads the sessions that are not in the sums as a whole.
     fn uncounted(&self) -> Result<Vec<String>, StoreError> {
         self.read(|db| {

@@ -6,10 +6,10 @@ use super::{
     journal::ClaimedQueue, lock::Mark, owners, phase, prune::Pruner, state_dir::FileId, stats,
 };
 use crate::{
-    chain::Link,
+    chain::ChainLink,
     error::{Location, StoreError},
     queue::WriteFailure,
-    row::{Listing, Row, phase_after},
+    row::{EventRow, ListingUpdate, phase_after},
     signature::{RowKey, SessionEnd},
 };
 use agent_host_types::{id::SessionId, output::Blob, session_status::SessionPhase};
@@ -30,7 +30,7 @@ const MAX_GROUP: usize = 256;
 /// Events and blobs of one session that become durable together.
 pub(crate) struct Batch {
     pub(crate) session: SessionId,
-    pub(crate) rows: Vec<Arc<Row>>,
+    pub(crate) rows: Vec<Arc<EventRow>>,
     pub(crate) blobs: Vec<Arc<Blob>>,
     /// The attempt of the queue to which it belongs.
     pub(crate) attempt: u64,
@@ -189,7 +189,7 @@ impl SessionTarget<'_> {
     /// no events.
     pub(crate) fn write(
         self,
-        rows: &[Arc<Row>],
+        rows: &[Arc<EventRow>],
         blobs: &[Arc<Blob>],
     ) -> Result<Option<Mark>, StoreError> {
         let failed = StoreError::sqlite(self.location, "write the journal");
@@ -209,9 +209,9 @@ impl SessionTarget<'_> {
     /// not the next ones.
     fn write_rows(
         self,
-        rows: &[Arc<Row>],
-        first: &Row,
-        last: &Row,
+        rows: &[Arc<EventRow>],
+        first: &EventRow,
+        last: &EventRow,
     ) -> Result<Option<Mark>, rusqlite::Error> {
         let (tx, id) = (self.tx, self.session.to_string());
         let Some(before) = self.link_before(&id, first.seq)? else {
@@ -223,7 +223,7 @@ impl SessionTarget<'_> {
             link = link.next(numbers, row.kind.as_bytes(), row.json.as_bytes());
             link
         });
-        let digests: Vec<Link> = digests.collect();
+        let digests: Vec<ChainLink> = digests.collect();
         let end = SessionEnd {
             id: &id,
             events: last.seq + 1,
@@ -250,9 +250,9 @@ impl SessionTarget<'_> {
 
     /// Returns the digest before event `seq`, unless the event before it is missing, or is not the
     /// one that a host of this store wrote: its successors must not be signed.
-    fn link_before(self, id: &str, seq: i64) -> Result<Option<Link>, rusqlite::Error> {
+    fn link_before(self, id: &str, seq: i64) -> Result<Option<ChainLink>, rusqlite::Error> {
         if seq == 0 {
-            return Ok(Some(Link::start(self.session)));
+            return Ok(Some(ChainLink::start(self.session)));
         }
         let mut query = self.tx.prepare_cached(
             "SELECT events.digest, sessions.signature FROM events
@@ -274,7 +274,7 @@ impl SessionTarget<'_> {
             digest: &digest,
         };
         let is_signed = self.key.is_session(end, signature.as_deref());
-        Ok(is_signed.then_some(Link(digest)))
+        Ok(is_signed.then_some(ChainLink(digest)))
     }
 }
 
@@ -305,15 +305,15 @@ fn update_session(
     tx: &Transaction<'_>,
     key: &RowKey,
     id: &str,
-    rows: &[Arc<Row>],
-    first: &Row,
-    last: &Row,
+    rows: &[Arc<EventRow>],
+    first: &EventRow,
+    last: &EventRow,
     signature: &[u8],
 ) -> Result<bool, rusqlite::Error> {
     if !(first.seq..).zip(rows).all(|(seq, row)| row.seq == seq) {
         return Ok(false);
     }
-    let Listing {
+    let ListingUpdate {
         title,
         directory,
         outcome,
@@ -321,7 +321,7 @@ fn update_session(
         cost_micros,
         parent,
         ..
-    } = Listing::of_rows(rows);
+    } = ListingUpdate::of_rows(rows);
     let cost = cost_micros.map(|cost| i64::try_from(cost).unwrap_or(i64::MAX));
     let events = last.seq + 1;
     if first.seq == 0 {

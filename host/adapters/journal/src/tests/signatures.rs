@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Firing, FiringState, JournalStore, ListPage, Maintenance, Ownership, PostgresOptions,
-    PostgresStore, SealKey, SessionScope, UnsignedRow, chain::Link, move_sessions,
+    PostgresStore, SealKey, SessionScope, UnsignedRow, chain::ChainLink, move_sessions,
 };
 use agent_host_types::{event::Event, id::SessionId};
 use pretty_assertions::assert_eq;
@@ -180,10 +180,10 @@ fn bytes(place: &Place, bytes: &[u8]) -> String {
 fn event_by_hand(place: &Place, seq: i64, text: &str) -> (String, String) {
     let json = serde_json::to_string(&input(text)).unwrap();
     let kind = input(text).kind();
-    let mut link = Link::start(session());
+    let mut link = ChainLink::start(session());
     for (number, event) in (0..seq).zip(events()) {
         let record = super::record(session(), u64::try_from(number).unwrap(), event);
-        let row = crate::row::Row::encode(&record).unwrap();
+        let row = crate::row::EventRow::encode(&record).unwrap();
         link = link.next(
             [row.seq, row.at_ms, row.v],
             row.kind.as_bytes(),

@@ -4,7 +4,7 @@
 //! kinds of their parts differ, so each part tells its form. Unknown fields are options and
 //! annotations; an unknown role or kind is an error.
 
-use super::Entry;
+use super::TranscriptEntry;
 use agent_host_types::{
     id::CallId,
     media,
@@ -152,7 +152,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 }
 
 /// Reads a message. The error is a clause after "message 3".
-pub(super) fn read(message: Value) -> Result<Vec<Entry>, Reason> {
+pub(super) fn read(message: Value) -> Result<Vec<TranscriptEntry>, Reason> {
     let mut written = Written::default();
     match serde_json::from_value(message).map_err(unreadable)? {
         Message::System { content } => return system(content),
@@ -161,7 +161,7 @@ pub(super) fn read(message: Value) -> Result<Vec<Entry>, Reason> {
             tool_call_id: Some(call_id),
         } => {
             let output = blocks(content)?;
-            return Ok(vec![Entry::Result { call_id, output }]);
+            return Ok(vec![TranscriptEntry::Result { call_id, output }]);
         }
         Message::User { content } => {
             written.add_all(content)?;
@@ -193,17 +193,17 @@ pub(super) fn read(message: Value) -> Result<Vec<Entry>, Reason> {
 }
 
 /// Reads a system prompt, which Anthropic has beside the messages.
-pub(super) fn system(content: Value) -> Result<Vec<Entry>, Reason> {
+pub(super) fn system(content: Value) -> Result<Vec<TranscriptEntry>, Reason> {
     let parts = contents(content)?;
     let texts = texts(&parts).ok_or("has a system prompt that is not text")?;
-    Ok(vec![Entry::System(texts.join("\n"))])
+    Ok(vec![TranscriptEntry::System(texts.join("\n"))])
 }
 
 /// The entries of a message so far. Results are apart from what the user says with them, and among
 /// the model's parts where the provider runs tools itself.
 #[derive(Default)]
 struct Written {
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     parts: Vec<ContentPart>,
     calls: Vec<ToolCall>,
 }
@@ -246,7 +246,7 @@ impl Written {
                     }
                     (None, None) => blocks(content)?,
                 };
-                self.entries.push(Entry::Result {
+                self.entries.push(TranscriptEntry::Result {
                     call_id: tool_use_id,
                     output,
                 });
@@ -254,7 +254,8 @@ impl Written {
             // It is for the model that wrote it, so another one is not shown it.
             Part::Thinking {} => {
                 let warning = "the model's reasoning is omitted";
-                self.entries.push(Entry::Warning(warning.to_owned()));
+                self.entries
+                    .push(TranscriptEntry::Warning(warning.to_owned()));
             }
             // Nothing that was allowed elsewhere is allowed here.
             Part::ToolApproval {} => {}
@@ -267,7 +268,7 @@ impl Written {
         let loaded = old::load(stored).map_err(unreadable)?;
         let warnings = loaded.warnings.iter();
         let warnings = warnings.map(|why| format!("result of call {}: {why}", call.0));
-        self.entries.extend(warnings.map(Entry::Warning));
+        self.entries.extend(warnings.map(TranscriptEntry::Warning));
         Ok(loaded.output)
     }
 
@@ -277,7 +278,7 @@ impl Written {
         }
         if !self.parts.is_empty() {
             self.entries
-                .push(Entry::Input(std::mem::take(&mut self.parts)));
+                .push(TranscriptEntry::Input(std::mem::take(&mut self.parts)));
         }
         Ok(())
     }
@@ -291,7 +292,7 @@ impl Written {
             .ok_or("contains a file from the model, which no model accepts as input")?;
         let text = text.concat();
         if !text.is_empty() || !calls.is_empty() {
-            self.entries.push(Entry::Reply { text, calls });
+            self.entries.push(TranscriptEntry::Reply { text, calls });
         }
         Ok(())
     }

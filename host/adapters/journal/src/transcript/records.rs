@@ -1,6 +1,6 @@
 //! The events of a conversation: the entries of its messages, in the order that the loop records.
 
-use super::{Entry, Transcript};
+use super::{Transcript, TranscriptEntry};
 use agent_host_engine::{
     artifact::result_name,
     session::now_ms,
@@ -40,19 +40,19 @@ pub(super) struct Records {
 
 impl Records {
     /// Adds an entry. An error is a clause after "message 3".
-    pub(super) fn add(&mut self, entry: Entry) -> Result<(), Reason> {
+    pub(super) fn add(&mut self, entry: TranscriptEntry) -> Result<(), Reason> {
         match entry {
-            Entry::System(_) if !self.events.is_empty() => {
+            TranscriptEntry::System(_) if !self.events.is_empty() => {
                 return Err("is a system prompt but not at the beginning".into());
             }
-            Entry::System(text) => self.system.push(text),
-            Entry::Input(parts) => self.input(parts)?,
-            Entry::Reply { text, calls } => self.reply(text, calls)?,
-            Entry::Result { call_id, output } => self.result(&call_id, output)?,
-            Entry::Warning(warning) if !self.warnings.contains(&warning) => {
+            TranscriptEntry::System(text) => self.system.push(text),
+            TranscriptEntry::Input(parts) => self.input(parts)?,
+            TranscriptEntry::Reply { text, calls } => self.reply(text, calls)?,
+            TranscriptEntry::Result { call_id, output } => self.result(&call_id, output)?,
+            TranscriptEntry::Warning(warning) if !self.warnings.contains(&warning) => {
                 self.warnings.push(warning);
             }
-            Entry::Warning(_) => {}
+            TranscriptEntry::Warning(_) => {}
         }
         Ok(())
     }

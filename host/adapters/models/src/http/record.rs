@@ -20,9 +20,9 @@ use std::{
 };
 
 /// Writes a recording. It holds the whole conversation: the caller restricts access to it.
-pub struct Recorder(Mutex<State>);
+pub struct Recorder(Mutex<RecorderState>);
 
-struct State {
+struct RecorderState {
     /// Absent after an error.
     writer: Option<Box<dyn Write + Send>>,
     models: usize,
@@ -38,7 +38,7 @@ impl Recorder {
     /// Starts a recording. Each line is flushed, so that a killed run loses at most its last one.
     #[must_use]
     pub fn new(writer: Box<dyn Write + Send>) -> Self {
-        let recorder = Self(Mutex::new(State {
+        let recorder = Self(Mutex::new(RecorderState {
             writer: Some(writer),
             models: 0,
         }));

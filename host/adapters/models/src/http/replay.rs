@@ -90,7 +90,7 @@ impl From<RecordingError> for ModelError {
 
 /// The exchanges of a recording that were not replayed yet.
 #[derive(Debug)]
-pub(crate) struct Recording {
+pub(crate) struct ModelRecording {
     exchanges: Mutex<VecDeque<Exchange>>,
 }
 
@@ -128,7 +128,7 @@ impl RecordedResponse {
     }
 }
 
-impl Recording {
+impl ModelRecording {
     /// Reads a recording. Returns it with its models in the order in which they are asked.
     ///
     /// # Errors

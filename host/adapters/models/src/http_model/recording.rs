@@ -3,7 +3,7 @@
 use super::HttpModel;
 use crate::{
     fallback::Fallback,
-    http::{ModelEntry, Recorder, Recording, RecordingError, Server},
+    http::{ModelEntry, ModelRecording, Recorder, RecordingError, Server},
     provider::Provider,
 };
 use agent_host_engine::model::Model;
@@ -34,7 +34,7 @@ impl HttpModel {
     /// # Errors
     /// An invalid recording.
     pub fn replayed(recording: &str) -> Result<Arc<dyn Model>, RecordingError> {
-        let (recording, models) = Recording::parse(recording)?;
+        let (recording, models) = ModelRecording::parse(recording)?;
         let recording = Arc::new(recording);
         let models = models.iter().enumerate().map(|(index, model)| {
             let replayed = Self::of_entry(model, Arc::clone(&recording), index)?;
@@ -51,7 +51,7 @@ impl HttpModel {
 
     fn of_entry(
         entry: &ModelEntry,
-        recording: Arc<Recording>,
+        recording: Arc<ModelRecording>,
         index: usize,
     ) -> Result<Self, RecordingError> {
         let wire = entry.wire.as_ref().unwrap_or(&entry.provider);

@@ -10,7 +10,7 @@ use agent_host_types::{
 };
 
 /// An item of a conversation.
-pub(super) enum Item<'a> {
+pub(super) enum ConversationItem<'a> {
     /// A system message.
     System(String),
     /// A user message, or the files of the tool results before it.
@@ -21,7 +21,7 @@ pub(super) enum Item<'a> {
     Result(&'a ToolResult, Vec<RequestPart<'a>>),
 }
 
-impl Item<'_> {
+impl ConversationItem<'_> {
     fn image_count(&self) -> usize {
         let (Self::User(parts) | Self::Result(_, parts)) = self else {
             return 0;
@@ -40,13 +40,15 @@ pub(super) fn items<'a>(
     messages: &'a [Message],
     files_in_results: bool,
     convert: impl Fn(&'a ContentPart) -> RequestPart<'a>,
-) -> (Vec<Item<'a>>, usize) {
+) -> (Vec<ConversationItem<'a>>, usize) {
     let mut items = Vec::new();
     for message in messages {
         match message.role {
-            Role::System => items.push(Item::System(texts(&message.content))),
-            Role::User => items.push(Item::User(message.content.iter().map(&convert).collect())),
-            Role::Assistant => items.push(Item::Assistant(message)),
+            Role::System => items.push(ConversationItem::System(texts(&message.content))),
+            Role::User => items.push(ConversationItem::User(
+                message.content.iter().map(&convert).collect(),
+            )),
+            Role::Assistant => items.push(ConversationItem::Assistant(message)),
             Role::ToolResult => {
                 let mut files = TrailingFiles::default();
                 for result in &message.tool_results {
@@ -56,13 +58,13 @@ pub(super) fn items<'a>(
                         }
                         _ => vec![RequestPart::Text(files.result_text(result, &convert))],
                     };
-                    items.push(Item::Result(result, parts));
+                    items.push(ConversationItem::Result(result, parts));
                 }
                 let files = files.into_parts();
-                items.extend((!files.is_empty()).then_some(Item::User(files)));
+                items.extend((!files.is_empty()).then_some(ConversationItem::User(files)));
             }
         }
     }
-    let images = items.iter().map(Item::image_count).sum();
+    let images = items.iter().map(ConversationItem::image_count).sum();
     (items, images)
 }

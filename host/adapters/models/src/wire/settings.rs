@@ -26,7 +26,7 @@ pub(crate) enum Field {
 }
 
 /// The treatment of settings, by their names in the configuration.
-pub(crate) type Fields = &'static [(&'static str, Field)];
+pub(crate) type SettingFields = &'static [(&'static str, Field)];
 
 /// A request body that gets the fields of settings, and the settings that it has no fields for.
 pub(crate) struct Mapping<'a> {

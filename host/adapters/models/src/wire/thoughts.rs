@@ -28,22 +28,22 @@ const MAX_LINE_BYTES: usize = 64;
 /// Separates the reasoning in the text of one reply from its answer.
 pub(super) struct Thoughts {
     mode: ReasoningTags,
-    state: Mutex<State>,
+    state: Mutex<SplitterState>,
 }
 
 #[derive(Default)]
-struct State {
-    place: Place,
+struct SplitterState {
+    place: TextPlace,
     /// The start of a tag, or white space, that is not shown yet.
     held: String,
     text: String,
     reasoning: String,
-    line: Line,
+    line: ArrivingLine,
 }
 
 /// The place of the next text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+enum TextPlace {
     /// At the start of the reply.
     #[default]
     Start,
@@ -60,7 +60,7 @@ enum Place {
 
 /// The line that is arriving.
 #[derive(Default)]
-struct Line {
+struct ArrivingLine {
     /// Its position in the text.
     starts_at: usize,
     start: String,
@@ -86,8 +86,8 @@ impl Thoughts {
             ModelDelta::Text(text) => state.push(text, self.mode, sink),
             ModelDelta::Reasoning(text) => {
                 // A server that sends reasoning as such leaves no tags.
-                if state.place == Place::Start && self.mode == ReasoningTags::Auto {
-                    state.place = Place::Answer;
+                if state.place == TextPlace::Start && self.mode == ReasoningTags::Auto {
+                    state.place = TextPlace::Answer;
                 }
                 state.reasoning.push_str(text);
                 sink(delta);
@@ -109,7 +109,7 @@ impl Thoughts {
     }
 }
 
-impl State {
+impl SplitterState {
     fn push(&mut self, text: &str, mode: ReasoningTags, sink: DeltaSink<'_>) {
         let mut rest = text;
         let joined;
@@ -119,17 +119,17 @@ impl State {
         }
         while !rest.is_empty() {
             rest = match self.place {
-                Place::Start => self.begin(rest, mode),
-                Place::Reasoning(close) => self.reason(rest, close, sink),
-                Place::Gap => {
+                TextPlace::Start => self.begin(rest, mode),
+                TextPlace::Reasoning(close) => self.reason(rest, close, sink),
+                TextPlace::Gap => {
                     let answer = rest.trim_start();
                     if !answer.is_empty() {
-                        self.place = Place::Answer;
+                        self.place = TextPlace::Answer;
                     }
                     answer
                 }
-                Place::Text => self.watch(rest, sink),
-                Place::Answer => {
+                TextPlace::Text => self.watch(rest, sink),
+                TextPlace::Answer => {
                     self.write(rest, sink);
                     ""
                 }
@@ -143,7 +143,7 @@ impl State {
         let leading = text.len() - start.len();
         for (open, close) in TAGS {
             if let Some(rest) = start.strip_prefix(open) {
-                self.place = Place::Reasoning(Some(close));
+                self.place = TextPlace::Reasoning(Some(close));
                 return rest;
             }
         }
@@ -153,9 +153,9 @@ impl State {
             return "";
         }
         self.place = match mode {
-            ReasoningTags::Closing => Place::Reasoning(None),
-            ReasoningTags::Auto => Place::Text,
-            ReasoningTags::Off => Place::Answer,
+            ReasoningTags::Closing => TextPlace::Reasoning(None),
+            ReasoningTags::Auto => TextPlace::Text,
+            ReasoningTags::Off => TextPlace::Answer,
         };
         text
     }
@@ -175,7 +175,7 @@ impl State {
         if let Some((at, tag)) = found.min() {
             let (reasoning, rest) = text.split_at(at);
             self.think(reasoning, sink);
-            self.place = Place::Gap;
+            self.place = TextPlace::Gap;
             return rest.get(tag.len()..).unwrap_or_default();
         }
         let held = closes.map(|tag| prefix_at_end(text, tag)).max();
@@ -211,21 +211,23 @@ impl State {
         sink(ModelDelta::Restarted);
         let reasoning = text.get(..self.line.starts_at).unwrap_or_default();
         self.think(reasoning.trim_end(), sink);
-        self.place = Place::Gap;
+        self.place = TextPlace::Gap;
     }
 
     fn end(&mut self, mode: ReasoningTags, sink: DeltaSink<'_>) {
         let held = std::mem::take(&mut self.held);
         match self.place {
-            Place::Reasoning(None) if mode == ReasoningTags::Closing => {
+            TextPlace::Reasoning(None) if mode == ReasoningTags::Closing => {
                 // Nothing ended the reasoning, so it was the answer.
                 let reasoning = std::mem::take(&mut self.reasoning) + &held;
                 sink(ModelDelta::Restarted);
                 self.write(&reasoning, sink);
             }
-            Place::Reasoning(_) => self.think(&held, sink),
-            Place::Text if self.line.end() => self.void_text(sink),
-            Place::Start | Place::Gap | Place::Text | Place::Answer => self.write(&held, sink),
+            TextPlace::Reasoning(_) => self.think(&held, sink),
+            TextPlace::Text if self.line.end() => self.void_text(sink),
+            TextPlace::Start | TextPlace::Gap | TextPlace::Text | TextPlace::Answer => {
+                self.write(&held, sink)
+            }
         }
     }
 
@@ -249,7 +251,7 @@ impl State {
     }
 }
 
-impl Line {
+impl ArrivingLine {
     fn push(&mut self, text: &str) {
         let left = MAX_LINE_BYTES.saturating_sub(self.start.len());
         let cut = text.floor_char_boundary(left.min(text.len()));

@@ -13,7 +13,7 @@ use crate::{
         convert, failure,
         store::{CallContext, CallSetup, CallState, configure_store},
     },
-    schedule::{admission::RunPermit, guest_runtime::Started},
+    schedule::{admission::RunPermit, guest_runtime::TaskStart},
 };
 use agent_host_engine::{
     BoxFuture,
@@ -214,8 +214,8 @@ impl ToolComponent {
             permit: prepared.permit,
         });
         let ended = match self.launch(mounts_dirs, run(job, ask, read)) {
-            Started::Ready(ended) => ended,
-            Started::Pending(mut task) => {
+            TaskStart::Ready(ended) => ended,
+            TaskStart::Pending(mut task) => {
                 match tokio::time::timeout(deadline.left(), task.join()).await {
                     Ok(ended) => ended,
                     Err(_) => return Err(failure::timeout(&hook.limits)),

@@ -12,7 +12,7 @@ use crate::{
     instance::failure,
     schedule::{
         deadline::Deadline,
-        guest_runtime::{Started, TaskError, TaskHandle},
+        guest_runtime::{TaskError, TaskHandle, TaskStart},
     },
 };
 use agent_host_engine::tool::{CallReport, RunEnd};
@@ -35,7 +35,7 @@ const STOP_GRACE: Duration = Duration::from_millis(150);
 
 /// A started call, with the state that its guest and its caller share.
 pub(super) struct RunningCall {
-    pub(super) task: Started<GuestResult>,
+    pub(super) task: TaskStart<GuestResult>,
     pub(super) started: Instant,
     pub(super) deadline: Arc<Deadline>,
     pub(super) gate: Arc<Gate>,
@@ -52,8 +52,8 @@ impl RunningCall {
     ) -> RunEnd {
         let telemetry = self.telemetry;
         let ended = match self.task {
-            Started::Ready(ended) => ended,
-            Started::Pending(task) => {
+            TaskStart::Ready(ended) => ended,
+            TaskStart::Pending(task) => {
                 let stop = async {
                     tokio::select! {
                         () = self.deadline.passed() => {}

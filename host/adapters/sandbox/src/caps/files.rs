@@ -35,7 +35,7 @@ use agent_host_undo::{UndoPath, UndoWriter};
 use convert::ResolveError;
 use mask::Masks;
 use mounts::MOUNTS;
-use node::{Listing, Node, OpenDir};
+use node::{DirListing, FileNode, OpenDir};
 use resolve::{Follow, ResolvedPath, Root};
 use std::{
     io,
@@ -385,7 +385,7 @@ impl preopens::Host for FilesView<'_> {
                     fd: Arc::clone(&root.dir),
                     grant,
                 };
-                let node = self.table.push(Node::Dir(dir))?;
+                let node = self.table.push(FileNode::Dir(dir))?;
                 preopens.push((Resource::new_own(node.rep()), name.to_owned()));
             }
         }
@@ -414,7 +414,7 @@ impl types::HostDirectoryEntryStream for FilesView<'_> {
         &mut self,
         stream: Resource<DirectoryEntryStream>,
     ) -> FsResult<Option<DirectoryEntry>> {
-        let stream = Resource::<Arc<Mutex<Listing>>>::new_borrow(stream.rep());
+        let stream = Resource::<Arc<Mutex<DirListing>>>::new_borrow(stream.rep());
         let listing = Arc::clone(self.table.get(&stream)?);
         let grant = lock(&listing).dir.grant;
         let next = move |ctx: &FilesCtx| {
@@ -427,7 +427,7 @@ impl types::HostDirectoryEntryStream for FilesView<'_> {
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {
         self.table
-            .delete(Resource::<Arc<Mutex<Listing>>>::new_own(stream.rep()))?;
+            .delete(Resource::<Arc<Mutex<DirListing>>>::new_own(stream.rep()))?;
         Ok(())
     }
 }

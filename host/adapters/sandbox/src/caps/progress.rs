@@ -14,7 +14,7 @@ const MAX_MESSAGE_BYTES: usize = 512;
 const MAX_WAITING: usize = 16;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Report {
+pub(crate) struct ProgressReport {
     pub(crate) message: String,
     /// Between 0 and 1, if known.
     pub(crate) fraction: Option<f64>,
@@ -23,13 +23,13 @@ pub(crate) struct Report {
 /// The queued reports of one call.
 #[derive(Default)]
 pub(crate) struct Reports {
-    waiting: Mutex<VecDeque<Report>>,
+    waiting: Mutex<VecDeque<ProgressReport>>,
     arrived: Notify,
 }
 
 impl Reports {
     /// Queues a report, or drops it if the queue is full, as the contract allows.
-    fn push(&self, report: Report) {
+    fn push(&self, report: ProgressReport) {
         let mut waiting = lock(&self.waiting);
         if waiting.len() < MAX_WAITING {
             waiting.push_back(report);
@@ -39,12 +39,12 @@ impl Reports {
     }
 
     /// Takes the oldest report.
-    pub(crate) fn take(&self) -> Option<Report> {
+    pub(crate) fn take(&self) -> Option<ProgressReport> {
         lock(&self.waiting).pop_front()
     }
 
     /// Takes the oldest report when there is one. Cancel-safe; for one caller at a time.
-    pub(crate) async fn next(&self) -> Report {
+    pub(crate) async fn next(&self) -> ProgressReport {
         loop {
             if let Some(report) = self.take() {
                 return report;
@@ -80,7 +80,7 @@ impl progress::Host for ProgressCtx {
             .is_none_or(|last| now.duration_since(last) >= self.interval);
         if due {
             self.last = Some(now);
-            let report = Report {
+            let report = ProgressReport {
                 message: text::sanitize(&message, MAX_MESSAGE_BYTES),
                 fraction: fraction
                     .filter(|fraction| !fraction.is_nan())

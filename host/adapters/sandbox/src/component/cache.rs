@@ -21,7 +21,7 @@ pub(crate) use sealed::Sealed;
 use crate::engine::fingerprint;
 use agent_host_cache_dir::{CacheDir, mark_used};
 use agent_host_types::id::Digest;
-use entry::{EntryHeader, KEY_BYTES, Key};
+use entry::{EntryHeader, EntryKey, KEY_BYTES};
 use std::{io, path::Path};
 use wasmtime::Engine;
 
@@ -29,7 +29,7 @@ const KEY_FILE: &str = "key";
 
 pub(crate) struct Cache {
     dir: CacheDir,
-    key: Key,
+    key: EntryKey,
     engine: [u8; blake3::OUT_LEN],
     /// The bound on all entries together.
     max_bytes: u64,
@@ -128,7 +128,7 @@ impl Cache {
 }
 
 /// Reads the key; absent if there is none.
-fn read_key(dir: &CacheDir) -> io::Result<Option<Key>> {
+fn read_key(dir: &CacheDir) -> io::Result<Option<EntryKey>> {
     match dir.read(KEY_FILE, KEY_BYTES as u64) {
         Ok(key) => key.try_into().map(Some).map_err(|_| {
             io::Error::other(
@@ -141,7 +141,7 @@ fn read_key(dir: &CacheDir) -> io::Result<Option<Key>> {
 }
 
 /// Creates a key. Two hosts that start at once agree on the key of the first.
-fn create_key(dir: &CacheDir) -> io::Result<Key> {
+fn create_key(dir: &CacheDir) -> io::Result<EntryKey> {
     let mut key = [0; KEY_BYTES];
     getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
     dir.create_file(KEY_FILE, &key)?;

@@ -24,7 +24,7 @@ use crate::{
 use bytes::Bytes;
 use child::{ChildOutput, ExchangeError};
 use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
-use wire::{Header, Reply};
+use wire::{CompilerReply, Header};
 
 /// The bound on machine code: bytes for each byte of the component, and a base for small ones.
 /// Compiled, a Rust tool has 3.5 times its size, one in JavaScript 3.1 times, and one in Python
@@ -132,9 +132,9 @@ impl Compiler {
         }
         match (status.code(), status.signal()) {
             (Some(0), _) => match wire::read_reply(output.reply) {
-                Some(Reply::Code(code)) => Ok(code),
-                Some(Reply::Failed(error)) => Err(error.into()),
-                Some(Reply::OtherEngine) => Err(self.broken(
+                Some(CompilerReply::Code(code)) => Ok(code),
+                Some(CompilerReply::Failed(error)) => Err(error.into()),
+                Some(CompilerReply::OtherEngine) => Err(self.broken(
                     "it has a different version or setup from this program",
                 )),
                 None => Err(self.broken("its answer is from another version of this program")),

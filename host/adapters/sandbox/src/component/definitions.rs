@@ -4,7 +4,7 @@
 use crate::{
     bindings::{HostPre, types as wit},
     caps::{stdio, telemetry::Telemetry},
-    component::{error::LoadError, shared::Shared},
+    component::{error::LoadError, shared::SharedParts},
     gate::Gate,
     instance::{
         convert, failure,
@@ -33,7 +33,7 @@ const STDIO_BYTES: usize = 2 * 1024;
 const TRANSFER_BYTES: u64 = 4 * 1024 * 1024;
 
 pub(crate) async fn query(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedParts>,
     pre: &HostPre<CallState>,
 ) -> Result<Vec<RawDefinition>, LoadError> {
     let _permit = shared.querying.acquire().await;

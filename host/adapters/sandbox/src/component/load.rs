@@ -13,7 +13,7 @@ use crate::{
         error::LoadError,
         link::{EntryPoint, LinkedComponent, link},
         plain::Docs,
-        shared::Shared,
+        shared::SharedParts,
         skill, structure,
         tool::{Compiled, HandleState, Loaded, ToolComponent},
     },
@@ -56,7 +56,7 @@ impl LoadedComponents {
 }
 
 pub(crate) async fn load(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedParts>,
     component: ComponentBytes,
     on_compile: &OnCompile<'_>,
 ) -> Result<ToolComponent, LoadError> {
@@ -73,7 +73,7 @@ pub(crate) async fn load(
 }
 
 async fn load_new(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedParts>,
     component: Identified,
     on_compile: &OnCompile<'_>,
 ) -> Result<Loaded, LoadError> {
@@ -140,7 +140,7 @@ async fn load_new(
 }
 
 /// Compiles a component, in a child process if there is a compile worker.
-async fn compile(shared: &Arc<Shared>, bytes: Bytes) -> Result<MachineCode, LoadError> {
+async fn compile(shared: &Arc<SharedParts>, bytes: Bytes) -> Result<MachineCode, LoadError> {
     let component = bytes.clone();
     blocking(shared, move |_| structure::check(&component)).await??;
     let _permit = shared.compiling.acquire().await;
@@ -166,8 +166,8 @@ async fn compile(shared: &Arc<Shared>, bytes: Bytes) -> Result<MachineCode, Load
 
 /// Runs blocking work off the guest threads.
 async fn blocking<T: Send + 'static>(
-    shared: &Arc<Shared>,
-    work: impl FnOnce(&Shared) -> T + Send + 'static,
+    shared: &Arc<SharedParts>,
+    work: impl FnOnce(&SharedParts) -> T + Send + 'static,
 ) -> Result<T, LoadError> {
     let cloned = Arc::clone(shared);
     shared
@@ -184,7 +184,10 @@ fn host_failed(error: &dyn Display) -> LoadError {
 
 /// Loads a component from the cache, which holds only components that passed every check. An entry
 /// that no longer loads is replaced.
-fn from_cache(shared: &Shared, hash: blake3::Hash) -> Option<(LinkedComponent, Texts, Digest)> {
+fn from_cache(
+    shared: &SharedParts,
+    hash: blake3::Hash,
+) -> Option<(LinkedComponent, Texts, Digest)> {
     let entry = shared.cache.as_ref()?.get(hash)?;
     let load = || -> Result<_, Box<dyn Error>> {
         let code = TrustedCode::sealed(&entry.code);
@@ -233,7 +236,7 @@ fn select(linked: &LinkedComponent, described: Described) -> Result<Texts, Defin
 }
 
 fn from_source(
-    shared: &Shared,
+    shared: &SharedParts,
     machine_code: MachineCode,
 ) -> Result<(LinkedComponent, MachineCode), LoadError> {
     let code = TrustedCode::compiled(&machine_code.bytes);

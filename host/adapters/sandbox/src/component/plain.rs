@@ -55,14 +55,14 @@ const MAX_SIGNATURE_BYTES: usize = 1024;
 pub(crate) struct PlainComponent {
     pre: InstancePre<CallState>,
     /// The usable functions; those that a toolchain exports for itself are last.
-    functions: Vec<Arc<Function>>,
+    functions: Vec<Arc<PlainFunction>>,
     /// The functions that cannot be tools, each with the reason.
     pub(super) refused: Vec<String>,
     effect: Effect,
 }
 
 /// A function that is a tool, with everything that a call of it needs.
-struct Function {
+struct PlainFunction {
     tool: String,
     path: FunctionPath,
     index: ComponentExportIndex,
@@ -74,7 +74,7 @@ struct Function {
 /// A function with its arguments.
 pub(crate) struct BoundCall {
     pre: InstancePre<CallState>,
-    function: Arc<Function>,
+    function: Arc<PlainFunction>,
     arguments: Vec<Val>,
 }
 
@@ -112,7 +112,7 @@ impl PlainComponent {
         let mut taken = HashSet::new();
         for (tool, (path, index, signature)) in names(&usable).into_iter().zip(usable) {
             let exporter = toolchain::exporter_of(&path);
-            let function = Function {
+            let function = PlainFunction {
                 tool,
                 path,
                 index,
@@ -205,7 +205,7 @@ impl PlainComponent {
     }
 }
 
-impl Function {
+impl PlainFunction {
     fn definition(&self, docs: &Docs, effect: Effect) -> RawDefinition {
         let description = match docs.of(&self.path) {
             Some(docs) => text::sanitize(docs, MAX_DESCRIPTION_BYTES),

@@ -9,7 +9,7 @@ use crate::{
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 
-pub(crate) struct Shared {
+pub(crate) struct SharedParts {
     pub(crate) engines: Engines,
     pub(crate) guests: GuestRuntime,
     pub(crate) admission: Admission,

@@ -4,7 +4,7 @@ use crate::{
     caps::http::{HttpClient, Recording},
     component::{
         link::{EntryPoint, LinkedComponent},
-        shared::Shared,
+        shared::SharedParts,
     },
     engine::Allocator,
     schedule::{
@@ -95,7 +95,7 @@ pub(crate) struct Loaded {
     pub(crate) compiled: Compiled,
     pub(crate) linked: LinkedComponent,
     pub(crate) handle: Arc<HandleState>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedParts>,
 }
 
 /// The state that the calls of one handle share: their queue, their schedule, their blocking
@@ -110,7 +110,7 @@ pub(crate) struct HandleState {
 
 impl HandleState {
     pub(super) fn new(
-        shared: &Shared,
+        shared: &SharedParts,
         concurrent_calls: Option<usize>,
         recording: Option<Arc<Recording>>,
     ) -> Arc<Self> {

@@ -15,9 +15,9 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-pub(crate) struct FairSemaphore(Mutex<State>);
+pub(crate) struct FairSemaphore(Mutex<SemaphoreState>);
 
-struct State {
+struct SemaphoreState {
     /// The permits that no tenant holds.
     free: usize,
     /// How many of the free permits only tenants without a permit get.
@@ -28,7 +28,7 @@ struct State {
     last_served: u64,
     /// The last id given to a tenant or a waiter.
     last_id: u64,
-    tenants: BTreeMap<u64, Usage>,
+    tenants: BTreeMap<u64, TenantPermits>,
 }
 
 /// The permits that a tenant may hold and wait for.
@@ -38,7 +38,7 @@ pub(crate) struct Quota {
     pub(crate) waiters: usize,
 }
 
-struct Usage {
+struct TenantPermits {
     quota: Quota,
     held: usize,
     /// Waiters by id, which is the order in which they came.
@@ -58,7 +58,7 @@ impl FairSemaphore {
     /// Creates a semaphore of `permits`, of which `reserved` go only to tenants without one, and
     /// `max_waiting` waiters over all tenants.
     pub(crate) fn new(permits: usize, reserved: usize, max_waiting: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
+        Arc::new(Self(Mutex::new(SemaphoreState {
             free: permits,
             reserved,
             waiting: 0,
@@ -72,7 +72,7 @@ impl FairSemaphore {
     pub(crate) fn tenant(self: &Arc<Self>, quota: Quota) -> Arc<Tenant> {
         let mut state = self.lock();
         let id = state.next_id();
-        let usage = Usage {
+        let usage = TenantPermits {
             quota,
             held: 0,
             waiters: BTreeMap::new(),
@@ -85,18 +85,18 @@ impl FairSemaphore {
     }
 
     /// The state is consistent between any two statements, so a poisoned lock is usable.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SemaphoreState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl SemaphoreState {
     fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
     }
 
-    fn has_permit_for(&self, usage: &Usage) -> bool {
+    fn has_permit_for(&self, usage: &TenantPermits) -> bool {
         let reserved = if usage.held == 0 { 0 } else { self.reserved };
         self.free > reserved && usage.held < usage.quota.permits
     }
@@ -170,7 +170,7 @@ impl Tenant {
         let mut guard = self.semaphore.lock();
         let state = &mut *guard;
         let progress = if state.try_grant(self.id) {
-            Progress::Granted
+            AcquireProgress::Granted
         } else {
             if state.waiting >= state.max_waiting {
                 return Err(QueueFull::Total);
@@ -183,7 +183,7 @@ impl Tenant {
             let (sender, receiver) = oneshot::channel();
             usage.waiters.insert(id, sender);
             state.waiting += 1;
-            Progress::Waiting { id, receiver }
+            AcquireProgress::Waiting { id, receiver }
         };
         Ok(Acquire {
             tenant: Arc::clone(self),
@@ -226,10 +226,10 @@ impl Drop for Permit {
 /// The future of a [`Permit`]. Dropping it leaves the queue, or releases the permit.
 pub(crate) struct Acquire {
     tenant: Arc<Tenant>,
-    progress: Progress,
+    progress: AcquireProgress,
 }
 
-enum Progress {
+enum AcquireProgress {
     /// Granted and not yet returned.
     Granted,
     Waiting {
@@ -243,11 +243,11 @@ impl Future for Acquire {
     type Output = Permit;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Permit> {
-        if let Progress::Waiting { receiver, .. } = &mut self.progress {
+        if let AcquireProgress::Waiting { receiver, .. } = &mut self.progress {
             // The sender stays in the state until it sends, so the receiver never fails.
             let _ = ready!(Pin::new(receiver).poll(context));
         }
-        self.progress = Progress::Done;
+        self.progress = AcquireProgress::Done;
         Poll::Ready(Permit(Arc::clone(&self.tenant)))
     }
 }
@@ -255,9 +255,9 @@ impl Future for Acquire {
 impl Drop for Acquire {
     fn drop(&mut self) {
         let id = match &self.progress {
-            Progress::Done => return,
-            Progress::Granted => None,
-            Progress::Waiting { id, .. } => Some(id),
+            AcquireProgress::Done => return,
+            AcquireProgress::Granted => None,
+            AcquireProgress::Waiting { id, .. } => Some(id),
         };
         let mut guard = self.tenant.semaphore.lock();
         let state = &mut *guard;

@@ -83,7 +83,7 @@ pub(crate) enum TaskError {
 }
 
 /// How far a task came on its caller's thread.
-pub(crate) enum Started<T> {
+pub(crate) enum TaskStart<T> {
     Ready(Result<T, TaskError>),
     /// It continues, mostly on the guest threads.
     Pending(TaskHandle<T>),
@@ -151,23 +151,25 @@ impl GuestRuntime {
         &self,
         schedule: &Arc<ToolSchedule>,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Started<T> {
+    ) -> TaskStart<T> {
         let mut task = GuestTask::new(schedule, work);
         if !schedule.history.may_inline() {
-            return Started::Pending(self.spawn_task(task));
+            return TaskStart::Pending(self.spawn_task(task));
         }
         // Timers and connections that the work creates belong to the guest threads from the start.
         let _entered = self.short.handle.enter();
         let mut context = Context::from_waker(Waker::noop());
         // A panic of the host ends the call and not its caller, as it does on a guest thread.
         match catch_unwind(AssertUnwindSafe(|| task.poll(&mut context))) {
-            Ok(Poll::Ready(result)) => Started::Ready(Ok(result)),
+            Ok(Poll::Ready(result)) => TaskStart::Ready(Ok(result)),
             Ok(Poll::Pending) => {
                 schedule.history.on_overrun();
                 // The guest threads poll it again, with a waker.
-                Started::Pending(self.spawn_task(task))
+                TaskStart::Pending(self.spawn_task(task))
             }
-            Err(payload) => Started::Ready(Err(TaskError::Panicked(panic_text(payload.as_ref())))),
+            Err(payload) => {
+                TaskStart::Ready(Err(TaskError::Panicked(panic_text(payload.as_ref()))))
+            }
         }
     }
 
@@ -185,14 +187,14 @@ impl GuestRuntime {
         };
         let stage = AssertUnwindSafe(task.run_short()).catch_unwind();
         TaskHandle {
-            place: Place::Caller(Box::pin(stage)),
+            place: TaskPlace::Caller(Box::pin(stage)),
             long: self.long.handle.clone(),
         }
     }
 
     fn spawn_task<T: Send + 'static>(&self, task: GuestTask<T>) -> TaskHandle<T> {
         TaskHandle {
-            place: Place::Threads(self.short.handle.spawn(task.run_short())),
+            place: TaskPlace::Threads(self.short.handle.spawn(task.run_short())),
             long: self.long.handle.clone(),
         }
     }
@@ -240,7 +242,7 @@ struct GuestTask<T> {
 }
 
 /// How a task left the short threads.
-enum Stage<T> {
+enum TaskStage<T> {
     Finished(T),
     /// It computed for longer than a slice.
     Preempted(GuestTask<T>),
@@ -282,11 +284,11 @@ impl<T: Send + 'static> GuestTask<T> {
         self.is_long() || self.is_attached && YIELDED.get()
     }
 
-    async fn run_short(mut self) -> Stage<T> {
+    async fn run_short(mut self) -> TaskStage<T> {
         // The calls of a long-running tool do not start here: a hundred of them are a hundred
         // slices.
         if self.schedule.history.starts_long() {
-            return Stage::Preempted(self);
+            return TaskStage::Preempted(self);
         }
         let finished = poll_fn(|context| match self.poll(context) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
@@ -294,15 +296,15 @@ impl<T: Send + 'static> GuestTask<T> {
             Poll::Pending => Poll::Pending,
         });
         match finished.await {
-            Some(result) => Stage::Finished(result),
+            Some(result) => TaskStage::Finished(result),
             None => {
                 self.schedule.history.on_long();
-                Stage::Preempted(self)
+                TaskStage::Preempted(self)
             }
         }
     }
 
-    async fn run_long(mut self) -> Stage<T> {
+    async fn run_long(mut self) -> TaskStage<T> {
         let mut acquire: Option<Acquire> = None;
         poll_fn(|context| {
             let next = match &mut acquire {
@@ -311,14 +313,14 @@ impl<T: Send + 'static> GuestTask<T> {
                     Ok(next) => acquire.insert(next),
                     // Unreachable, because the queue is unbounded. The slice then runs without a
                     // permit.
-                    Err(_) => return self.poll(context).map(Stage::Finished),
+                    Err(_) => return self.poll(context).map(TaskStage::Finished),
                 },
             };
             let permit = ready!(Pin::new(next).poll(context));
             acquire = None;
             let polled = self.poll(context);
             drop(permit);
-            polled.map(Stage::Finished)
+            polled.map(TaskStage::Finished)
         })
         .await
     }
@@ -326,15 +328,15 @@ impl<T: Send + 'static> GuestTask<T> {
 
 /// A task of a guest. Dropping it cancels the task.
 pub(crate) struct TaskHandle<T> {
-    place: Place<T>,
+    place: TaskPlace<T>,
     long: Handle,
 }
 
 /// Where a task runs.
-enum Place<T> {
+enum TaskPlace<T> {
     /// On the thread that joins it.
-    Caller(Pin<Box<dyn Future<Output = thread::Result<Stage<T>>> + Send>>),
-    Threads(JoinHandle<Stage<T>>),
+    Caller(Pin<Box<dyn Future<Output = thread::Result<TaskStage<T>>> + Send>>),
+    Threads(JoinHandle<TaskStage<T>>),
 }
 
 impl<T: Send + 'static> TaskHandle<T> {
@@ -342,9 +344,9 @@ impl<T: Send + 'static> TaskHandle<T> {
     pub(crate) async fn join(&mut self) -> Result<T, TaskError> {
         loop {
             match self.place.ended().await? {
-                Stage::Finished(result) => return Ok(result),
-                Stage::Preempted(task) => {
-                    self.place = Place::Threads(self.long.spawn(task.run_long()));
+                TaskStage::Finished(result) => return Ok(result),
+                TaskStage::Preempted(task) => {
+                    self.place = TaskPlace::Threads(self.long.spawn(task.run_long()));
                 }
             }
         }
@@ -353,9 +355,9 @@ impl<T: Send + 'static> TaskHandle<T> {
     /// Cancels the task at the end of its slice and waits until it is dropped. A task that finishes
     /// first returns its result.
     pub(crate) async fn cancel(mut self) -> Result<T, TaskError> {
-        if let Place::Threads(task) = &self.place {
+        if let TaskPlace::Threads(task) = &self.place {
             task.abort();
-            if let Stage::Finished(result) = self.place.ended().await? {
+            if let TaskStage::Finished(result) = self.place.ended().await? {
                 return Ok(result);
             }
         }
@@ -363,9 +365,9 @@ impl<T: Send + 'static> TaskHandle<T> {
     }
 }
 
-impl<T> Place<T> {
+impl<T> TaskPlace<T> {
     /// Waits until the task ends or has to move. Cancel safe.
-    async fn ended(&mut self) -> Result<Stage<T>, TaskError> {
+    async fn ended(&mut self) -> Result<TaskStage<T>, TaskError> {
         match self {
             Self::Caller(task) => task
                 .await
@@ -377,7 +379,7 @@ impl<T> Place<T> {
 
 impl<T> Drop for TaskHandle<T> {
     fn drop(&mut self) {
-        if let Place::Threads(task) = &self.place {
+        if let TaskPlace::Threads(task) = &self.place {
             task.abort();
         }
     }

@@ -13,12 +13,12 @@ pub(super) const OTHER: &str = "(other)";
 
 /// The names of one kind that were seen so far.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct SeenNames {
     seen: Mutex<HashSet<String>>,
     most: usize,
 }
 
-impl Names {
+impl SeenNames {
     pub(super) fn new(most: usize) -> Self {
         Self {
             seen: Mutex::default(),

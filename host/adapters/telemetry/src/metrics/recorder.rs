@@ -30,11 +30,11 @@ const NO_EFFECT: &str = "none";
 /// Counts what a session does.
 pub(super) struct Recorder {
     metrics: Metrics,
-    state: Mutex<State>,
+    state: Mutex<EarlierFacts>,
 }
 
 /// Facts of the events before that those after need.
-struct State {
+struct EarlierFacts {
     agent: Option<String>,
     /// The model that was asked, and when, in milliseconds since 1970.
     request: Option<(Provenance, u64)>,
@@ -42,7 +42,7 @@ struct State {
 
 impl Recorder {
     pub(super) fn new(metrics: Metrics, agent: Option<String>) -> Self {
-        let state = State {
+        let state = EarlierFacts {
             agent,
             request: None,
         };
@@ -52,7 +52,7 @@ impl Recorder {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, EarlierFacts> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,6 +1,6 @@
 //! Tests of metrics: bounds of names, the text, and the events that count.
 
-use super::{Gauge, MAX_NAMES, Metrics, names::Names};
+use super::{Gauge, MAX_NAMES, Metrics, names::SeenNames};
 use agent_host_engine::observer::Observer;
 use agent_host_types::{
     accounting::Accounting,
@@ -123,7 +123,7 @@ fn names_beyond_the_bound_share_one_value() {
     let other = calls.iter().find(|line| line.contains("(other)")).unwrap();
     assert!(other.ends_with(&format!(" {}", MAX_NAMES * 2)), "{other}");
 
-    let names = Names::new(2);
+    let names = SeenNames::new(2);
     let long = "a".repeat(129);
     let values = ["a", &long, "b", "c", "a"].map(|name| names.value(name));
     assert_eq!(values, ["a", "(other)", "b", "(other)", "a"]);

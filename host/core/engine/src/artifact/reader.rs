@@ -98,7 +98,7 @@ impl SessionArtifacts {
     }
 }
 
-struct Reader;
+struct ArtifactReader;
 
 /// The tool that reads artifacts. The model is offered it from the session's first artifact on.
 #[must_use]
@@ -106,13 +106,13 @@ pub fn artifact_reader() -> Option<ToolEntry> {
     static TOOL: LazyLock<Option<ToolEntry>> = LazyLock::new(|| {
         Some(ToolEntry {
             offer: Offer::Found,
-            ..ToolEntry::own(definition(), Arc::new(Reader)).ok()?
+            ..ToolEntry::own(definition(), Arc::new(ArtifactReader)).ok()?
         })
     });
     TOOL.clone()
 }
 
-impl ToolHandler for Reader {
+impl ToolHandler for ArtifactReader {
     fn run<'a>(&'a self, invocation: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         Box::pin(async move {
             let input = &invocation.input;

@@ -39,7 +39,7 @@ pub(crate) struct Inputs<'a> {
 
 /// A plan of a summary.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Plan {
+pub(crate) struct SummaryPlan {
     /// The number of messages to summarise, from the beginning. A message of the model or nothing
     /// follows them; their replacement is a message of the user.
     pub(crate) messages: usize,
@@ -56,7 +56,7 @@ pub(crate) fn plan(
     inputs: Inputs<'_>,
     tokens: u64,
     limits: ContextLimits,
-) -> Option<Plan> {
+) -> Option<SummaryPlan> {
     let cut = cut(messages, inputs, tokens, limits)?;
     let older = messages.get(..cut)?;
     let plan = plan_at(older, inputs, limits);
@@ -102,7 +102,7 @@ pub(crate) fn may_stand_for(messages: &[Message], count: usize) -> bool {
     }
 }
 
-fn plan_at(older: &[Message], inputs: Inputs<'_>, limits: ContextLimits) -> Plan {
+fn plan_at(older: &[Message], inputs: Inputs<'_>, limits: ContextLimits) -> SummaryPlan {
     let first = inputs.first.map_or(&[][..], |first| &first.content);
     // Unanswered messages at the end belong to the open exchange, not to the history.
     let open = older
@@ -120,14 +120,14 @@ fn plan_at(older: &[Message], inputs: Inputs<'_>, limits: ContextLimits) -> Plan
     for message in older.get(open..).unwrap_or_default() {
         newest.extend_from_slice(&message.content);
     }
-    Plan {
+    SummaryPlan {
         messages: older.len(),
         first: quoted(first, limits.goal() / 4),
         newest,
     }
 }
 
-impl Plan {
+impl SummaryPlan {
     /// Returns the message that replaces the older ones.
     pub(crate) fn message(&self, summary: &str) -> Message {
         let end = match self.newest.is_empty() {

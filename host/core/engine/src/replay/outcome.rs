@@ -20,7 +20,7 @@ use agent_host_types::{
 use std::sync::Arc;
 
 /// The course of a run of a call in a replay.
-pub(super) enum Outcome {
+pub(super) enum ReplayedCall {
     /// It ends.
     Ends(Box<RunEnd>),
     /// It is the node of a workflow, and ends when its session is at a position.
@@ -33,7 +33,7 @@ pub(super) enum Outcome {
 
 impl Tape {
     /// Returns what the run of a call does that begins now.
-    pub(super) fn outcome(&self, session: SessionId, call_id: &CallId) -> Outcome {
+    pub(super) fn outcome(&self, session: SessionId, call_id: &CallId) -> ReplayedCall {
         let found = self.track(session, |track| {
             (
                 Arc::clone(&track.records),
@@ -42,7 +42,7 @@ impl Tape {
             )
         });
         let Some((records, position, is_node)) = found else {
-            return Outcome::Never;
+            return ReplayedCall::Never;
         };
         match is_node {
             true => self.of_node(&records, position, call_id),
@@ -50,7 +50,7 @@ impl Tape {
         }
     }
 
-    fn of_call(&self, records: &[EventRecord], position: usize, call_id: &CallId) -> Outcome {
+    fn of_call(&self, records: &[EventRecord], position: usize, call_id: &CallId) -> ReplayedCall {
         let rest = records.iter().enumerate().skip(position);
         for (at, record) in rest {
             match &record.event {
@@ -60,7 +60,7 @@ impl Tape {
                     output,
                     ..
                 } if of == call_id && *output == not_run_after_halt() => {
-                    return Outcome::Ends(Box::new(dropped()));
+                    return ReplayedCall::Ends(Box::new(dropped()));
                 }
                 Event::CallSettled {
                     call_id: of,
@@ -73,10 +73,10 @@ impl Tape {
                     let output = self.restored(output, whole.as_ref());
                     let changes = self.changes(records, at + 1, call_id);
                     let end = ended(output, accounting, audit, changes);
-                    return Outcome::Ends(Box::new(end));
+                    return ReplayedCall::Ends(Box::new(end));
                 }
                 Event::QuestionAsked { call_id: of, .. } if of == call_id => {
-                    return Outcome::Ends(Box::new(asked(&record.event)));
+                    return ReplayedCall::Ends(Box::new(asked(&record.event)));
                 }
                 // Another call of its group asked first, so that its own question was dropped.
                 Event::TurnEnded { .. } => {
@@ -84,15 +84,15 @@ impl Tape {
                         matches!(&record.event, Event::QuestionAsked { call_id: of, .. } if of == call_id)
                     });
                     let question = later.map_or_else(dropped, |record| asked(&record.event));
-                    return Outcome::Ends(Box::new(question));
+                    return ReplayedCall::Ends(Box::new(question));
                 }
                 _ => {}
             }
         }
-        Outcome::Never
+        ReplayedCall::Never
     }
 
-    fn of_node(&self, records: &[EventRecord], position: usize, call_id: &CallId) -> Outcome {
+    fn of_node(&self, records: &[EventRecord], position: usize, call_id: &CallId) -> ReplayedCall {
         let rest = records.iter().enumerate().skip(position);
         for (at, record) in rest {
             match &record.event {
@@ -118,8 +118,8 @@ impl Tape {
                     let changes = self.changes(records, at + 1, call_id);
                     let end = Box::new(ended(result, accounting, audit, changes));
                     return match is_late {
-                        true => Outcome::TimesOut(end),
-                        false => Outcome::Lands(at, end),
+                        true => ReplayedCall::TimesOut(end),
+                        false => ReplayedCall::Lands(at, end),
                     };
                 }
                 Event::NodeRetried {
@@ -135,16 +135,16 @@ impl Tape {
                     });
                     let result = ToolResultOutput::error_json(value);
                     let end = ended(result, accounting, audit, Vec::new());
-                    return Outcome::Lands(at, Box::new(end));
+                    return ReplayedCall::Lands(at, Box::new(end));
                 }
                 // It asked, and runs again in a session of its own.
                 Event::NodeIntended { call_id: of, .. } if of == call_id => {
-                    return Outcome::Lands(at, Box::new(dropped()));
+                    return ReplayedCall::Lands(at, Box::new(dropped()));
                 }
                 _ => {}
             }
         }
-        Outcome::Never
+        ReplayedCall::Never
     }
 
     /// Waits until the node of a call ended in the recording; at once for a call of a model.

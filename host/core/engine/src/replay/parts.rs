@@ -12,7 +12,7 @@ use crate::{
     agents::{LoopSource, MadeLoop},
     hook::Hook,
     session::Session,
-    setup::{LoopSetup, Parts},
+    setup::{LoopSetup, SetupParts},
     turn::{Agent, ContinuationKey, RecordedKey},
 };
 use agent_host_types::{event::Event, id::SessionId, output::Blob, tool::Effect, turn::TurnError};
@@ -41,7 +41,7 @@ impl Common {
     /// Makes the agent of a setup.
     pub(super) fn agent(&self, setup: &LoopSetup) -> Result<Agent, Unreplayable> {
         let tape = &self.tape;
-        let parts = Parts {
+        let parts = SetupParts {
             model: &|provenance| {
                 Arc::new(ReplayModel {
                     tape: Arc::clone(tape),

@@ -70,7 +70,7 @@ pub fn decide_again(
     recording: &Recording,
     rules: &[CallRule],
 ) -> Result<Vec<DecidedCall>, Unreplayable> {
-    let mut reader = Reader {
+    let mut reader = PolicyReader {
         recording,
         rules,
         agents: agents(recording),
@@ -90,7 +90,7 @@ fn agents(recording: &Recording) -> HashMap<SessionId, String> {
     spawned.collect()
 }
 
-struct Reader<'r> {
+struct PolicyReader<'r> {
     recording: &'r Recording,
     rules: &'r [CallRule],
     agents: HashMap<SessionId, String>,
@@ -99,7 +99,7 @@ struct Reader<'r> {
     decided: Vec<DecidedCall>,
 }
 
-impl Reader<'_> {
+impl PolicyReader<'_> {
     fn read_root(&mut self) -> Result<(), Unreplayable> {
         self.read(self.recording.session(), None)?;
         // Agents in the order in which their sessions were found.

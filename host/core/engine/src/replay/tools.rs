@@ -1,6 +1,6 @@
 //! The tools of a replay: the recorded definitions, whose calls return the recorded results.
 
-use super::{outcome::Outcome, tape::Tape};
+use super::{outcome::ReplayedCall, tape::Tape};
 use crate::{
     BoxFuture,
     schema::InputSchema,
@@ -95,16 +95,16 @@ impl ToolHandler for RecordedTool {
         let outcome = self.tape.outcome(invocation.session, &invocation.call_id);
         Box::pin(async move {
             match outcome {
-                Outcome::Ends(end) => *end,
-                Outcome::Lands(at, end) => {
+                ReplayedCall::Ends(end) => *end,
+                ReplayedCall::Lands(at, end) => {
                     self.tape.reached(invocation.session, at).await;
                     *end
                 }
-                Outcome::TimesOut(end) => {
+                ReplayedCall::TimesOut(end) => {
                     invocation.cancel.cancelled().await;
                     *end
                 }
-                Outcome::Never => pending().await,
+                ReplayedCall::Never => pending().await,
             }
         })
     }

@@ -61,7 +61,7 @@ struct Position<'s> {
 }
 
 /// A value of the schema: its parent and its key or index there.
-struct Place<'s> {
+struct SchemaPlace<'s> {
     value: &'s Value,
     parent: Option<(*const Value, Cow<'s, str>)>,
 }
@@ -70,7 +70,7 @@ struct Place<'s> {
 struct References<'s> {
     draft: Draft,
     registry: Registry<'s>,
-    places: HashMap<*const Value, Place<'s>>,
+    places: HashMap<*const Value, SchemaPlace<'s>>,
     open: Vec<Position<'s>>,
     /// The visited positions, and whether they are ignored.
     visited: HashMap<*const Value, bool>,
@@ -277,10 +277,10 @@ impl<'s> References<'s> {
 fn locate<'s>(
     value: &'s Value,
     parent: Option<(*const Value, Cow<'s, str>)>,
-    places: &mut HashMap<*const Value, Place<'s>>,
+    places: &mut HashMap<*const Value, SchemaPlace<'s>>,
 ) {
     let here = ptr::from_ref(value);
-    places.insert(here, Place { value, parent });
+    places.insert(here, SchemaPlace { value, parent });
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {

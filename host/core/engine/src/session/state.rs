@@ -72,11 +72,11 @@ pub struct SessionState {
     turns: u64,
     spent: Spent,
     model_paused: bool,
-    progress: Progress,
+    progress: TurnProgress,
     pub(crate) turn_stats: TurnStats,
     usage: Usage,
     batch: Vec<BatchCall>,
-    pub(crate) open: Option<Open>,
+    pub(crate) open: Option<OpenTurn>,
     call_ids: HashSet<CallId>,
     last_report: Option<TurnReport>,
     remembered: Vec<ApprovalRule>,
@@ -135,7 +135,7 @@ pub(crate) struct Snapshot {
 
 /// How far the current turn is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Progress {
+struct TurnProgress {
     /// Whether it has not ended.
     is_open: bool,
     /// The estimated size of the request without a reply, in tokens.
@@ -168,7 +168,7 @@ pub(crate) struct TurnStats {
 
 /// The open request of a session.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Open {
+pub(crate) struct OpenTurn {
     pub(crate) request: String,
     pub(crate) turn: u64,
     pub(crate) awaiting: Awaiting,

@@ -14,7 +14,7 @@ use super::{
     begin::refuse,
     budget::Share,
     job::{Caller, JobEnd, Unsettled, checked},
-    plan::Run,
+    plan::CallRun,
 };
 use crate::{
     agents::SubAgent,
@@ -101,7 +101,7 @@ impl Agent {
     pub(super) async fn run_agent(
         &self,
         caller: &Caller,
-        run: &Run,
+        run: &CallRun,
         share: &Share,
         cx: &TurnContext<'_>,
     ) -> JobEnd {
@@ -154,7 +154,7 @@ impl Agent {
         &self,
         child: &SubAgent,
         caller: &Caller,
-        run: &Run,
+        run: &CallRun,
         share: &Share,
         cx: &TurnContext<'_>,
     ) -> Result<(Box<Session>, TurnEnd), Unsettled> {
@@ -250,7 +250,7 @@ fn summary(child: &SubAgent, session: &Session) -> ChildSummary {
 }
 
 /// Gives a new session the shared state as its parent sees it.
-fn begin(session: &mut Session, snapshot: &Snapshot, run: &Run) {
+fn begin(session: &mut Session, snapshot: &Snapshot, run: &CallRun) {
     let shared = &snapshot.shared;
     // After a crash it may have that already, and nothing else.
     if session.next_seq() == FIRST_MERGE && !shared.is_empty() {
@@ -263,7 +263,7 @@ fn begin(session: &mut Session, snapshot: &Snapshot, run: &Run) {
 }
 
 /// Returns the only message of the user in an agent's session.
-fn first_input(run: &Run) -> AgentInput {
+fn first_input(run: &CallRun) -> AgentInput {
     let text = instructions(&run.input);
     if run.files.is_empty() {
         return AgentInput::Text(text);
@@ -288,7 +288,7 @@ fn instructions(input: &serde_json::Map<String, Value>) -> String {
 /// Returns the result of the call whose agent ended so.
 async fn result_of(
     session: &Session,
-    run: &Run,
+    run: &CallRun,
     end: TurnEnd,
 ) -> Result<ToolResultOutput, TurnError> {
     let failed = |code: ToolErrorCode, message: String| {

@@ -11,7 +11,7 @@ use super::{
     begin::refuse,
     budget::Share,
     job::{Caller, Unsettled, question},
-    plan::{Plan, Run},
+    plan::{CallPlan, CallRun},
     review::reviewed,
 };
 use crate::{
@@ -39,7 +39,7 @@ use std::sync::Arc;
 pub struct ClientCall {
     entry: BatchCall,
     /// The question that ended its last run, with that run.
-    asked: Option<(Box<Run>, PendingQuestion)>,
+    asked: Option<(Box<CallRun>, PendingQuestion)>,
     /// The result, if the user's answer is the result.
     answered: Option<ToolResultOutput>,
     /// Whether a decision or an answer is recorded that may not be durable yet.
@@ -47,7 +47,7 @@ pub struct ClientCall {
     /// The depth of the agent whose call it is; 0 if the client says nothing of one.
     agent_depth: u8,
     /// The run of the agent that waits.
-    agent: Option<Box<Run>>,
+    agent: Option<Box<CallRun>>,
 }
 
 /// An error of the journal that leaves a client's call without a result.
@@ -142,7 +142,7 @@ impl Agent {
             flushed.map_err(ClientCallError::NotRun)?;
             if let Some(waiting) = &mut call.agent {
                 let resumed_with = waiting.resumed_with.take();
-                let run = Run {
+                let run = CallRun {
                     resumed_with,
                     ..(**waiting).clone()
                 };
@@ -162,18 +162,18 @@ impl Agent {
                 self.plan(&session, &call.entry, None, cx)
             };
             let run = match plan {
-                Plan::Run(run) if run.runtime == ToolRuntime::External => {
+                CallPlan::Run(run) if run.runtime == ToolRuntime::External => {
                     let output = external_tool().into();
                     return Ok(self.settle_skipped_call(session, cx, call, output, None));
                 }
-                Plan::Run(run) => run,
-                Plan::Answer(output) => {
+                CallPlan::Run(run) => run,
+                CallPlan::Answer(output) => {
                     return Ok(self.settle_skipped_call(session, cx, call, output, None));
                 }
-                Plan::Deny(output, rule) => {
+                CallPlan::Deny(output, rule) => {
                     return Ok(self.settle_skipped_call(session, cx, call, output, Some(rule)));
                 }
-                Plan::Ask(rule) => {
+                CallPlan::Ask(rule) => {
                     let asks = self.settings.prompts == Prompts::Ask;
                     if let Some(pending) = self.describe(&call.entry, rule.clone()).filter(|_| asks)
                     {
@@ -193,7 +193,7 @@ impl Agent {
         &self,
         session: &ClientSession,
         call: &mut ClientCall,
-        mut run: Box<Run>,
+        mut run: Box<CallRun>,
         cx: &TurnContext<'_>,
     ) -> Result<ClientCallEnd, ClientCallError> {
         {
@@ -222,7 +222,7 @@ impl Agent {
         &self,
         session: &ClientSession,
         call: &mut ClientCall,
-        run: Box<Run>,
+        run: Box<CallRun>,
         cx: &TurnContext<'_>,
     ) -> Result<ClientCallEnd, ClientCallError> {
         let caller = call.caller(self, &session.lock());
@@ -234,7 +234,7 @@ impl Agent {
                 return Ok(ClientCallEnd::Question(question));
             }
             Err(Unsettled::Waiting(waiting)) => {
-                call.agent = Some(Box::new(Run {
+                call.agent = Some(Box::new(CallRun {
                     resumed_with: None,
                     ..*run
                 }));
@@ -399,7 +399,7 @@ impl Agent {
 }
 
 /// Whether a call changes nothing and has no session, so that its records need not be durable.
-fn is_light(run: &Run) -> bool {
+fn is_light(run: &CallRun) -> bool {
     run.effect == Effect::ReadOnly && run.runtime == ToolRuntime::Host
 }
 

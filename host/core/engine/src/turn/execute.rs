@@ -11,7 +11,7 @@ use super::{
     approval::request_name,
     budget,
     job::{Caller, JobEnd, Unsettled, call_intended, question},
-    plan::{Plan, Run},
+    plan::{CallPlan, CallRun},
 };
 use crate::{
     policy::Ruling,
@@ -41,8 +41,8 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Result<StepResult, TurnError> {
         let batch: Vec<BatchCall> = session.state().batch().to_vec();
-        let mut group: Vec<Run> = Vec::new();
-        let mut external: Vec<Run> = Vec::new();
+        let mut group: Vec<CallRun> = Vec::new();
+        let mut external: Vec<CallRun> = Vec::new();
         let mut allowance = Allowance::new(session);
         for entry in batch.iter().filter(|entry| entry.result.is_none()) {
             if session.state().halt().is_some() {
@@ -51,7 +51,7 @@ impl Agent {
             }
             let ruled = session.rulings.remove(&entry.call.id);
             let plan = self.plan(session, entry, ruled, cx);
-            if let Plan::Ask(rule) = &plan
+            if let CallPlan::Ask(rule) = &plan
                 && self.settings.timing == Timing::InOrder
                 && self.settings.prompts == Prompts::Ask
             {
@@ -63,11 +63,11 @@ impl Agent {
             }
             let plan = allowance.admit(&self.settings.budgets, session, entry, plan);
             let next = match plan {
-                Plan::Run(run) if run.runtime == ToolRuntime::External => {
+                CallPlan::Run(run) if run.runtime == ToolRuntime::External => {
                     external.push(*run);
                     continue;
                 }
-                Plan::Run(run) if run.is_concurrent() => {
+                CallPlan::Run(run) if run.is_concurrent() => {
                     let first = group.first().map(|first| first.runtime);
                     if first.is_some_and(|first| first != run.runtime)
                         && let Some(asked) = self
@@ -105,23 +105,23 @@ impl Agent {
         &self,
         session: &mut Session,
         entry: &BatchCall,
-        plan: Plan,
+        plan: CallPlan,
         cx: &TurnContext<'_>,
     ) -> Result<Option<StepResult>, TurnError> {
         match plan {
             _ if session.state().halt().is_some() => {
                 self.settle_skipped(session, cx, &entry.call, not_run_after_halt());
             }
-            Plan::Answer(output) => self.settle_skipped(session, cx, &entry.call, output),
-            Plan::Deny(output, rule) => {
+            CallPlan::Answer(output) => self.settle_skipped(session, cx, &entry.call, output),
+            CallPlan::Deny(output, rule) => {
                 self.settle_denied(session, cx, &entry.call, output, rule);
             }
             // The approval step has asked if there is someone to ask.
-            Plan::Ask(rule) => {
+            CallPlan::Ask(rule) => {
                 let output = self.unapproved(&rule);
                 self.settle_denied(session, cx, &entry.call, output, rule);
             }
-            Plan::Run(run) => return self.run_group(session, vec![*run], cx).await,
+            CallPlan::Run(run) => return self.run_group(session, vec![*run], cx).await,
         }
         Ok(None)
     }
@@ -174,7 +174,7 @@ impl Agent {
     fn dispatch_externally(
         &self,
         session: &mut Session,
-        external: &[Run],
+        external: &[CallRun],
         cx: &TurnContext<'_>,
     ) -> Option<TurnEnd> {
         if cx.cancel.is_cancelled() {
@@ -211,7 +211,7 @@ impl Agent {
     async fn run_group(
         &self,
         session: &mut Session,
-        group: Vec<Run>,
+        group: Vec<CallRun>,
         cx: &TurnContext<'_>,
     ) -> Result<Option<StepResult>, TurnError> {
         if cx.cancel.is_cancelled() {
@@ -264,10 +264,10 @@ impl Agent {
     async fn run_side_by_side(
         &self,
         session: &mut Session,
-        group: Vec<Run>,
+        group: Vec<CallRun>,
         of_agents: bool,
         cx: &TurnContext<'_>,
-    ) -> Vec<(Run, JobEnd)> {
+    ) -> Vec<(CallRun, JobEnd)> {
         let (share, places) = match of_agents {
             true => (
                 budget::share(&self.settings.budgets, session.state(), group.len(), &[]),
@@ -282,11 +282,11 @@ impl Agent {
             cancel: stop,
             ..*cx
         };
-        let resumed = group.into_iter().map(|run| Run {
+        let resumed = group.into_iter().map(|run| CallRun {
             resumed_with: session.child_input(&run.entry.call.id),
             ..run
         });
-        let resumed: Vec<Run> = resumed.collect();
+        let resumed: Vec<CallRun> = resumed.collect();
         stream::iter(resumed.into_iter().map(|run| async move {
             let end = self.work(caller, &run, share, cx).await;
             if let Ok(RunEnd::Settled(report)) = &end
@@ -306,9 +306,9 @@ impl Agent {
     fn settle_group(
         &self,
         session: &mut Session,
-        ended: Vec<(Run, JobEnd)>,
-    ) -> Result<Open, TurnError> {
-        let (mut open, mut failed) = (Open::default(), None);
+        ended: Vec<(CallRun, JobEnd)>,
+    ) -> Result<UnsettledCalls, TurnError> {
+        let (mut open, mut failed) = (UnsettledCalls::default(), None);
         for (run, end) in ended {
             match end {
                 Ok(RunEnd::Settled(report)) => self.settle(session, &run.entry.call, report),
@@ -326,7 +326,7 @@ impl Agent {
     async fn stop_group(
         &self,
         session: &mut Session,
-        open: Open,
+        open: UnsettledCalls,
         cx: &TurnContext<'_>,
     ) -> Result<(), TurnError> {
         for (run, _) in open.questions {
@@ -346,7 +346,7 @@ impl Agent {
     fn ask_question(
         &self,
         session: &mut Session,
-        run: &Run,
+        run: &CallRun,
         asked: PendingQuestion,
     ) -> Option<StepResult> {
         let output = StepOutput::Human {
@@ -360,7 +360,7 @@ impl Agent {
     }
 
     /// Answers calls of a cancelled turn.
-    fn settle_unstarted(&self, session: &mut Session, runs: &[Run], cx: &TurnContext<'_>) {
+    fn settle_unstarted(&self, session: &mut Session, runs: &[CallRun], cx: &TurnContext<'_>) {
         for run in runs {
             let output = ToolFailure::not_started().into();
             self.settle_skipped(session, cx, &run.entry.call, output);
@@ -370,8 +370,8 @@ impl Agent {
 
 /// The calls of a group that ran and are not settled.
 #[derive(Default)]
-struct Open {
-    questions: Vec<(Run, PendingQuestion)>,
+struct UnsettledCalls {
+    questions: Vec<(CallRun, PendingQuestion)>,
     waiting: Vec<WaitingChild>,
     is_drained: bool,
 }

@@ -3,7 +3,7 @@
 
 use super::{
     Agent, Prompts, Settings, TurnContext, approval::request_name, budget::Share, hooks::decided,
-    plan::Run,
+    plan::CallRun,
 };
 use crate::{
     artifact::{MAX_STORED, SessionArtifacts, Stored, result_name},
@@ -81,7 +81,7 @@ impl Agent {
     pub(super) async fn work(
         &self,
         caller: &Caller,
-        run: &Run,
+        run: &CallRun,
         share: &Share,
         cx: &TurnContext<'_>,
     ) -> JobEnd {
@@ -95,13 +95,13 @@ impl Agent {
     }
 
     /// Records that a call is about to run, and that its agent gets a session.
-    pub(super) fn intend(&self, session: &mut Session, run: &Run) {
+    pub(super) fn intend(&self, session: &mut Session, run: &CallRun) {
         let events = std::iter::once(call_intended(run)).chain(self.spawned(session, run));
         session.record_all(events.collect(), Vec::new());
     }
 
     /// Returns the event that the agent of a call gets a session.
-    pub(super) fn spawned(&self, session: &Session, run: &Run) -> Option<Event> {
+    pub(super) fn spawned(&self, session: &Session, run: &CallRun) -> Option<Event> {
         let call = &run.entry.call;
         let child = match run.runtime {
             ToolRuntime::Agent => run.in_session.as_deref().or(self.sub_agent(&call.name))?,
@@ -171,7 +171,7 @@ impl Agent {
         self.settle(session, call, report);
     }
 
-    async fn run_call(&self, caller: &Caller, run: &Run, cx: &TurnContext<'_>) -> RunEnd {
+    async fn run_call(&self, caller: &Caller, run: &CallRun, cx: &TurnContext<'_>) -> RunEnd {
         let call = &run.entry.call;
         let (call_id, tool) = (&call.id, call.name.as_str());
         if cx.cancel.is_cancelled() {
@@ -237,7 +237,7 @@ impl Agent {
     pub(super) fn invocation(
         &self,
         caller: &Caller,
-        run: &Run,
+        run: &CallRun,
         cx: &TurnContext<'_>,
     ) -> Invocation {
         let call = &run.entry.call;
@@ -347,7 +347,7 @@ pub(super) fn unknown_limits(
 }
 
 /// Returns the event that a call is about to run.
-pub(super) fn call_intended(run: &Run) -> Event {
+pub(super) fn call_intended(run: &CallRun) -> Event {
     Event::CallIntended {
         call_id: run.entry.call.id.clone(),
         tool: run.entry.call.name.clone(),
@@ -361,7 +361,7 @@ pub(super) fn call_intended(run: &Run) -> Event {
 }
 
 /// Returns the event that a call asked the user a question.
-pub(super) fn question(session: &Session, run: &Run, asked: PendingQuestion) -> Event {
+pub(super) fn question(session: &Session, run: &CallRun, asked: PendingQuestion) -> Event {
     Event::QuestionAsked {
         request: request_name(session),
         turn: session.state().turns(),

@@ -42,9 +42,9 @@ impl Agent {
             Compaction::Cancelled => return Ok(StepResult::end(TurnEnd::Cancelled)),
         }
         let replied = match self.ask_fitting(session, cx).await? {
-            Asked::Replied(replied) => replied,
-            Asked::TooLong(error) => return Err(self.too_long(session, Some(error))?),
-            Asked::Cancelled => return Ok(StepResult::end(TurnEnd::Cancelled)),
+            AskedModel::Replied(replied) => replied,
+            AskedModel::TooLong(error) => return Err(self.too_long(session, Some(error))?),
+            AskedModel::Cancelled => return Ok(StepResult::end(TurnEnd::Cancelled)),
         };
         let Replied {
             judged,
@@ -92,31 +92,31 @@ impl Agent {
         &self,
         session: &mut Session,
         cx: &TurnContext<'_>,
-    ) -> Result<Asked, TurnError> {
+    ) -> Result<AskedModel, TurnError> {
         let first = self.ask(session, cx).await?;
         let mut spent = Usage::default();
         let mut was_shown = false;
         match &first {
-            Asked::TooLong(_) => {}
-            Asked::Replied(replied)
+            AskedModel::TooLong(_) => {}
+            AskedModel::Replied(replied)
                 if replied.judged.reply.stop_reason == Some(StopReason::ContextWindow) =>
             {
                 spent += replied.judged.reply.usage;
                 spent += replied.judged.discarded;
                 was_shown = true;
             }
-            Asked::Replied(_) | Asked::Cancelled => return Ok(first),
+            AskedModel::Replied(_) | AskedModel::Cancelled => return Ok(first),
         }
         match self.compact_after_refusal(session, cx).await? {
             Compaction::Unchanged => return Ok(first),
             Compaction::Changed => {}
-            Compaction::Cancelled => return Ok(Asked::Cancelled),
+            Compaction::Cancelled => return Ok(AskedModel::Cancelled),
         }
         if was_shown {
             cx.observer.live(Live::Delta(ModelDelta::Restarted));
         }
         let mut again = self.ask(session, cx).await?;
-        if let Asked::Replied(replied) = &mut again {
+        if let AskedModel::Replied(replied) = &mut again {
             replied.judged.discarded += spent;
         }
         Ok(again)
@@ -136,7 +136,11 @@ impl Agent {
     }
 
     /// Sends one request.
-    async fn ask(&self, session: &mut Session, cx: &TurnContext<'_>) -> Result<Asked, TurnError> {
+    async fn ask(
+        &self,
+        session: &mut Session,
+        cx: &TurnContext<'_>,
+    ) -> Result<AskedModel, TurnError> {
         if session.state().message_count() > LONG_CONVERSATION && session.undurable() > 0 {
             session.barrier(cx.observer).await?;
             // The task that was told waits for this thread.
@@ -183,16 +187,16 @@ impl Agent {
         let deltas = |delta: ModelDelta<'_>| cx.observer.live(Live::Delta(delta));
         let asked = tokio::select! {
             biased;
-            () = cx.cancel.cancelled() => return Ok(Asked::Cancelled),
+            () = cx.cancel.cancelled() => return Ok(AskedModel::Cancelled),
             asked = traced_request(traceparent, self.ask_model(&request, &deltas)) => asked,
         };
         match asked {
-            Ok(judged) => Ok(Asked::Replied(Box::new(Replied {
+            Ok(judged) => Ok(AskedModel::Replied(Box::new(Replied {
                 judged,
                 duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             }))),
             Err(TurnError::Model { error }) if self.may_be_too_long(session, error.kind) => {
-                Ok(Asked::TooLong(error))
+                Ok(AskedModel::TooLong(error))
             }
             Err(error) => Err(error),
         }
@@ -216,7 +220,7 @@ fn without_empty_replies(mut messages: Vec<Message>) -> Vec<Message> {
 }
 
 /// The outcome of a request.
-enum Asked {
+enum AskedModel {
     Replied(Box<Replied>),
     /// The request exceeds the model's window, or may do so.
     TooLong(ModelError),

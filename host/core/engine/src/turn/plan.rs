@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// The plan for one call.
-pub(super) enum Plan {
+pub(super) enum CallPlan {
     /// Answer the call without running it.
     Answer(ToolResultOutput),
     /// Answer the call without running it, as this rule denies it.
@@ -30,12 +30,12 @@ pub(super) enum Plan {
     /// Ask the user, by this rule.
     Ask(String),
     /// Run the call.
-    Run(Box<Run>),
+    Run(Box<CallRun>),
 }
 
 /// A call that runs.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct CallRun {
     pub(super) entry: BatchCall,
     /// The arguments as the journal has them.
     pub(super) input: Arc<Map<String, Value>>,
@@ -56,7 +56,7 @@ pub(super) struct Run {
     pub(super) resumed_with: Option<AgentInput>,
 }
 
-impl Run {
+impl CallRun {
     /// Whether it runs side by side with others of its runtime. An agent does whatever its effect,
     /// since its session has the intents of its calls.
     pub(super) fn is_concurrent(&self) -> bool {
@@ -73,26 +73,26 @@ impl Agent {
         entry: &BatchCall,
         ruled: Option<Ruling>,
         cx: &TurnContext<'_>,
-    ) -> Plan {
+    ) -> CallPlan {
         let call = &entry.call;
         if let Some(output) = entry.decision.as_ref().and_then(answer_of) {
-            return Plan::Answer(output);
+            return CallPlan::Answer(output);
         }
         if self.is_in_doubt(entry) {
-            return Plan::Answer(interrupted(&call.name).into());
+            return CallPlan::Answer(interrupted(&call.name).into());
         }
         let Some(tool) = self.tool(&call.name) else {
-            return Plan::Answer(self.unknown(session, &call.name).into());
+            return CallPlan::Answer(self.unknown(session, &call.name).into());
         };
         let Some(input) = entry.effective_input().cloned() else {
-            return Plan::Answer(not_an_object().into());
+            return CallPlan::Answer(not_an_object().into());
         };
         let arguments = match self.accepted(entry, &input) {
             Ok(arguments) => arguments,
-            Err(failure) => return Plan::Answer(failure.into()),
+            Err(failure) => return CallPlan::Answer(failure.into()),
         };
         if self.lacks_review(entry) {
-            return Plan::Answer(match cx.cancel.is_cancelled() {
+            return CallPlan::Answer(match cx.cancel.is_cancelled() {
                 true => ToolFailure::not_started().into(),
                 false => unreviewed().into(),
             });
@@ -105,12 +105,12 @@ impl Agent {
         if let (Ruling::Ask { .. } | Ruling::Allow { .. }, Some(output)) =
             (&ruling, fallback_of(entry))
         {
-            return Plan::Answer(output.clone());
+            return CallPlan::Answer(output.clone());
         }
         match ruling {
-            Ruling::Deny { rule, reason, .. } => Plan::Deny(denied_call(&rule, &reason), rule),
-            Ruling::Ask { rule } if !confirmed => Plan::Ask(rule),
-            Ruling::Ask { rule } | Ruling::Allow { rule } => Plan::Run(Box::new(Run {
+            Ruling::Deny { rule, reason, .. } => CallPlan::Deny(denied_call(&rule, &reason), rule),
+            Ruling::Ask { rule } if !confirmed => CallPlan::Ask(rule),
+            Ruling::Ask { rule } | Ruling::Allow { rule } => CallPlan::Run(Box::new(CallRun {
                 entry: entry.clone(),
                 input,
                 arguments,

@@ -8,7 +8,7 @@
 use super::{Agent, MAX_UNDURABLE, StepOutput, StepResult, Transition, TurnContext, begin::refuse};
 use crate::{
     artifact::result_name,
-    program::{Program, Progress, RunningProgram, diverged},
+    program::{Program, ProgramProgress, RunningProgram, diverged},
     session::Session,
     spill::{SpilledOutput, spill_output},
     tool::CallReport,
@@ -60,12 +60,12 @@ impl Agent {
                 progress = running.next(program.max_calls) => progress,
             };
             match (progress, recorded.pop_front()) {
-                (Progress::Called(calls), Some((earlier, results))) if calls == earlier => {
+                (ProgramProgress::Called(calls), Some((earlier, results))) if calls == earlier => {
                     running.answer(whole(session, results).await?);
                 }
                 (_, Some(_)) => return Ok(ended(session, diverged())),
-                (Progress::Ended(report), None) => return Ok(ended(session, *report)),
-                (Progress::Called(calls), None) => {
+                (ProgramProgress::Ended(report), None) => return Ok(ended(session, *report)),
+                (ProgramProgress::Called(calls), None) => {
                     let called = Event::ProgramCalled {
                         calls: calls.clone(),
                     };

@@ -32,14 +32,14 @@ pub struct TurnStep {
 pub struct StepReader {
     turn: u64,
     /// The step that the last events belong to.
-    open: Option<Open>,
+    open: Option<OpenStep>,
     /// The results of its calls so far.
     results: Vec<ToolResult>,
 }
 
 /// A step whose end is not known yet.
 #[derive(Debug)]
-enum Open {
+enum OpenStep {
     /// The model is called, and has replied if there is an output.
     Model(StepOutput),
     /// Hooks review calls.
@@ -56,7 +56,7 @@ enum Open {
     Workflow,
 }
 
-impl Open {
+impl OpenStep {
     fn step(&self) -> Step {
         match self {
             Self::Model(_) => Step::CallModel,
@@ -90,20 +90,20 @@ impl StepReader {
                 self.leave(Step::CheckBudgets, &mut ended);
                 self.turn = turn;
                 self.passed(Step::CheckBudgets, Step::CallModel, &mut ended);
-                self.open = Some(Open::Model(StepOutput::Pass));
+                self.open = Some(OpenStep::Model(StepOutput::Pass));
             }
             Event::ModelReplied { reply, .. } => {
-                self.open = Some(Open::Model(StepOutput::Llm(reply)));
+                self.open = Some(OpenStep::Model(StepOutput::Llm(reply)));
             }
             Event::ProgramCalled { calls } => self.run_program(calls, &mut ended),
             Event::ProgramEnded { .. } => self.run_program(Vec::new(), &mut ended),
             Event::CallReviewed { .. } if !self.runs_workflow() && !self.reviews() => {
                 self.leave(Step::ReviewCalls, &mut ended);
-                self.open = Some(Open::Review);
+                self.open = Some(OpenStep::Review);
             }
             Event::ApprovalRequested { .. } => {
                 self.leave(Step::CheckApproval, &mut ended);
-                self.open = Some(Open::Approval);
+                self.open = Some(OpenStep::Approval);
             }
             Event::CallIntended { path, .. } if path.is_empty() => {
                 self.run_tools(&mut ended);
@@ -139,7 +139,7 @@ impl StepReader {
                 ..
             } => {
                 self.run_tools(&mut ended);
-                self.open = Some(Open::Question(StepOutput::Human {
+                self.open = Some(OpenStep::Question(StepOutput::Human {
                     call_id,
                     tool,
                     question,
@@ -147,7 +147,7 @@ impl StepReader {
             }
             Event::WorkflowStarted { .. } | Event::NodeIntended { .. } if !self.runs_workflow() => {
                 self.passed(Step::CheckBudgets, Step::RunWorkflow, &mut ended);
-                self.open = Some(Open::Workflow);
+                self.open = Some(OpenStep::Workflow);
             }
             Event::TurnInterrupted { .. } => {
                 self.open = None;
@@ -160,26 +160,26 @@ impl StepReader {
     }
 
     fn runs_workflow(&self) -> bool {
-        matches!(self.open, Some(Open::Workflow))
+        matches!(self.open, Some(OpenStep::Workflow))
     }
 
     fn reviews(&self) -> bool {
-        matches!(self.open, Some(Open::Review))
+        matches!(self.open, Some(OpenStep::Review))
     }
 
     /// Opens the step in which a program made calls or ended.
     fn run_program(&mut self, calls: Vec<ToolCall>, ended: &mut Vec<TurnStep>) {
         self.leave(Step::CheckBudgets, ended);
         self.passed(Step::CheckBudgets, Step::RunProgram, ended);
-        self.open = Some(Open::Program(StepOutput::Program { calls }));
+        self.open = Some(OpenStep::Program(StepOutput::Program { calls }));
     }
 
     /// Opens the step of tools, unless it is open.
     fn run_tools(&mut self, ended: &mut Vec<TurnStep>) {
-        if !matches!(self.open, Some(Open::Tools)) {
+        if !matches!(self.open, Some(OpenStep::Tools)) {
             self.leave(Step::CheckApproval, ended);
             self.passed(Step::CheckApproval, Step::ExecuteTools, ended);
-            self.open = Some(Open::Tools);
+            self.open = Some(OpenStep::Tools);
         }
     }
 

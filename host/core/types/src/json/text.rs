@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 use std::{borrow::Cow, fmt, sync::Arc};
-use writer::Writer;
+use writer::JsonWriter;
 
 /// Valid JSON of at most [`JsonText::MAX_LEVELS`] levels, as compact text with sorted keys and
 /// without duplicates: the text that [`Value`] would print. Equal values have equal texts. Cheap to
@@ -53,7 +53,7 @@ impl JsonText {
     /// # Errors
     /// If it is not one JSON value, or nests too deep.
     pub fn parse(json: &str) -> serde_json::Result<Self> {
-        let mut writer = Writer::with_capacity(json.len());
+        let mut writer = JsonWriter::with_capacity(json.len());
         let mut source = serde_json::Deserializer::from_str(json);
         writer.read(&mut source)?;
         source.end()?;
@@ -106,7 +106,7 @@ impl JsonText {
     /// become equal the last one stays. Returns `None` if nothing changed.
     #[must_use]
     pub fn map_strings(&self, map: impl Fn(&str) -> Option<String>) -> Option<Self> {
-        let mut writer = Writer::with_capacity(self.0.len()).with_map(&map);
+        let mut writer = JsonWriter::with_capacity(self.0.len()).with_map(&map);
         let mut source = serde_json::Deserializer::from_str(&self.0);
         // The text is valid, so there is no error; a value that cannot be mapped is not shown.
         if writer.read(&mut source).is_err() {
@@ -120,7 +120,7 @@ impl TryFrom<&Value> for JsonText {
     type Error = TooDeep;
 
     fn try_from(value: &Value) -> Result<Self, TooDeep> {
-        let mut writer = Writer::with_capacity(0);
+        let mut writer = JsonWriter::with_capacity(0);
         writer.read(value).map_err(|_| TooDeep)?;
         Ok(Self(writer.into_text()))
     }
@@ -165,7 +165,7 @@ impl JsonSchema for JsonText {
 
 impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut writer = Writer::with_capacity(0);
+        let mut writer = JsonWriter::with_capacity(0);
         writer.read(deserializer).map_err(D::Error::custom)?;
         Ok(Self(writer.into_text()))
     }

@@ -1,19 +1,22 @@
 //! The evaluation of conditions. Text is compared in place; JSON is parsed where it is compared.
 
-use super::{Comparison, Node, Operand};
+use super::{Comparison, ConditionNode, Operand};
 use crate::{reference::Reference, value::Resolved};
 use serde_json::{Number, Value};
 use std::borrow::Cow;
 
-pub(super) fn holds<'a>(node: &Node, value_of: &impl Fn(&Reference) -> Resolved<'a>) -> bool {
+pub(super) fn holds<'a>(
+    node: &ConditionNode,
+    value_of: &impl Fn(&Reference) -> Resolved<'a>,
+) -> bool {
     match node {
-        Node::Any(nodes) => nodes.iter().any(|node| holds(node, value_of)),
-        Node::All(nodes) => nodes.iter().all(|node| holds(node, value_of)),
-        Node::Not(node) => !holds(node, value_of),
-        Node::IsTrue(operand) => {
+        ConditionNode::Any(nodes) => nodes.iter().any(|node| holds(node, value_of)),
+        ConditionNode::All(nodes) => nodes.iter().all(|node| holds(node, value_of)),
+        ConditionNode::Not(node) => !holds(node, value_of),
+        ConditionNode::IsTrue(operand) => {
             matches!(Term::of(operand, value_of), Term::Json(value) if *value == Value::Bool(true))
         }
-        Node::Compare(left, comparison, right) => {
+        ConditionNode::Compare(left, comparison, right) => {
             let (left, right) = (Term::of(left, value_of), Term::of(right, value_of));
             match comparison {
                 Comparison::Equal => left.is_equal(&right),

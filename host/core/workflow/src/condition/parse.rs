@@ -1,9 +1,9 @@
 //! The grammar of conditions.
 
-use super::{Comparison, MAX_CONDITION_DEPTH, Node, Operand};
+use super::{Comparison, ConditionNode, MAX_CONDITION_DEPTH, Operand};
 use crate::{
     reference::reference,
-    syntax::{self, Source, expected, is_id_char, keyword, token},
+    syntax::{self, Unparsed, expected, is_id_char, keyword, token},
 };
 use serde_json::{Number, Value};
 use winnow::{
@@ -17,23 +17,27 @@ use winnow::{
 const OPERAND: &str = "a reference, a quoted text, a number, `true`, `false`, `null` or a list";
 
 /// Parses a whole condition.
-pub(super) fn condition(source: &mut Source<'_>) -> ModalResult<Node> {
+pub(super) fn condition(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
     let end = cut_err(eof).context(expected("`==`, `!=`, `in`, `and`, `or` or the end"));
     terminated(any_of, (multispace0, end)).parse_next(source)
 }
 
-fn any_of(source: &mut Source<'_>) -> ModalResult<Node> {
-    let nodes: Vec<Node> = separated(1.., all_of, keyword("or")).parse_next(source)?;
-    Ok(single(nodes, Node::Any))
+fn any_of(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
+    let nodes: Vec<ConditionNode> = separated(1.., all_of, keyword("or")).parse_next(source)?;
+    Ok(single(nodes, ConditionNode::Any))
 }
 
-fn all_of(source: &mut Source<'_>) -> ModalResult<Node> {
-    let nodes: Vec<Node> = separated(1.., cut_err(one), keyword("and")).parse_next(source)?;
-    Ok(single(nodes, Node::All))
+fn all_of(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
+    let nodes: Vec<ConditionNode> =
+        separated(1.., cut_err(one), keyword("and")).parse_next(source)?;
+    Ok(single(nodes, ConditionNode::All))
 }
 
 /// Joins several nodes, and leaves a single one alone.
-fn single(mut nodes: Vec<Node>, join: fn(Vec<Node>) -> Node) -> Node {
+fn single(
+    mut nodes: Vec<ConditionNode>,
+    join: fn(Vec<ConditionNode>) -> ConditionNode,
+) -> ConditionNode {
     match nodes.pop() {
         Some(only) if nodes.is_empty() => only,
         Some(last) => {
@@ -44,10 +48,10 @@ fn single(mut nodes: Vec<Node>, join: fn(Vec<Node>) -> Node) -> Node {
     }
 }
 
-fn one(source: &mut Source<'_>) -> ModalResult<Node> {
+fn one(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
     if opt(keyword("not")).parse_next(source)?.is_some() {
         let negated = deeper(source, cut_err(one))?;
-        return Ok(Node::Not(Box::new(negated)));
+        return Ok(ConditionNode::Not(Box::new(negated)));
     }
     if opt(token("(")).parse_next(source)?.is_some() {
         let group = deeper(source, any_of)?;
@@ -61,9 +65,13 @@ fn one(source: &mut Source<'_>) -> ModalResult<Node> {
 
 /// Parses a part with one more level around it.
 fn deeper<'i>(
-    source: &mut Source<'i>,
-    mut part: impl Parser<Source<'i>, Node, winnow::error::ErrMode<winnow::error::ContextError>>,
-) -> ModalResult<Node> {
+    source: &mut Unparsed<'i>,
+    mut part: impl Parser<
+        Unparsed<'i>,
+        ConditionNode,
+        winnow::error::ErrMode<winnow::error::ContextError>,
+    >,
+) -> ModalResult<ConditionNode> {
     if source.state >= MAX_CONDITION_DEPTH {
         return syntax::refuse(source, "at most 32 levels of parentheses and `not`");
     }
@@ -73,7 +81,7 @@ fn deeper<'i>(
     Ok(node)
 }
 
-fn comparison(source: &mut Source<'_>) -> ModalResult<Node> {
+fn comparison(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
     let left = operand(source)?;
     let comparison = opt(alt((
         token("==").value(Comparison::Equal),
@@ -82,15 +90,15 @@ fn comparison(source: &mut Source<'_>) -> ModalResult<Node> {
     )))
     .parse_next(source)?;
     match comparison {
-        None => Ok(Node::IsTrue(left)),
+        None => Ok(ConditionNode::IsTrue(left)),
         Some(comparison) => {
             let right = cut_err(operand).parse_next(source)?;
-            Ok(Node::Compare(left, comparison, right))
+            Ok(ConditionNode::Compare(left, comparison, right))
         }
     }
 }
 
-fn operand(source: &mut Source<'_>) -> ModalResult<Operand> {
+fn operand(source: &mut Unparsed<'_>) -> ModalResult<Operand> {
     let list = delimited(
         token("["),
         separated(0.., scalar, token(",")),
@@ -101,7 +109,7 @@ fn operand(source: &mut Source<'_>) -> ModalResult<Operand> {
         .parse_next(source)
 }
 
-fn scalar(source: &mut Source<'_>) -> ModalResult<Operand> {
+fn scalar(source: &mut Unparsed<'_>) -> ModalResult<Operand> {
     let literal = alt((
         syntax::quoted.map(Value::String),
         number.map(Value::Number),
@@ -120,7 +128,7 @@ fn scalar(source: &mut Source<'_>) -> ModalResult<Operand> {
 }
 
 /// Parses a number; `1.text` is a reference, since ids may be digits.
-fn number(source: &mut Source<'_>) -> ModalResult<Number> {
+fn number(source: &mut Unparsed<'_>) -> ModalResult<Number> {
     let digits = (opt('-'), digit1, opt(('.', digit1)));
     terminated(digits.take(), not(one_of(|c| is_id_char(c) || c == '.')))
         .verify_map(|text: &str| text.parse().ok())

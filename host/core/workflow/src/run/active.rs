@@ -6,7 +6,7 @@ use agent_host_types::output::FilePart;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// References with their values.
-pub(super) type Parts = Vec<(Reference, Resolved<'static>)>;
+pub(super) type ReferenceValues = Vec<(Reference, Resolved<'static>)>;
 
 #[derive(Debug)]
 pub(super) struct Active {
@@ -23,7 +23,7 @@ pub(super) struct Active {
     /// The files of the message, of all iterations.
     pub(super) files: Arc<[FilePart]>,
     /// The values that are the same in all iterations and take a search, such as a part of JSON.
-    pub(super) parts: Parts,
+    pub(super) parts: ReferenceValues,
     /// The items and the results of a `foreach`.
     pub(super) each: Option<Each>,
 }

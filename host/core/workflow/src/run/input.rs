@@ -3,7 +3,7 @@
 
 use super::{
     Phase, Run,
-    active::Parts,
+    active::ReferenceValues,
     shared,
     start::{Input, Iteration},
 };
@@ -31,7 +31,7 @@ pub(super) struct View<'a> {
 }
 
 /// The value of an expression, or why it has none.
-enum Part<'a> {
+enum PartialValue<'a> {
     Value(Resolved<'a>),
     Failed(&'a str, &'a NodeFailure, Resolved<'a>),
     Skipped(&'a str),
@@ -101,7 +101,7 @@ impl Run {
 
     /// Returns the values that all iterations of a node have in common and that take a search. A
     /// search in each of them would take time by the square of the list that they run over.
-    pub(super) fn input_parts(&self, index: NodeIndex, node: &Node) -> Parts {
+    pub(super) fn input_parts(&self, index: NodeIndex, node: &Node) -> ReferenceValues {
         let takes_search = |reference: &&Reference| match reference {
             Reference::Node { path, .. } => !path.is_empty(),
             Reference::State { .. } => true,
@@ -151,38 +151,38 @@ impl Run {
 }
 
 impl View<'_> {
-    fn part<'s>(&'s self, expression: &'s Expression) -> Part<'s> {
+    fn part<'s>(&'s self, expression: &'s Expression) -> PartialValue<'s> {
         let reference = match expression {
             Expression::Literal(text) => {
-                return Part::Value(Resolved::Text(Cow::Borrowed(text)));
+                return PartialValue::Value(Resolved::Text(Cow::Borrowed(text)));
             }
             Expression::Reference(reference) => reference,
         };
         let value = self.resolve(reference);
         let Reference::Node { node, field, .. } = reference else {
-            return Part::Value(value);
+            return PartialValue::Value(value);
         };
         match self.run.output(node).map(|output| &output.error) {
-            None => Part::Skipped(node),
+            None => PartialValue::Skipped(node),
             Some(Some(error)) if !matches!(field, Field::Error | Field::Items) => {
                 let has_part = *field == Field::Artifacts || self.run.is_foreach(node);
                 let part = if has_part { value } else { Resolved::Null };
-                Part::Failed(node, error, part)
+                PartialValue::Failed(node, error, part)
             }
-            Some(_) => Part::Value(value),
+            Some(_) => PartialValue::Value(value),
         }
     }
 
     /// Returns the text of a whole message.
     fn message(&self, expression: &Expression) -> String {
         match self.part(expression) {
-            Part::Value(value) => value.as_text().to_owned(),
-            Part::Failed(node, error, value) => {
+            PartialValue::Value(value) => value.as_text().to_owned(),
+            PartialValue::Failed(node, error, value) => {
                 let mut text = format!("[{node}: failed]\n{error}");
                 add_partial(&mut text, &value);
                 text
             }
-            Part::Skipped(node) => format!("[{node}: skipped]"),
+            PartialValue::Skipped(node) => format!("[{node}: skipped]"),
         }
     }
 
@@ -195,13 +195,13 @@ impl View<'_> {
             }
             // Writing to a string does not fail.
             let _ = match self.part(expression) {
-                Part::Value(value) => write!(text, "[{key}]\n{}", value.as_text()),
-                Part::Failed(_, error, value) => {
+                PartialValue::Value(value) => write!(text, "[{key}]\n{}", value.as_text()),
+                PartialValue::Failed(_, error, value) => {
                     let written = write!(text, "[{key}: failed]\n{error}");
                     add_partial(&mut text, &value);
                     written
                 }
-                Part::Skipped(_) => write!(text, "[{key}: skipped]"),
+                PartialValue::Skipped(_) => write!(text, "[{key}: skipped]"),
             };
         }
         text

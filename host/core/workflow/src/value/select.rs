@@ -22,18 +22,18 @@ impl<'de> DeserializeSeed<'de> for Path<'_> {
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Self::Value, D::Error> {
         match self.0.split_first() {
             None => JsonText::deserialize(source).map(Some),
-            Some((step, rest)) => source.deserialize_any(Step { step, rest }),
+            Some((step, rest)) => source.deserialize_any(SelectStep { step, rest }),
         }
     }
 }
 
 /// One step into an array or an object; other values have no parts.
-struct Step<'p> {
+struct SelectStep<'p> {
     step: &'p str,
     rest: &'p [String],
 }
 
-impl<'de> Visitor<'de> for Step<'_> {
+impl<'de> Visitor<'de> for SelectStep<'_> {
     type Value = Option<JsonText>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 use super::{
     Database, every_event, fresh, input, open, read, record, records_of, session_of, text,
 };
-use crate::{SessionScope, SqliteOptions, row::Row, sqlite::MAX_QUEUED_BYTES};
+use crate::{SessionScope, SqliteOptions, row::EventRow, sqlite::MAX_QUEUED_BYTES};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use agent_host_types::{
     event::Event,
@@ -34,7 +34,7 @@ fn columns_agree_with_the_json() {
     let session = SessionId::new();
     let mut kinds = std::collections::BTreeSet::new();
     for event in every_event(session, &Blob::new(Vec::new())) {
-        let row = Row::encode(&record(session, 0, event.clone())).unwrap();
+        let row = EventRow::encode(&record(session, 0, event.clone())).unwrap();
         let json: serde_json::Value = serde_json::from_str(&row.json).unwrap();
         assert_eq!(json["kind"], row.kind);
         kinds.insert(row.kind);

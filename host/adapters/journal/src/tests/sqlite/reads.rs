@@ -1,7 +1,7 @@
 //! The checks of everything that is read.
 
 use super::{Database, fresh, input, read, record, records_of, session_of, text};
-use crate::{SessionScope, chain::Link, copy, sqlite::StoredSession};
+use crate::{SessionScope, chain::ChainLink, copy, sqlite::StoredSession};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use agent_host_types::{
     event::EVENT_VERSION,
@@ -139,7 +139,7 @@ async fn unknown_forms_of_events_are_refused() {
         let before = db
             .query_row("SELECT digest FROM events", [], |row| row.get(0))
             .unwrap();
-        let digest = Link(before).next([1, at_ms, v.into()], b"dance", json.as_bytes());
+        let digest = ChainLink(before).next([1, at_ms, v.into()], b"dance", json.as_bytes());
         db.execute(
             "INSERT INTO events VALUES (?1, 1, ?2, ?3, 'dance', ?4, ?5)",
             rusqlite::params![session.to_string(), at_ms, v, json, digest.0],

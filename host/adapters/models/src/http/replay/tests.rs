@@ -28,7 +28,7 @@ fn text(lines: &[Value]) -> String {
 
 /// Everything that is left of a recording: for each request to model 0 its status and bytes, or why
 /// there is none.
-fn played(recording: &Recording, requests: usize) -> Vec<Result<(u16, String), String>> {
+fn played(recording: &ModelRecording, requests: usize) -> Vec<Result<(u16, String), String>> {
     let body = json!({"a": 2});
     let play = || {
         let mut answer = recording.next(0, &body)?;
@@ -65,7 +65,7 @@ fn request_gets_recorded_outcome() {
         answer(),
         request(0),
     ]);
-    let (recording, models) = Recording::parse(&recording).unwrap();
+    let (recording, models) = ModelRecording::parse(&recording).unwrap();
     assert_eq!(models.len(), 1);
     let cannot = |why: &str| Err(format!("Cannot play the recording: {why}."));
     assert_eq!(
@@ -84,7 +84,7 @@ fn request_gets_recorded_outcome() {
 #[test]
 fn request_of_other_model_is_refused() {
     let recording = text(&[begin(), model(), model(), request(1), answer()]);
-    let (recording, _) = Recording::parse(&recording).unwrap();
+    let (recording, _) = ModelRecording::parse(&recording).unwrap();
     let expected = "Cannot play the recording: the recorded run used another model here.";
     assert_eq!(played(&recording, 1), [Err(expected.to_owned())]);
 }
@@ -125,7 +125,7 @@ fn invalid_recording_is_refused_with_line() {
                 .to_owned(),
         ),
     ] {
-        let error = Recording::parse(&recording).err().unwrap();
+        let error = ModelRecording::parse(&recording).err().unwrap();
         let message = format!("Cannot play the recording: {expected}.");
         assert_eq!(
             ModelError::from(error),
@@ -141,7 +141,7 @@ fn truncated_last_line_is_ignored() {
     let next = request(0).to_string();
     for cut in 0..next.len() {
         let half = next.get(..cut).unwrap();
-        let (recording, _) = Recording::parse(&format!("{whole}{half}")).unwrap();
+        let (recording, _) = ModelRecording::parse(&format!("{whole}{half}")).unwrap();
         assert_eq!(played(&recording, 1), [Ok((200, String::new()))], "{cut}");
     }
 }

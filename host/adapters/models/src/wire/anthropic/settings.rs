@@ -8,7 +8,7 @@ use crate::{
         request::token,
         settings::{
             Field::{Lost, Sent},
-            Fields, Mapping,
+            Mapping, SettingFields,
         },
     },
 };
@@ -22,7 +22,7 @@ const LEAST_BUDGET: u32 = 1024;
 const NO_SAMPLING: &str = "Anthropic's API has had no such setting since version 2026-10-21";
 
 /// The settings that are one field, or none.
-pub(super) const FIELDS: Fields = &[
+pub(super) const FIELDS: SettingFields = &[
     ("temperature", Lost(NO_SAMPLING)),
     ("top-p", Lost(NO_SAMPLING)),
     ("seed", Lost("Anthropic's models have no such setting")),

@@ -86,7 +86,7 @@ const COUNTS: [&str; 4] = [
 ];
 
 /// A block of the reply.
-struct Part {
+struct ReplyBlock {
     /// Its index on the wire.
     index: Option<u64>,
     block: Block,
@@ -100,7 +100,7 @@ struct Part {
 pub(super) struct Decoder<'a> {
     builder: ReplyBuilder<'a>,
     /// The blocks in the model's order.
-    parts: Vec<Part>,
+    parts: Vec<ReplyBlock>,
     /// Those of [`COUNTS`].
     counts: [u64; 4],
     stop_reason: Option<String>,
@@ -134,7 +134,7 @@ impl<'a> Decoder<'a> {
         wire: WireBlock,
         sink: DeltaSink<'_>,
     ) -> Result<(), DecodeError> {
-        let mut part = Part {
+        let mut part = ReplyBlock {
             index,
             block: Block::Text { bytes: 0 },
             call: None,
@@ -190,7 +190,7 @@ impl<'a> Decoder<'a> {
         };
         if let Some(Text(more)) = delta.text {
             self.builder.push_text(&more, sink)?;
-            if let Some(Part {
+            if let Some(ReplyBlock {
                 block: Block::Text { bytes },
                 ..
             }) = part

@@ -8,14 +8,14 @@ use crate::{
         answer::AnswerForm,
         settings::{
             Field::{Lost, Sent},
-            Fields, Mapping,
+            Mapping, SettingFields,
         },
     },
 };
 use serde_json::{Value, json};
 
 /// The settings that are one field, or none.
-pub(super) const FIELDS: Fields = &[
+pub(super) const FIELDS: SettingFields = &[
     ("temperature", Sent("generationConfig.temperature")),
     ("top-p", Sent("generationConfig.topP")),
     ("seed", Sent("generationConfig.seed")),

@@ -8,7 +8,7 @@ mod tests;
 use super::{THINKING, WIRE};
 use crate::wire::{
     Capabilities, Encoded,
-    items::{Item, items},
+    items::{ConversationItem, items},
     request::{FileContent, FileRef, RequestPart, arguments, function, list, set, texts},
 };
 use agent_host_types::{
@@ -22,7 +22,7 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     let convert = |part| convert(part, capabilities);
     // Models do not see images in tool messages.
     let (items, images) = items(&request.messages, false, convert);
-    let system = request.system.clone().map(Item::System);
+    let system = request.system.clone().map(ConversationItem::System);
     let messages: Vec<Value> = system.into_iter().chain(items).map(message).collect();
     let mut body = json!({"model": model, "messages": messages, "stream": true});
     let mut options = json!({});
@@ -36,10 +36,10 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     Encoded { body, images }
 }
 
-fn message(item: Item<'_>) -> Value {
+fn message(item: ConversationItem<'_>) -> Value {
     match item {
-        Item::System(text) => json!({"role": "system", "content": text}),
-        Item::User(parts) => {
+        ConversationItem::System(text) => json!({"role": "system", "content": text}),
+        ConversationItem::User(parts) => {
             let (text, images) = text_and_images(parts);
             let mut message = json!({"role": "user", "content": text});
             set(
@@ -49,8 +49,8 @@ fn message(item: Item<'_>) -> Value {
             );
             message
         }
-        Item::Assistant(message) => assistant(message),
-        Item::Result(result, parts) => {
+        ConversationItem::Assistant(message) => assistant(message),
+        ConversationItem::Result(result, parts) => {
             let (text, _) = text_and_images(parts);
             json!({"role": "tool", "tool_name": result.name, "content": text})
         }

@@ -7,14 +7,14 @@ use crate::{
         answer::AnswerForm,
         settings::{
             Field::{Lost, Sent},
-            Fields, Mapping, budget, single_effort,
+            Mapping, SettingFields, budget, single_effort,
         },
     },
 };
 use serde_json::{Value, json};
 
 /// The settings that are one field, or none.
-pub(super) const FIELDS: Fields = &[
+pub(super) const FIELDS: SettingFields = &[
     ("temperature", Sent("options.temperature")),
     ("top-p", Sent("options.top_p")),
     ("seed", Sent("options.seed")),

@@ -7,7 +7,7 @@ mod tests;
 use super::reasoning::Reasoning;
 use crate::wire::{
     Capabilities, Encoded,
-    items::{Item, items},
+    items::{ConversationItem, items},
     request::{
         FileContent, FileRef, RequestPart, arguments_text, function, list, set, string_or_parts,
         texts, token,
@@ -23,16 +23,16 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     let convert = |part| convert(part, capabilities);
     // Tool messages carry only text.
     let (items, images) = items(&request.messages, false, convert);
-    let system = request.system.clone().map(Item::System);
+    let system = request.system.clone().map(ConversationItem::System);
     let mut with_calls = false;
     let messages: Vec<Value> = system
         .into_iter()
         .chain(items)
         .map(|item| {
             with_calls = match &item {
-                Item::User(_) => false,
-                Item::Assistant(reply) => with_calls || !reply.tool_calls.is_empty(),
-                Item::System(_) | Item::Result(..) => with_calls,
+                ConversationItem::User(_) => false,
+                ConversationItem::Assistant(reply) => with_calls || !reply.tool_calls.is_empty(),
+                ConversationItem::System(_) | ConversationItem::Result(..) => with_calls,
             };
             message(model, item, with_calls)
         })
@@ -54,18 +54,18 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
 }
 
 /// Encodes an item. `with_calls` says whether the turn has called tools so far.
-fn message(model: &str, item: Item<'_>, with_calls: bool) -> Value {
+fn message(model: &str, item: ConversationItem<'_>, with_calls: bool) -> Value {
     match item {
-        Item::System(text) => json!({"role": "system", "content": text}),
-        Item::User(parts) => json!({"role": "user", "content": content(parts)}),
-        Item::Assistant(message) => {
+        ConversationItem::System(text) => json!({"role": "system", "content": text}),
+        ConversationItem::User(parts) => json!({"role": "user", "content": content(parts)}),
+        ConversationItem::Assistant(message) => {
             let mut wire = assistant(message);
             if let Some(reasoning) = Reasoning::from_message(message, model) {
                 reasoning.add_to(&mut wire, with_calls);
             }
             wire
         }
-        Item::Result(result, parts) => {
+        ConversationItem::Result(result, parts) => {
             json!({"role": "tool", "tool_call_id": result.call_id, "content": content(parts)})
         }
     }

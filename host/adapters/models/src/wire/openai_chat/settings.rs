@@ -3,12 +3,12 @@
 
 use crate::{
     settings::ModelSettings,
-    wire::settings::{Field::Sent, Fields, Mapping, budget, openai, single_effort},
+    wire::settings::{Field::Sent, Mapping, SettingFields, budget, openai, single_effort},
 };
 use serde_json::json;
 
 /// The settings that are one field, or none.
-pub(super) const FIELDS: Fields = &[
+pub(super) const FIELDS: SettingFields = &[
     ("temperature", Sent("temperature")),
     ("top-p", Sent("top_p")),
     ("seed", Sent("seed")),

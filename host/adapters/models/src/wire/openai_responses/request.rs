@@ -7,7 +7,7 @@ mod tests;
 use super::reasoning;
 use crate::wire::{
     Capabilities, Encoded,
-    items::{Item, items},
+    items::{ConversationItem, items},
     request::{
         FileContent, FileRef, RequestPart, arguments_text, list, set, string_or_parts, texts, token,
     },
@@ -58,12 +58,12 @@ pub(super) fn reasons(model: &str) -> bool {
 }
 
 /// Encodes an item of the conversation as items of the wire.
-fn wire_items(model: &str, item: Item<'_>) -> Vec<Value> {
+fn wire_items(model: &str, item: ConversationItem<'_>) -> Vec<Value> {
     match item {
-        Item::System(text) => vec![message_item("system", &json!(text))],
-        Item::User(parts) => vec![message_item("user", &content(parts))],
-        Item::Assistant(message) => assistant(model, message),
-        Item::Result(result, parts) => vec![json!({
+        ConversationItem::System(text) => vec![message_item("system", &json!(text))],
+        ConversationItem::User(parts) => vec![message_item("user", &content(parts))],
+        ConversationItem::Assistant(message) => assistant(model, message),
+        ConversationItem::Result(result, parts) => vec![json!({
             "type": "function_call_output",
             "call_id": token(&result.call_id.0),
             "output": content(parts),

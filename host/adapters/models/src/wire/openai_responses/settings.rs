@@ -8,14 +8,14 @@ use crate::{
         answer::AnswerForm,
         settings::{
             Field::{Lost, Sent},
-            Fields, Mapping, budget, openai, single_effort,
+            Mapping, SettingFields, budget, openai, single_effort,
         },
     },
 };
 use serde_json::{Value, json};
 
 /// The settings that are one field, or none.
-pub(super) const FIELDS: Fields = &[
+pub(super) const FIELDS: SettingFields = &[
     ("seed", Lost("OpenAI's Responses API has no such setting")),
     ("stop", Lost("OpenAI's Responses API has no such setting")),
     ("verbosity", Sent("text.verbosity")),

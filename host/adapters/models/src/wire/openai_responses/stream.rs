@@ -84,7 +84,7 @@ const USAGE: [&str; 4] = [
 
 /// The progress of an item.
 #[derive(Default)]
-struct Progress {
+struct ItemProgress {
     /// The index of its call, if it is one.
     call: Option<usize>,
     /// Text of it was emitted.
@@ -92,7 +92,7 @@ struct Progress {
 }
 
 /// How a response ended.
-enum End {
+enum ResponseEnd {
     Completed,
     /// Before the model was done, for this reason of the provider's.
     Incomplete(String),
@@ -102,11 +102,11 @@ enum End {
 pub(super) struct Decoder<'a> {
     builder: ReplyBuilder<'a>,
     /// Items by their index in the reply.
-    progress: BTreeMap<u64, Progress>,
+    progress: BTreeMap<u64, ItemProgress>,
     /// The whole items of the reply, in the order in which they ended.
     items: Vec<Value>,
     refused: bool,
-    end: Option<End>,
+    end: Option<ResponseEnd>,
 }
 
 impl<'a> Decoder<'a> {
@@ -122,7 +122,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Returns the item that an event is about; without an index, the last one.
-    fn item(&mut self, index: Option<u64>) -> &mut Progress {
+    fn item(&mut self, index: Option<u64>) -> &mut ItemProgress {
         let last = self
             .progress
             .last_key_value()
@@ -251,8 +251,8 @@ impl<'a> Decoder<'a> {
             .incomplete_details
             .and_then(|details| details.reason);
         self.end = match response.status.as_deref().unwrap_or(status) {
-            "completed" => Some(End::Completed),
-            "incomplete" => Some(End::Incomplete(reason.unwrap_or_default())),
+            "completed" => Some(ResponseEnd::Completed),
+            "incomplete" => Some(ResponseEnd::Incomplete(reason.unwrap_or_default())),
             "failed" | "cancelled" => {
                 let why = "it says that the response failed, but not why";
                 return Err(DecodeError::Unusable(why.to_owned()));
@@ -264,11 +264,11 @@ impl<'a> Decoder<'a> {
 
     /// Maps the end of the response. A reason that is not documented says nothing; `max_messages`
     /// and `steered` are for requests that are not made here.
-    fn stop_reason(&self, end: &End) -> Result<Option<StopReason>, DecodeError> {
+    fn stop_reason(&self, end: &ResponseEnd) -> Result<Option<StopReason>, DecodeError> {
         Ok(Some(match end {
-            End::Completed if self.refused => StopReason::Refusal,
-            End::Completed => StopReason::EndTurn,
-            End::Incomplete(reason) => match reason.as_str() {
+            ResponseEnd::Completed if self.refused => StopReason::Refusal,
+            ResponseEnd::Completed => StopReason::EndTurn,
+            ResponseEnd::Incomplete(reason) => match reason.as_str() {
                 "max_output_tokens" => StopReason::MaxTokens,
                 "content_filter" => StopReason::Refusal,
                 "" => return Err(DecodeError::broken_off("incomplete")),
@@ -359,7 +359,7 @@ impl Decode for Decoder<'_> {
             Some(end) => self.stop_reason(end)?,
         };
         // An incomplete reply is not sent back item by item: a call in it may be no call.
-        if matches!(end, Some(End::Completed)) {
+        if matches!(end, Some(ResponseEnd::Completed)) {
             let metadata = reasoning::metadata(self.builder.model, &self.items);
             self.builder.reply.metadata = metadata;
         }

@@ -9,20 +9,20 @@ pub(crate) struct ArgumentMap {
     /// The only property of the arguments that the model writes: the tool's arguments.
     pub(super) wrapper: Option<String>,
     /// The renamed properties.
-    pub(super) names: Names,
+    pub(super) names: RenamedProperties,
 }
 
 /// The renamed properties of a value and of the values in it; empty where no name differs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Names {
+pub(super) struct RenamedProperties {
     /// The tool's names, by the names that the model sees.
     pub(super) renamed: BTreeMap<String, String>,
     /// By the tool's name of a property: the names in its value.
-    pub(super) properties: BTreeMap<String, Names>,
+    pub(super) properties: BTreeMap<String, RenamedProperties>,
     /// The names in the values of all other properties.
-    pub(super) others: Option<Box<Names>>,
+    pub(super) others: Option<Box<RenamedProperties>>,
     /// The names in the items of a list.
-    pub(super) items: Option<Box<Names>>,
+    pub(super) items: Option<Box<RenamedProperties>>,
 }
 
 /// The direction of a conversion.
@@ -60,7 +60,7 @@ impl ArgumentMap {
     }
 }
 
-impl Names {
+impl RenamedProperties {
     /// True if no name differs.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -2,13 +2,13 @@
 //! is bounded in depth, schemas and bytes, and so is the work.
 
 use super::{
-    arguments::{ArgumentMap, Names},
+    arguments::{ArgumentMap, RenamedProperties},
     bounded::{quoted, size},
     finish::finish,
     merge::{describe, merge},
     names::PropertyNames,
     read::{is_valid, required_alone, resolve, types, value_of},
-    rules::{Form, KEYWORDS, Keyword, NOT_AT_ROOT, SchemaDialect},
+    rules::{KEYWORDS, Keyword, KeywordForm, NOT_AT_ROOT, SchemaDialect},
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ const ELSEWHERE: &str = "Any value; its schema is not available.";
 #[derive(Default)]
 struct Fitted {
     schema: Map<String, Value>,
-    names: Names,
+    names: RenamedProperties,
 }
 
 impl Fitted {
@@ -185,7 +185,7 @@ impl<'a> Fitter<'a> {
         sentences: &mut Vec<String>,
     ) {
         let kept = match (keyword.form, value) {
-            (Form::Schema, value) => {
+            (KeywordForm::Schema, value) => {
                 let inner = self.schema(value, depth + 1);
                 fitted.place(name, inner.names);
                 // Dialects differ about schemas that are booleans, except for this one.
@@ -196,7 +196,7 @@ impl<'a> Fitter<'a> {
                     _ => Value::Object(inner.schema),
                 }
             }
-            (Form::Schemas, Value::Array(list)) => {
+            (KeywordForm::Schemas, Value::Array(list)) => {
                 let mut parts = match fitted.schema.remove(name) {
                     Some(Value::Array(parts)) => parts,
                     _ => Vec::new(),
@@ -211,11 +211,12 @@ impl<'a> Fitter<'a> {
                 }
                 Value::Array(parts)
             }
-            (Form::PropertySchemas | Form::PatternSchemas, Value::Object(schemas)) => {
-                self.properties(keyword, schemas, depth, fitted, sentences)
-            }
-            (Form::Names, Value::Array(names)) => self.names(names, sentences),
-            (Form::NameLists, Value::Object(lists)) => {
+            (
+                KeywordForm::PropertySchemas | KeywordForm::PatternSchemas,
+                Value::Object(schemas),
+            ) => self.properties(keyword, schemas, depth, fitted, sentences),
+            (KeywordForm::Names, Value::Array(names)) => self.names(names, sentences),
+            (KeywordForm::NameLists, Value::Object(lists)) => {
                 let mut kept = Map::new();
                 for (name, list) in lists {
                     if !self.spend(name.len(), sentences) {
@@ -247,7 +248,7 @@ impl<'a> Fitter<'a> {
                 break;
             }
             let mut inner = self.schema(schema, depth + 1);
-            if keyword.form == Form::PatternSchemas {
+            if keyword.form == KeywordForm::PatternSchemas {
                 fitted.place("additionalProperties", inner.names);
                 kept.insert(name.clone(), Value::Object(inner.schema));
                 continue;
@@ -409,7 +410,7 @@ impl<'a> Fitter<'a> {
 
 impl Fitted {
     /// Adds the names in the schema of a keyword where its values are.
-    fn place(&mut self, keyword: &str, names: Names) {
+    fn place(&mut self, keyword: &str, names: RenamedProperties) {
         if names.is_empty() {
             return;
         }
@@ -435,7 +436,7 @@ fn too_large(sentences: &mut Vec<String>) {
 fn sentence(keyword: &Keyword, value: &Value) -> String {
     match (keyword.form, keyword.sentence) {
         (_, "") => String::new(),
-        (Form::Flag, sentence) => sentence.to_owned(),
+        (KeywordForm::Flag, sentence) => sentence.to_owned(),
         (_, sentence) => sentence.replace("{}", &quoted(value)),
     }
 }

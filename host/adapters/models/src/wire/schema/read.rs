@@ -1,6 +1,6 @@
 //! Reads the keywords of a schema as its author wrote them.
 
-use super::rules::{Form, TYPES};
+use super::rules::{KeywordForm, TYPES};
 use serde_json::{Map, Value};
 
 /// The longest reference that is followed, in bytes.
@@ -35,17 +35,21 @@ pub(super) fn types(schema: &Map<String, Value>) -> Vec<&'static str> {
 }
 
 /// True if a value has this form.
-pub(super) fn is_valid(form: Form, value: &Value) -> bool {
+pub(super) fn is_valid(form: KeywordForm, value: &Value) -> bool {
     match form {
-        Form::Any => true,
-        Form::Text => value.is_string(),
-        Form::Flag => *value == Value::Bool(true),
-        Form::Count => value.is_u64(),
-        Form::Number => value.is_number(),
-        Form::Values | Form::Schemas => value.as_array().is_some_and(|list| !list.is_empty()),
-        Form::Names => value.is_array(),
-        Form::Schema => value.is_object() || value.is_boolean(),
-        Form::NameLists | Form::PropertySchemas | Form::PatternSchemas => value.is_object(),
+        KeywordForm::Any => true,
+        KeywordForm::Text => value.is_string(),
+        KeywordForm::Flag => *value == Value::Bool(true),
+        KeywordForm::Count => value.is_u64(),
+        KeywordForm::Number => value.is_number(),
+        KeywordForm::Values | KeywordForm::Schemas => {
+            value.as_array().is_some_and(|list| !list.is_empty())
+        }
+        KeywordForm::Names => value.is_array(),
+        KeywordForm::Schema => value.is_object() || value.is_boolean(),
+        KeywordForm::NameLists | KeywordForm::PropertySchemas | KeywordForm::PatternSchemas => {
+            value.is_object()
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use wasmtime_wasi::p2::{FsResult, bindings::filesystem::types::ErrorCode};
 /// The attempts at a change whose paths move meanwhile.
 const MAX_ATTEMPTS: usize = 16;
 
-pub(super) trait Change: Send + Sync + 'static {
+pub(super) trait FileChangeOp: Send + Sync + 'static {
     type Plan: Send + 'static;
 
     fn grants(&self) -> [usize; 2];
@@ -35,7 +35,7 @@ pub(super) trait Change: Send + Sync + 'static {
 }
 
 impl FilesCtx {
-    pub(super) async fn change(self: &Arc<Self>, change: impl Change) -> FsResult<()> {
+    pub(super) async fn change(self: &Arc<Self>, change: impl FileChangeOp) -> FsResult<()> {
         let change = Arc::new(change);
         let grants = change.grants();
         for _ in 0..MAX_ATTEMPTS {
@@ -83,7 +83,7 @@ pub(super) struct RenamePlan {
     new: ResolvedPath,
 }
 
-impl Change for Rename {
+impl FileChangeOp for Rename {
     type Plan = RenamePlan;
 
     fn grants(&self) -> [usize; 2] {
@@ -148,7 +148,7 @@ pub(super) struct NewSymlink {
     pub(super) path: String,
 }
 
-impl Change for NewSymlink {
+impl FileChangeOp for NewSymlink {
     type Plan = ResolvedPath;
 
     fn grants(&self) -> [usize; 2] {

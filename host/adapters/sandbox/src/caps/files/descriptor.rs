@@ -6,7 +6,7 @@ use super::{
     changes::{NewSymlink, Rename},
     convert::{self, error_code, io_error_code},
     git_config::{is_config_name, is_emptied},
-    node::{Listing, Node, OpenDir, OpenFile},
+    node::{DirListing, FileNode, OpenDir, OpenFile},
     open::OpenRequest,
     resolve::{Follow, lstat, read_link},
     stream::{self, FileReader, FileWriter, WritePosition},
@@ -49,9 +49,9 @@ impl FilesView<'_> {
     async fn on_node<T: Send + 'static>(
         &mut self,
         fd: &Handle,
-        work: impl FnOnce(&FilesCtx, &Node) -> FsResult<T> + Send + 'static,
+        work: impl FnOnce(&FilesCtx, &FileNode) -> FsResult<T> + Send + 'static,
     ) -> FsResult<T> {
-        let node = Node::get(self.table, fd)?.clone();
+        let node = FileNode::get(self.table, fd)?.clone();
         let grant = node.grant();
         self.ctx.run(grant, move |ctx| work(ctx, &node)).await
     }
@@ -61,7 +61,7 @@ impl FilesView<'_> {
         fd: &Handle,
         work: impl FnOnce(&FilesCtx, &OpenDir) -> FsResult<T> + Send + 'static,
     ) -> FsResult<T> {
-        let dir = Node::dir(self.table, fd)?;
+        let dir = FileNode::dir(self.table, fd)?;
         self.ctx.run(dir.grant, move |ctx| work(ctx, &dir)).await
     }
 
@@ -74,7 +74,7 @@ impl FilesView<'_> {
     }
 
     async fn fstat(&mut self, fd: &Handle) -> FsResult<Stat> {
-        let fstat = |_: &FilesCtx, node: &Node| {
+        let fstat = |_: &FilesCtx, node: &FileNode| {
             // A truncation that ends after this has emptied the file before it is read.
             let is_emptied = node.is_emptied();
             let mut stat = rustix::fs::fstat(node.fd()?).map_err(error_code)?;
@@ -91,7 +91,7 @@ impl FilesView<'_> {
         fd: &Handle,
         target: WritePosition,
     ) -> FsResult<Resource<DynOutputStream>> {
-        let open = Node::writable_file(self.table, fd)?;
+        let open = FileNode::writable_file(self.table, fd)?;
         let blocking = self.ctx.blocking(open.grant).cloned();
         let gate = Arc::clone(&self.ctx.gate);
         let writer: DynOutputStream = Box::new(FileWriter::new(gate, open, target, blocking));
@@ -133,7 +133,7 @@ impl HostDescriptor for FilesView<'_> {
     ) -> FsResult<()> {
         let advice = convert::advice(advice);
         let len = NonZeroU64::new(len);
-        self.on_file(Node::file(self.table, &fd)?, move |_, open| {
+        self.on_file(FileNode::file(self.table, &fd)?, move |_, open| {
             let file = open.file.get().map_err(error_code)?;
             Ok(rustix::fs::fadvise(file, offset, len, advice).map_err(error_code)?)
         })
@@ -156,14 +156,14 @@ impl HostDescriptor for FilesView<'_> {
 
     async fn get_flags(&mut self, fd: Handle) -> FsResult<DescriptorFlags> {
         let mut flags = DescriptorFlags::empty();
-        match Node::get(self.table, &fd)? {
-            Node::Dir(dir) => {
+        match FileNode::get(self.table, &fd)? {
+            FileNode::Dir(dir) => {
                 flags |= DescriptorFlags::READ;
                 if self.ctx.gate.is_writable(dir.grant) {
                     flags |= DescriptorFlags::MUTATE_DIRECTORY;
                 }
             }
-            Node::File(open) => {
+            FileNode::File(open) => {
                 if open.readable {
                     flags |= DescriptorFlags::READ;
                 }
@@ -176,14 +176,14 @@ impl HostDescriptor for FilesView<'_> {
     }
 
     async fn get_type(&mut self, fd: Handle) -> FsResult<DescriptorType> {
-        Ok(match Node::get(self.table, &fd)? {
-            Node::Dir(_) => DescriptorType::Directory,
-            Node::File(_) => DescriptorType::RegularFile,
+        Ok(match FileNode::get(self.table, &fd)? {
+            FileNode::Dir(_) => DescriptorType::Directory,
+            FileNode::File(_) => DescriptorType::RegularFile,
         })
     }
 
     async fn set_size(&mut self, fd: Handle, size: Filesize) -> FsResult<()> {
-        let open = Node::writable_file(self.table, &fd)?;
+        let open = FileNode::writable_file(self.table, &fd)?;
         self.on_file(open, move |ctx, open| {
             stream::resize(&ctx.gate, open, size).map_err(|error| io_error_code(&error))?;
             Ok(())
@@ -200,12 +200,12 @@ impl HostDescriptor for FilesView<'_> {
         let times = convert::timestamps(access, modification)?;
         self.on_node(&fd, move |ctx, node| {
             match node {
-                Node::Dir(dir) => {
+                FileNode::Dir(dir) => {
                     let resolved = ctx.resolve(dir, ".", Follow::No, FileAction::Write)?;
                     ctx.check(dir, FileOp::WriteDir, &resolved)?;
                 }
                 // Opening for reading only did not check writing.
-                Node::File(open) => {
+                FileNode::File(open) => {
                     let checked = ctx.gate.check_file(open.grant, FileOp::Write, &open.path);
                     checked.map_err(|_| ErrorCode::Access)?;
                 }
@@ -222,7 +222,7 @@ impl HostDescriptor for FilesView<'_> {
         offset: Filesize,
     ) -> FsResult<(Vec<u8>, bool)> {
         let size = usize::try_from(len).unwrap_or(usize::MAX);
-        self.on_file(Node::file(self.table, &fd)?, move |ctx, open| {
+        self.on_file(FileNode::file(self.table, &fd)?, move |ctx, open| {
             let bytes = stream::read(&ctx.gate, &open.file, size, offset)
                 .map_err(|error| io_error_code(&error))?;
             // A local file system ends a read early only where the file ends. Knowing it saves the
@@ -236,7 +236,7 @@ impl HostDescriptor for FilesView<'_> {
     }
 
     async fn write(&mut self, fd: Handle, bytes: Vec<u8>, offset: Filesize) -> FsResult<Filesize> {
-        let open = Node::writable_file(self.table, &fd)?;
+        let open = FileNode::writable_file(self.table, &fd)?;
         self.on_file(open, move |ctx, open| {
             let count = stream::write(&ctx.gate, open, &bytes, WritePosition::Offset(offset))
                 .map_err(|error| io_error_code(&error))?;
@@ -249,14 +249,14 @@ impl HostDescriptor for FilesView<'_> {
         let list = |ctx: &FilesCtx, dir: &OpenDir| {
             let resolved = ctx.resolve(dir, ".", Follow::No, FileAction::List)?;
             ctx.check(dir, FileOp::List, &resolved)?;
-            Listing::new(ctx.root(dir)?, dir.clone())
+            DirListing::new(ctx.root(dir)?, dir.clone())
         };
         let listing = Arc::new(Mutex::new(self.on_dir(&fd, list).await?));
         Ok(Resource::new_own(self.table.push(listing)?.rep()))
     }
 
     async fn create_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
-        let dir = Node::dir(self.table, &fd)?;
+        let dir = FileNode::dir(self.table, &fd)?;
         let exclusive = self.ctx.lock_marker(&dir, &path).await?;
         self.on_dir(&fd, move |ctx, dir| {
             let _exclusive = exclusive;
@@ -331,7 +331,10 @@ impl HostDescriptor for FilesView<'_> {
         new_fd: Handle,
         new_path: String,
     ) -> FsResult<()> {
-        let (dir, new_dir) = (Node::dir(self.table, &fd)?, Node::dir(self.table, &new_fd)?);
+        let (dir, new_dir) = (
+            FileNode::dir(self.table, &fd)?,
+            FileNode::dir(self.table, &new_fd)?,
+        );
         if flags.contains(PathFlags::SYMLINK_FOLLOW) {
             return Err(ErrorCode::Invalid.into());
         }
@@ -376,7 +379,7 @@ impl HostDescriptor for FilesView<'_> {
         let request = OpenRequest::new(open_flags, descriptor_flags)?;
         let follow = follow(flags);
         let exclusive = if request.creates() {
-            let dir = Node::dir(self.table, &fd)?;
+            let dir = FileNode::dir(self.table, &fd)?;
             self.ctx.lock_marker(&dir, &path).await?
         } else {
             None
@@ -412,7 +415,10 @@ impl HostDescriptor for FilesView<'_> {
         new_fd: Handle,
         new_path: String,
     ) -> FsResult<()> {
-        let (dir, new_dir) = (Node::dir(self.table, &fd)?, Node::dir(self.table, &new_fd)?);
+        let (dir, new_dir) = (
+            FileNode::dir(self.table, &fd)?,
+            FileNode::dir(self.table, &new_fd)?,
+        );
         let rename = Rename {
             dir,
             path,
@@ -423,7 +429,7 @@ impl HostDescriptor for FilesView<'_> {
     }
 
     async fn symlink_at(&mut self, fd: Handle, target: String, path: String) -> FsResult<()> {
-        let dir = Node::dir(self.table, &fd)?;
+        let dir = FileNode::dir(self.table, &fd)?;
         self.ctx.change(NewSymlink { dir, target, path }).await
     }
 
@@ -436,9 +442,9 @@ impl HostDescriptor for FilesView<'_> {
         fd: Handle,
         offset: Filesize,
     ) -> FsResult<Resource<DynInputStream>> {
-        let open = match Node::get(self.table, &fd)? {
-            Node::File(open) => open,
-            Node::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
+        let open = match FileNode::get(self.table, &fd)? {
+            FileNode::File(open) => open,
+            FileNode::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
         };
         let reader: DynInputStream = Box::new(FileReader::new(
             Arc::clone(&self.ctx.gate),
@@ -488,7 +494,7 @@ impl HostDescriptor for FilesView<'_> {
     }
 
     fn drop(&mut self, fd: Handle) -> wasmtime::Result<()> {
-        self.table.delete(Resource::<Node>::new_own(fd.rep()))?;
+        self.table.delete(Resource::<FileNode>::new_own(fd.rep()))?;
         Ok(())
     }
 }

@@ -32,10 +32,10 @@ pub(super) type ChangeLock = Arc<tokio::sync::Mutex<()>>;
 pub(super) static MOUNTS: LazyLock<MountTable> = LazyLock::new(MountTable::default);
 
 #[derive(Default)]
-pub(super) struct MountTable(Mutex<State>);
+pub(super) struct MountTable(Mutex<MountsState>);
 
 #[derive(Default)]
-struct State {
+struct MountsState {
     /// Reports changes to `poll(2)`; absent until the table was read.
     table: Option<File>,
     mounts: Vec<Mount>,
@@ -98,7 +98,7 @@ impl MountTable {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MountsState> {
         let mut state = lock(&self.0);
         if let Err(error) = state.refresh() {
             tracing::warn!("cannot read /proc/self/mountinfo: {error}");
@@ -111,7 +111,7 @@ impl MountTable {
     }
 }
 
-impl State {
+impl MountsState {
     /// Reads the table if it has changed.
     fn refresh(&mut self) -> io::Result<()> {
         let mut table = match self.table.take() {

@@ -26,7 +26,7 @@ use wasmtime_wasi::{
 
 /// The object behind a `descriptor`.
 #[derive(Clone)]
-pub(super) enum Node {
+pub(super) enum FileNode {
     Dir(OpenDir),
     File(OpenFile),
 }
@@ -126,7 +126,7 @@ fn close(file: File, watch: Option<WatchHandle>) {
     drop(file);
 }
 
-impl Node {
+impl FileNode {
     pub(super) fn get<'t>(
         table: &'t ResourceTable,
         handle: &Resource<Descriptor>,
@@ -186,7 +186,7 @@ impl Node {
 
 /// A listing in progress. It reads ahead one buffer of the kernel at most, however large the
 /// directory is.
-pub(super) struct Listing {
+pub(super) struct DirListing {
     pub(super) dir: OpenDir,
     entries: Dir,
     /// The directory's path in the grant.
@@ -195,7 +195,7 @@ pub(super) struct Listing {
     hidden: Vec<FileId>,
 }
 
-impl Listing {
+impl DirListing {
     pub(super) fn new(root: &Root, dir: OpenDir) -> FsResult<Self> {
         Ok(Self {
             entries: Dir::read_from(&*dir.fd).map_err(error_code)?,

@@ -5,7 +5,7 @@ use super::{
     FilesCtx,
     convert::{error_code, file_id, file_type, io_error_code},
     git_config::{WatchHandle, is_config_name},
-    node::{GuestFile, Node, OpenDir, OpenFile},
+    node::{FileNode, GuestFile, OpenDir, OpenFile},
     resolve::{Follow, ResolvedPath},
 };
 use agent_host_engine::policy::FileOp;
@@ -121,7 +121,7 @@ impl FilesCtx {
         path: &str,
         follow: Follow,
         request: OpenRequest,
-    ) -> FsResult<Node> {
+    ) -> FsResult<FileNode> {
         // As in POSIX, an exclusive create does not follow a link.
         let follow = if request.exclusive {
             Follow::No
@@ -164,7 +164,7 @@ impl FilesCtx {
         dir: &OpenDir,
         resolved: &ResolvedPath,
         request: OpenRequest,
-    ) -> FsResult<Node> {
+    ) -> FsResult<FileNode> {
         self.check(dir, FileOp::Stat, resolved)?;
         if request.exclusive {
             return Err(ErrorCode::Exist.into());
@@ -177,7 +177,7 @@ impl FilesCtx {
         let opened = rustix::fs::openat(&*resolved.parent, name, flags, Mode::empty())
             .map_err(error_code)?;
         self.check_opened(dir, resolved, &opened, FileType::Directory)?;
-        Ok(Node::Dir(OpenDir {
+        Ok(FileNode::Dir(OpenDir {
             fd: Arc::new(opened),
             grant: dir.grant,
         }))
@@ -188,7 +188,7 @@ impl FilesCtx {
         dir: &OpenDir,
         resolved: ResolvedPath,
         request: OpenRequest,
-    ) -> FsResult<Node> {
+    ) -> FsResult<FileNode> {
         if request.read {
             self.check(dir, FileOp::Read, &resolved)?;
         }
@@ -226,7 +226,7 @@ impl FilesCtx {
         let watch = self.watch(dir, &resolved, &opened, request)?;
         let file = File::from(opened);
         let blocking = self.blocking(dir.grant).cloned();
-        Ok(Node::File(OpenFile {
+        Ok(FileNode::File(OpenFile {
             file: GuestFile::new(file, watch, request.read, blocking),
             grant: dir.grant,
             path: resolved.path,

@@ -13,7 +13,7 @@ use std::{
 };
 
 pub(super) const KEY_BYTES: usize = blake3::KEY_LEN;
-pub(super) type Key = [u8; KEY_BYTES];
+pub(super) type EntryKey = [u8; KEY_BYTES];
 
 /// The version of the format, and of the rules by which definitions are validated.
 const FORMAT: &[u8] = b"agent-host cache entry 5";
@@ -77,7 +77,7 @@ pub(super) fn component(name: &str) -> Option<blake3::Hash> {
 
 /// Returns the bytes of an entry before its machine code.
 pub(super) fn prefix(
-    key: &Key,
+    key: &EntryKey,
     component: blake3::Hash,
     header: &EntryHeader,
     code: &[u8],
@@ -104,7 +104,7 @@ pub(super) fn prefix(
 /// The file cannot be read, or no host with this key wrote it for this component.
 pub(super) fn read(
     file: &File,
-    key: &Key,
+    key: &EntryKey,
     component: blake3::Hash,
     code: &mut (impl Write + Send),
 ) -> io::Result<EntryHeader> {
@@ -149,7 +149,7 @@ fn invalid() -> io::Error {
 }
 
 /// Returns the keyed hash of the format and the component.
-fn keyed_hasher(key: &Key, component: blake3::Hash) -> blake3::Hasher {
+fn keyed_hasher(key: &EntryKey, component: blake3::Hash) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new_keyed(key);
     hasher.update(FORMAT).update(component.as_bytes());
     hasher

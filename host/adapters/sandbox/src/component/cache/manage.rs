@@ -1,7 +1,7 @@
 //! Lists and prunes the cache for its operator.
 
 use super::{
-    entry::{self, Key},
+    entry::{self, EntryKey},
     read_key,
 };
 use crate::engine::{Layout, compiling, fingerprint};
@@ -14,7 +14,7 @@ use std::{fmt, io, path::Path, time::SystemTime};
 pub struct CompileCache {
     dir: CacheDir,
     /// Without a key, no entry is trusted.
-    key: Option<Key>,
+    key: Option<EntryKey>,
     /// The fingerprints of this program's engines.
     engines: Vec<[u8; 32]>,
 }

@@ -374,17 +374,23 @@ fn messages_round_trip() {
     };
     let failed = CompileError::UnsupportedFeature("two\nlines".to_owned());
     for (sent, received) in [
-        (Reply::Code(code(&[])), Reply::Code(code(&[]))),
         (
-            Reply::Code(code(&["`f`: a", "\u{1b}b"])),
-            Reply::Code(code(&["`f`: a", "\u{FFFD}b"])),
+            CompilerReply::Code(code(&[])),
+            CompilerReply::Code(code(&[])),
         ),
         (
-            Reply::Failed(CompileError::OutOfMemory),
-            Reply::Failed(CompileError::OutOfMemory),
+            CompilerReply::Code(code(&["`f`: a", "\u{1b}b"])),
+            CompilerReply::Code(code(&["`f`: a", "\u{FFFD}b"])),
         ),
-        (Reply::Failed(failed.clone()), Reply::Failed(failed)),
-        (Reply::OtherEngine, Reply::OtherEngine),
+        (
+            CompilerReply::Failed(CompileError::OutOfMemory),
+            CompilerReply::Failed(CompileError::OutOfMemory),
+        ),
+        (
+            CompilerReply::Failed(failed.clone()),
+            CompilerReply::Failed(failed),
+        ),
+        (CompilerReply::OtherEngine, CompilerReply::OtherEngine),
     ] {
         let mut output = vec![b'f'];
         wire::write_reply(&mut output, sent).unwrap();

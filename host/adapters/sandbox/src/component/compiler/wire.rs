@@ -68,7 +68,7 @@ impl Header {
 
 /// The child's reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum CompilerReply {
     Code(MachineCode),
     Failed(CompileError),
     /// The child's engine differs from the one that runs the code.
@@ -90,9 +90,9 @@ pub(super) fn confinement(output: &[u8]) -> Option<Confinement> {
 }
 
 /// Writes the output after its first byte.
-pub(super) fn write_reply(output: &mut impl Write, reply: Reply) -> io::Result<()> {
+pub(super) fn write_reply(output: &mut impl Write, reply: CompilerReply) -> io::Result<()> {
     let (tag, body) = match reply {
-        Reply::Code(MachineCode { bytes, left_out }) => {
+        CompilerReply::Code(MachineCode { bytes, left_out }) => {
             let left_out = serde_json::to_vec(&left_out)?;
             let length = u32::try_from(left_out.len()).map_err(io::Error::other)?;
             (
@@ -100,7 +100,7 @@ pub(super) fn write_reply(output: &mut impl Write, reply: Reply) -> io::Result<(
                 [&length.to_le_bytes(), left_out.as_slice(), &bytes].concat(),
             )
         }
-        Reply::Failed(error) => {
+        CompilerReply::Failed(error) => {
             let (name, message) = match error {
                 CompileError::OutOfMemory => (OUT_OF_MEMORY, String::new()),
                 CompileError::Malformed(message) => (MALFORMED, message),
@@ -108,7 +108,7 @@ pub(super) fn write_reply(output: &mut impl Write, reply: Reply) -> io::Result<(
             };
             (FAILED, format!("{name}\n{message}").into_bytes())
         }
-        Reply::OtherEngine => (OTHER_ENGINE, Vec::new()),
+        CompilerReply::OtherEngine => (OTHER_ENGINE, Vec::new()),
     };
     output.write_all(&[tag])?;
     output.write_all(&body)?;
@@ -116,7 +116,7 @@ pub(super) fn write_reply(output: &mut impl Write, reply: Reply) -> io::Result<(
 }
 
 /// Reads the reply in a whole output; absent if malformed.
-pub(super) fn read_reply(mut output: Vec<u8>) -> Option<Reply> {
+pub(super) fn read_reply(mut output: Vec<u8>) -> Option<CompilerReply> {
     match *output.get(1)? {
         CODE => {
             let (length, rest) = output.get(PREFIX_BYTES..)?.split_first_chunk()?;
@@ -131,7 +131,7 @@ pub(super) fn read_reply(mut output: Vec<u8>) -> Option<Reply> {
                 .map(|text| text::sanitize(text, MAX_TEXT_BYTES))
                 .collect();
             output.drain(..PREFIX_BYTES + 4 + length);
-            Some(Reply::Code(MachineCode {
+            Some(CompilerReply::Code(MachineCode {
                 bytes: output,
                 left_out,
             }))
@@ -140,14 +140,14 @@ pub(super) fn read_reply(mut output: Vec<u8>) -> Option<Reply> {
             let text = std::str::from_utf8(output.get(PREFIX_BYTES..)?).ok()?;
             let (name, message) = text.split_once('\n')?;
             let message = text::sanitize(message, MAX_TEXT_BYTES);
-            Some(Reply::Failed(match name {
+            Some(CompilerReply::Failed(match name {
                 OUT_OF_MEMORY => CompileError::OutOfMemory,
                 MALFORMED => CompileError::Malformed(message),
                 UNSUPPORTED_FEATURE => CompileError::UnsupportedFeature(message),
                 _ => return None,
             }))
         }
-        OTHER_ENGINE => Some(Reply::OtherEngine),
+        OTHER_ENGINE => Some(CompilerReply::OtherEngine),
         _ => None,
     }
 }

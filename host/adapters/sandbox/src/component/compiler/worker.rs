@@ -2,7 +2,7 @@
 
 use super::{
     confine,
-    wire::{self, HEADER_BYTES, Header, Reply},
+    wire::{self, CompilerReply, HEADER_BYTES, Header},
 };
 use crate::{
     component::code,
@@ -84,16 +84,16 @@ fn read(input: &mut impl Read) -> io::Result<Option<(Header, Vec<u8>)>> {
     Ok(Some((header, component)))
 }
 
-fn reply(header: &Header, component: &[u8]) -> io::Result<Reply> {
+fn reply(header: &Header, component: &[u8]) -> io::Result<CompilerReply> {
     let engine = engine::compiling(header.layout)
         .map_err(|error| io::Error::other(error.root_cause().to_string()))?;
     if fingerprint(&engine) != header.engine {
-        return Ok(Reply::OtherEngine);
+        return Ok(CompilerReply::OtherEngine);
     }
     let compiled = compiler_threads()?.install(|| code::compile(&engine, component));
     Ok(match compiled {
-        Ok(code) => Reply::Code(code),
-        Err(error) => Reply::Failed(error),
+        Ok(code) => CompilerReply::Code(code),
+        Err(error) => CompilerReply::Failed(error),
     })
 }
 

@@ -1,7 +1,7 @@
 //! JSON Schemas of WIT types. A value that fits the schema fits the type, except for what no
 //! bounded schema can express: the digits of an integer in text form, and the alphabet of base64.
 
-use super::wit_type::{CaseKind, Cases, Fields, IntType, Signature, WitType};
+use super::wit_type::{CaseKind, Cases, IntType, NamedTypes, Signature, WitType};
 use serde_json::{Map, Number, Value, json};
 
 /// The texts for floats that JSON has no numbers for.
@@ -13,7 +13,7 @@ pub(super) const MINUS_INFINITY: &str = "-Infinity";
 const MAX_DIGITS: usize = 20;
 
 /// Returns the schema of an object with exactly these fields.
-pub(super) fn object(fields: &Fields) -> Value {
+pub(super) fn object(fields: &NamedTypes) -> Value {
     let shown = fields
         .iter()
         .map(|(name, ty)| (name.clone(), of(ty), !ty.is_optional()));

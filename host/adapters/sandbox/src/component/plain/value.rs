@@ -3,7 +3,7 @@
 
 use super::{
     schema::{INFINITY, MINUS_INFINITY, NOT_A_NUMBER, widened},
-    wit_type::{CaseKind, Fields, IntType, Signature, WitType},
+    wit_type::{CaseKind, IntType, NamedTypes, Signature, WitType},
 };
 use crate::bindings::types as wit;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -47,7 +47,7 @@ impl ArgumentError {
 
 /// Converts the arguments of a function.
 pub(super) fn arguments(
-    params: &Fields,
+    params: &NamedTypes,
     input: &Map<String, Value>,
 ) -> Result<Vec<Val>, ArgumentError> {
     let fields = ArgumentConverter { left: MAX_VALUES }.fields(params, input)?;
@@ -144,7 +144,7 @@ impl ArgumentConverter {
 
     fn fields(
         &mut self,
-        fields: &Fields,
+        fields: &NamedTypes,
         object: &Map<String, Value>,
     ) -> Result<Vec<(String, Val)>, ArgumentError> {
         fields

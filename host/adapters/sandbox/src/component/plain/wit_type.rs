@@ -39,7 +39,7 @@ pub(super) enum WitType {
     /// `tuple`
     Tuple(Vec<Self>),
     /// `record`
-    Record(Fields),
+    Record(NamedTypes),
     /// One of several cases, in their order
     Cases(CaseKind, Cases),
     /// `enum`
@@ -52,7 +52,7 @@ pub(super) enum WitType {
 }
 
 /// Named values: the fields of a record, or the parameters of a function.
-pub(super) type Fields = Vec<(String, WitType)>;
+pub(super) type NamedTypes = Vec<(String, WitType)>;
 
 /// The cases of a type by name, in the order of the WIT, each with a value or without.
 pub(super) type Cases = IndexMap<String, Option<WitType>>;
@@ -98,7 +98,7 @@ pub(super) enum SignatureError {
 /// The types of a function.
 #[derive(Debug, PartialEq)]
 pub(super) struct Signature {
-    pub(super) params: Fields,
+    pub(super) params: NamedTypes,
     pub(super) result: Option<WitType>,
 }
 
@@ -235,7 +235,7 @@ impl WitTypeBuilder {
         &mut self,
         fields: impl Iterator<Item = (&'a str, Type)>,
         depth: usize,
-    ) -> Result<Fields, SignatureError> {
+    ) -> Result<NamedTypes, SignatureError> {
         fields
             .map(|(name, ty)| {
                 self.spend(name.len())?;
@@ -332,7 +332,7 @@ impl CaseKind {
     }
 }
 
-fn named(fields: &Fields) -> String {
+fn named(fields: &NamedTypes) -> String {
     commas(fields, |(name, ty)| format!("{name}: {ty}"))
 }
 

@@ -49,8 +49,8 @@ async fn start(
     work: impl Future<Output = ThreadId> + Send + 'static,
 ) -> ThreadId {
     match guests.start(schedule, work) {
-        Started::Ready(thread) => thread.unwrap(),
-        Started::Pending(mut task) => task.join().await.unwrap(),
+        TaskStart::Ready(thread) => thread.unwrap(),
+        TaskStart::Pending(mut task) => task.join().await.unwrap(),
     }
 }
 
@@ -85,7 +85,7 @@ async fn panic_of_the_host_does_not_end_the_caller() {
     };
     assert_eq!(text, "a fault");
     earn_inline(&guests, &schedule).await;
-    let Started::Ready(Err(TaskError::Panicked(text))) = guests.start::<()>(&schedule, faulty())
+    let TaskStart::Ready(Err(TaskError::Panicked(text))) = guests.start::<()>(&schedule, faulty())
     else {
         panic!("the work must end here");
     };

@@ -1,5 +1,5 @@
 use super::{LIMITS, conversation};
-use crate::context::summary::{Inputs, Plan, bounded, may_stand_for, plan, request};
+use crate::context::summary::{Inputs, SummaryPlan, bounded, may_stand_for, plan, request};
 use agent_host_types::{
     message::{Message, Role},
     output::{ContentPart, FileData, FilePart},
@@ -16,7 +16,7 @@ fn inputs(messages: &[Message]) -> Inputs<'_> {
     }
 }
 
-fn planned(messages: &[Message], tokens: u64) -> Option<Plan> {
+fn planned(messages: &[Message], tokens: u64) -> Option<SummaryPlan> {
     plan(messages, inputs(messages), tokens, LIMITS)
 }
 

@@ -63,7 +63,7 @@ pub enum GitConfigContent {
 
 /// The place in the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Cursor {
     /// After this many bytes of a byte-order mark.
     Mark(u8),
     Between,
@@ -86,7 +86,7 @@ enum Place {
 /// A scan of a file from its start.
 #[derive(Clone, Debug)]
 pub struct GitConfigScan {
-    place: Place,
+    place: Cursor,
     section: String,
     /// The section's name has ended, by a `.` or before a quoted subsection.
     in_subsection: bool,
@@ -100,7 +100,7 @@ pub struct GitConfigScan {
 impl Default for GitConfigScan {
     fn default() -> Self {
         Self {
-            place: Place::Mark(0),
+            place: Cursor::Mark(0),
             section: String::new(),
             in_subsection: false,
             key: String::new(),
@@ -123,7 +123,7 @@ impl GitConfigScan {
     #[must_use]
     pub fn content(&self) -> GitConfigContent {
         match self.place {
-            Place::Ended(content) => content,
+            Cursor::Ended(content) => content,
             _ => GitConfigContent::Harmless,
         }
     }
@@ -131,7 +131,7 @@ impl GitConfigScan {
     /// Scans the next bytes of the file, up to the one that decides.
     pub fn feed(&mut self, bytes: &[u8]) -> GitConfigContent {
         for byte in bytes {
-            if matches!(self.place, Place::Ended(_)) {
+            if matches!(self.place, Cursor::Ended(_)) {
                 break;
             }
             self.bytes = self.bytes.saturating_add(1);
@@ -140,86 +140,86 @@ impl GitConfigScan {
         self.content()
     }
 
-    fn after(&mut self, byte: u8) -> Place {
-        const NO: Place = Place::Ended(GitConfigContent::NotConfig);
+    fn after(&mut self, byte: u8) -> Cursor {
+        const NO: Cursor = Cursor::Ended(GitConfigContent::NotConfig);
         let is_space = matches!(byte, b' ' | b'\t' | b'\r');
         match self.place {
-            Place::Mark(0) if byte == 0xef => Place::Mark(1),
-            Place::Mark(1) if byte == 0xbb => Place::Mark(2),
-            Place::Mark(2) if byte == 0xbf => Place::Between,
-            Place::Mark(1 | 2) => NO,
-            Place::Mark(_) | Place::Between => self.between(byte),
-            Place::Comment if byte == b'\n' => Place::Between,
-            Place::Comment => Place::Comment,
-            Place::Section => self.section(byte),
-            Place::AfterSection if is_space => Place::AfterSection,
-            Place::AfterSection if byte == b'"' => {
+            Cursor::Mark(0) if byte == 0xef => Cursor::Mark(1),
+            Cursor::Mark(1) if byte == 0xbb => Cursor::Mark(2),
+            Cursor::Mark(2) if byte == 0xbf => Cursor::Between,
+            Cursor::Mark(1 | 2) => NO,
+            Cursor::Mark(_) | Cursor::Between => self.between(byte),
+            Cursor::Comment if byte == b'\n' => Cursor::Between,
+            Cursor::Comment => Cursor::Comment,
+            Cursor::Section => self.section(byte),
+            Cursor::AfterSection if is_space => Cursor::AfterSection,
+            Cursor::AfterSection if byte == b'"' => {
                 self.in_subsection = true;
-                Place::Subsection
+                Cursor::Subsection
             }
-            Place::AfterSection => NO,
-            Place::Subsection => match byte {
-                b'"' => Place::SubsectionEnd,
-                b'\\' => Place::SubsectionEscape,
+            Cursor::AfterSection => NO,
+            Cursor::Subsection => match byte {
+                b'"' => Cursor::SubsectionEnd,
+                b'\\' => Cursor::SubsectionEscape,
                 b'\n' => NO,
-                _ => Place::Subsection,
+                _ => Cursor::Subsection,
             },
-            Place::SubsectionEscape if byte != b'\n' => Place::Subsection,
-            Place::SubsectionEnd if byte == b']' => Place::Between,
-            Place::SubsectionEscape | Place::SubsectionEnd => NO,
-            Place::Key if byte.is_ascii_alphanumeric() || byte == b'-' => {
+            Cursor::SubsectionEscape if byte != b'\n' => Cursor::Subsection,
+            Cursor::SubsectionEnd if byte == b']' => Cursor::Between,
+            Cursor::SubsectionEscape | Cursor::SubsectionEnd => NO,
+            Cursor::Key if byte.is_ascii_alphanumeric() || byte == b'-' => {
                 push(&mut self.key, byte);
-                Place::Key
+                Cursor::Key
             }
-            Place::Key | Place::AfterKey => match byte {
-                b'\n' => Place::Between,
+            Cursor::Key | Cursor::AfterKey => match byte {
+                b'\n' => Cursor::Between,
                 b'=' => self.start_value(),
-                _ if is_space => Place::AfterKey,
+                _ if is_space => Cursor::AfterKey,
                 _ => NO,
             },
-            Place::ValueStart | Place::ValuePath | Place::Value => self.value(byte),
-            ended @ Place::Ended(_) => ended,
+            Cursor::ValueStart | Cursor::ValuePath | Cursor::Value => self.value(byte),
+            ended @ Cursor::Ended(_) => ended,
         }
     }
 
-    fn between(&mut self, byte: u8) -> Place {
+    fn between(&mut self, byte: u8) -> Cursor {
         match byte {
-            b' ' | b'\t' | b'\r' | b'\n' => Place::Between,
-            b'#' | b';' => Place::Comment,
+            b' ' | b'\t' | b'\r' | b'\n' => Cursor::Between,
+            b'#' | b';' => Cursor::Comment,
             b'[' => {
                 self.section.clear();
                 self.in_subsection = false;
-                Place::Section
+                Cursor::Section
             }
             _ if byte.is_ascii_alphabetic() => {
                 self.key.clear();
                 push(&mut self.key, byte);
-                Place::Key
+                Cursor::Key
             }
-            _ => Place::Ended(GitConfigContent::NotConfig),
+            _ => Cursor::Ended(GitConfigContent::NotConfig),
         }
     }
 
-    fn section(&mut self, byte: u8) -> Place {
+    fn section(&mut self, byte: u8) -> Cursor {
         match byte {
-            b']' => Place::Between,
-            b' ' | b'\t' | b'\r' => Place::AfterSection,
+            b']' => Cursor::Between,
+            b' ' | b'\t' | b'\r' => Cursor::AfterSection,
             b'.' => {
                 self.in_subsection = true;
-                Place::Section
+                Cursor::Section
             }
             _ if byte.is_ascii_alphanumeric() || byte == b'-' => {
                 if !self.in_subsection {
                     push(&mut self.section, byte);
                 }
-                Place::Section
+                Cursor::Section
             }
-            _ => Place::Ended(GitConfigContent::NotConfig),
+            _ => Cursor::Ended(GitConfigContent::NotConfig),
         }
     }
 
     /// Decides by the name of the key whose value begins.
-    fn start_value(&mut self) -> Place {
+    fn start_value(&mut self) -> Cursor {
         (self.is_quoted, self.is_escaped, self.in_comment) = (false, false, false);
         let of_section = EXECUTING_KEYS
             .iter()
@@ -238,18 +238,18 @@ impl GitConfigScan {
             })
         };
         if has("") {
-            Place::Ended(GitConfigContent::Executes)
+            Cursor::Ended(GitConfigContent::Executes)
         } else if has("!") {
-            Place::ValueStart
+            Cursor::ValueStart
         } else if has("/") {
-            Place::ValuePath
+            Cursor::ValuePath
         } else {
-            Place::Value
+            Cursor::Value
         }
     }
 
-    fn value(&mut self, byte: u8) -> Place {
-        const NO: Place = Place::Ended(GitConfigContent::NotConfig);
+    fn value(&mut self, byte: u8) -> Cursor {
+        const NO: Cursor = Cursor::Ended(GitConfigContent::NotConfig);
         if self.is_escaped {
             return match byte {
                 // Before the line feed of a continued line.
@@ -267,12 +267,12 @@ impl GitConfigScan {
         }
         match byte {
             b'\n' if self.is_quoted => NO,
-            b'\n' => Place::Between,
+            b'\n' => Cursor::Between,
             _ if self.in_comment => self.place,
             b' ' | b'\t' | b'\r' => self.place,
             b'#' | b';' if !self.is_quoted => {
                 self.in_comment = true;
-                Place::Value
+                Cursor::Value
             }
             b'\\' => {
                 self.is_escaped = true;
@@ -282,16 +282,16 @@ impl GitConfigScan {
                 self.is_quoted = !self.is_quoted;
                 self.place
             }
-            b'!' if self.place == Place::ValueStart => Place::Ended(GitConfigContent::Executes),
-            b'/' if self.place == Place::ValuePath => Place::Ended(GitConfigContent::Executes),
+            b'!' if self.place == Cursor::ValueStart => Cursor::Ended(GitConfigContent::Executes),
+            b'/' if self.place == Cursor::ValuePath => Cursor::Ended(GitConfigContent::Executes),
             _ => self.after_value_byte(),
         }
     }
 
     /// Returns the place after a byte of the value that decides nothing.
-    fn after_value_byte(&self) -> Place {
+    fn after_value_byte(&self) -> Cursor {
         match self.place {
-            Place::ValueStart => Place::Value,
+            Cursor::ValueStart => Cursor::Value,
             other => other,
         }
     }

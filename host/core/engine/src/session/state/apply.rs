@@ -1,6 +1,6 @@
 //! The state change of each event.
 
-use super::{BatchCall, Open, Progress, SessionState, TurnStats};
+use super::{BatchCall, OpenTurn, SessionState, TurnProgress, TurnStats};
 use crate::{
     artifact::{Artifacts, READ_ARTIFACT},
     context::estimate::Measured,
@@ -30,7 +30,7 @@ impl SessionState {
         reason = "one short arm for each kind of event"
     )]
     pub fn apply(&mut self, event: &Event) {
-        if let Some(open) = Open::of(event) {
+        if let Some(open) = OpenTurn::of(event) {
             self.open = Some(open);
         }
         match event {
@@ -61,7 +61,7 @@ impl SessionState {
                 self.loop_setup = None;
                 self.open = None;
                 self.context = Arc::default();
-                self.progress = Progress::default();
+                self.progress = TurnProgress::default();
                 self.remembered.clear();
                 self.end_workflow();
             }
@@ -208,16 +208,16 @@ impl SessionState {
         self.workflow = None;
         self.halt = None;
         self.spent = Spent::default();
-        self.progress = Progress {
+        self.progress = TurnProgress {
             is_open: true,
-            ..Progress::default()
+            ..TurnProgress::default()
         };
         self.model_paused = false;
         self.turn_stats = TurnStats::default();
     }
 
     fn interrupted(&mut self, lost_tokens: u64) {
-        self.progress = Progress {
+        self.progress = TurnProgress {
             asked_tokens: 0,
             interruptions: self.progress.interruptions + 1,
             ..self.progress
@@ -372,7 +372,7 @@ impl SessionState {
 
     fn ended(&mut self, report: &TurnReport) {
         self.last_report = Some(report.clone());
-        self.progress = Progress::default();
+        self.progress = TurnProgress::default();
         if report.end == TurnEnd::NeedsMoreTurns {
             // A request whose decisions were taken before the turn was drained.
             self.open = None;
@@ -389,7 +389,7 @@ impl SessionState {
     }
 }
 
-impl Open {
+impl OpenTurn {
     /// Returns the request that the event opens, if any.
     fn of(event: &Event) -> Option<Self> {
         let (request, turn, awaiting, expires_at_ms) = match event {

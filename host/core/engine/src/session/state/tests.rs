@@ -182,7 +182,7 @@ fn request_is_open_until_decided_or_answered() {
     };
     let start = || vec![requested(), replied(&["a"], None), asked()];
     let state = fold(&start());
-    let expected = Open {
+    let expected = OpenTurn {
         request: "s/2".into(),
         turn: 1,
         awaiting: Awaiting::Confirm {

@@ -11,7 +11,7 @@ use crate::{
         Agent, TurnContext, TurnError,
         budget::Share,
         job::{Caller, JobEnd, checked},
-        plan::Run,
+        plan::CallRun,
         review::of_calls,
     },
 };
@@ -119,7 +119,7 @@ impl Agent {
         &self,
         child: &SubAgent,
         caller: &Caller,
-        run: &Run,
+        run: &CallRun,
         share: &Share,
         cx: &TurnContext<'_>,
     ) -> JobEnd {
@@ -130,7 +130,7 @@ impl Agent {
 }
 
 /// Returns the result of the call; if it has none, it was stopped.
-async fn last_result(session: &Session, run: &Run) -> Result<ToolResultOutput, TurnError> {
+async fn last_result(session: &Session, run: &CallRun) -> Result<ToolResultOutput, TurnError> {
     let results = session.state().messages().iter();
     let result = results
         .rev()

@@ -2,7 +2,7 @@
 
 use crate::{
     session::{BatchCall, Session},
-    turn::{budget, plan::Plan},
+    turn::{budget, plan::CallPlan},
 };
 use agent_host_types::{
     budget::{Budget, Budgets},
@@ -37,13 +37,13 @@ impl Allowance {
         budgets: &Budgets,
         session: &Session,
         entry: &BatchCall,
-        plan: Plan,
-    ) -> Plan {
-        let Plan::Run(run) = plan else {
+        plan: CallPlan,
+    ) -> CallPlan {
+        let CallPlan::Run(run) = plan else {
             return plan;
         };
         if entry.intended.is_some() {
-            return Plan::Run(run);
+            return CallPlan::Run(run);
         }
         // No equal call of the batch has started when the first one is planned.
         let before = |call: &(_, _)| session.state().spent().repeats(call);
@@ -53,10 +53,10 @@ impl Allowance {
         if let Some(budget) = budget::refusing(budgets, self.calls, tool, *repeats) {
             let refusal = ToolResultOutput::ExecutionDenied(Some(budget::refusal(&budget)));
             self.used_up.get_or_insert(budget);
-            return Plan::Answer(refusal);
+            return CallPlan::Answer(refusal);
         }
         self.calls += 1;
         *repeats += 1;
-        Plan::Run(run)
+        CallPlan::Run(run)
     }
 }

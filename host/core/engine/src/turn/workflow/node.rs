@@ -5,7 +5,7 @@ use crate::{
     turn::{
         Agent, TurnContext, budget,
         job::{Caller, Unsettled},
-        plan::Run as PlannedCall,
+        plan::CallRun as PlannedCall,
     },
     workflow::{Handler, HandlerInput},
 };
@@ -21,7 +21,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 /// The work of a node.
-pub(super) enum Task {
+pub(super) enum NodeTask {
     Handler(Arc<dyn Handler>),
     Call(Box<PlannedCall>),
 }
@@ -53,7 +53,7 @@ pub(super) enum NodeEnd {
 
 impl Flight {
     /// Runs the node to its end, which is a failure if it takes longer than its timeout.
-    pub(super) async fn run(self, agent: &Agent, task: Task, cx: &TurnContext<'_>) -> Landed {
+    pub(super) async fn run(self, agent: &Agent, task: NodeTask, cx: &TurnContext<'_>) -> Landed {
         let wait = Duration::from_millis(self.start.not_before_ms);
         if !wait.is_zero() {
             tokio::select! {
@@ -78,7 +78,7 @@ impl Flight {
     async fn within_timeout(
         &self,
         agent: &Agent,
-        task: Task,
+        task: NodeTask,
         cx: &TurnContext<'_>,
     ) -> Result<NodeEnd, Unsettled> {
         let mut working = pin!(self.work(agent, task, cx));
@@ -97,7 +97,7 @@ impl Flight {
     async fn work(
         &self,
         agent: &Agent,
-        task: Task,
+        task: NodeTask,
         cx: &TurnContext<'_>,
     ) -> Result<NodeEnd, Unsettled> {
         let cx = &TurnContext {
@@ -105,8 +105,8 @@ impl Flight {
             ..*cx
         };
         let call = match task {
-            Task::Handler(handler) => return Ok(self.handle(&*handler).await),
-            Task::Call(call) => call,
+            NodeTask::Handler(handler) => return Ok(self.handle(&*handler).await),
+            NodeTask::Call(call) => call,
         };
         Ok(
             match agent.work(&self.caller, &call, &self.share, cx).await? {

@@ -2,7 +2,7 @@
 
 use super::{
     Driver, UnderWay,
-    node::{Flight, Task},
+    node::{Flight, NodeTask},
 };
 use crate::{
     agents::TOOL_PREFIX,
@@ -12,7 +12,7 @@ use crate::{
         MAX_UNDURABLE, Prompts, Settings, TurnError, budget,
         children::{SESSION_RULE, in_session},
         job::Caller,
-        plan::{Plan, Run as PlannedCall},
+        plan::{CallPlan, CallRun as PlannedCall},
         review::reviewed,
     },
 };
@@ -62,7 +62,7 @@ impl Lane {
 
 /// A node that the gate lets run.
 struct Admitted {
-    task: Task,
+    task: NodeTask,
     call_id: CallId,
     tool: String,
     input: Option<Arc<Map<String, Value>>>,
@@ -86,7 +86,7 @@ impl Driver<'_> {
                 let admitted = Admitted {
                     tool: name.clone(),
                     effect: handler.effect(),
-                    task: Task::Handler(handler),
+                    task: NodeTask::Handler(handler),
                     call_id,
                     input: None,
                     rule: None,
@@ -123,24 +123,24 @@ impl Driver<'_> {
         let review = self.reviewed(&mut entry, has_session.as_ref()).await;
         let plan = self.agent.plan(self.session, &entry, None, self.cx);
         let (output, rule) = match plan {
-            Plan::Answer(output) => (output, None),
-            Plan::Deny(output, rule) => (output, Some(rule)),
+            CallPlan::Answer(output) => (output, None),
+            CallPlan::Deny(output, rule) => (output, Some(rule)),
             // An agent that began without approval and needs it now does not go on.
-            Plan::Ask(rule)
+            CallPlan::Ask(rule)
                 if self.agent.settings.prompts == Prompts::Deny
                     || has_session.as_ref().is_some_and(|agent| *agent != tool) =>
             {
                 (self.agent.unapproved(&rule), Some(rule))
             }
             // What began in a session of its own continues there, whatever the rules are now.
-            Plan::Run(call)
+            CallPlan::Run(call)
                 if has_session.as_ref() != Some(&tool) && call.runtime != ToolRuntime::External =>
             {
                 self.session.record_all(review, Vec::new());
                 return self.start_allowed(*call, start).await;
             }
             // The hooks review it in its session.
-            Plan::Ask(_) | Plan::Run(_) => {
+            CallPlan::Ask(_) | CallPlan::Run(_) => {
                 return self.start_in_session(entry, input, start).await;
             }
         };
@@ -191,7 +191,7 @@ impl Driver<'_> {
             input: Some(call.input.clone()),
             effect: call.effect,
             rule: Some(call.rule.clone()),
-            task: Task::Call(Box::new(call)),
+            task: NodeTask::Call(Box::new(call)),
         };
         self.take_off(start, admitted).await
     }
@@ -223,7 +223,7 @@ impl Driver<'_> {
             entry,
         };
         let admitted = Admitted {
-            task: Task::Call(Box::new(call)),
+            task: NodeTask::Call(Box::new(call)),
             call_id,
             tool,
             input: Some(input),
@@ -236,8 +236,8 @@ impl Driver<'_> {
     /// Records the intent of a node, and lets it run.
     async fn take_off(&mut self, start: Start, mut admitted: Admitted) -> Result<(), TurnError> {
         let spawned = match &admitted.task {
-            Task::Call(call) => self.agent.spawned(self.session, call),
-            Task::Handler(_) => None,
+            NodeTask::Call(call) => self.agent.spawned(self.session, call),
+            NodeTask::Handler(_) => None,
         };
         let has_session = spawned.is_some();
         let known = self.session.state().open_workflow();
@@ -251,7 +251,7 @@ impl Driver<'_> {
         let lane = Lane::for_start(&start);
         let share = has_session.then(|| self.share());
         let cancel = self.cx.cancel.child_token();
-        if let Task::Call(call) = &mut admitted.task {
+        if let NodeTask::Call(call) = &mut admitted.task {
             call.resumed_with = self.session.child_input(&admitted.call_id);
         }
         let flight = Flight {

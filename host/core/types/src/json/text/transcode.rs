@@ -53,13 +53,13 @@ impl<'de, S: Serializer> Visitor<'de> for Copy<S> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<S::Ok, A::Error> {
         let mut seq = self.0.serialize_seq(None).map_err(A::Error::custom)?;
-        while items.next_element_seed(Item(&mut seq))?.is_some() {}
+        while items.next_element_seed(ItemSeed(&mut seq))?.is_some() {}
         seq.end().map_err(A::Error::custom)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<S::Ok, A::Error> {
         let mut map = self.0.serialize_map(None).map_err(A::Error::custom)?;
-        while fields.next_key_seed(Key(&mut map))?.is_some() {
+        while fields.next_key_seed(KeySeed(&mut map))?.is_some() {
             fields.next_value_seed(FieldValue(&mut map))?;
         }
         map.end().map_err(A::Error::custom)
@@ -67,15 +67,15 @@ impl<'de, S: Serializer> Visitor<'de> for Copy<S> {
 }
 
 /// A value as something to serialize: serializers of arrays and objects take nothing else.
-struct Source<'de, D>(Cell<Option<D>>, PhantomData<&'de ()>);
+struct SourceValue<'de, D>(Cell<Option<D>>, PhantomData<&'de ()>);
 
-impl<'de, D: Deserializer<'de>> Source<'de, D> {
+impl<'de, D: Deserializer<'de>> SourceValue<'de, D> {
     fn new(source: D) -> Self {
         Self(Cell::new(Some(source)), PhantomData)
     }
 }
 
-impl<'de, D: Deserializer<'de>> Serialize for Source<'de, D> {
+impl<'de, D: Deserializer<'de>> Serialize for SourceValue<'de, D> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0.take() {
             Some(source) => copy(source, serializer),
@@ -84,24 +84,24 @@ impl<'de, D: Deserializer<'de>> Serialize for Source<'de, D> {
     }
 }
 
-struct Item<'s, S>(&'s mut S);
+struct ItemSeed<'s, S>(&'s mut S);
 
-impl<'de, S: SerializeSeq> DeserializeSeed<'de> for Item<'_, S> {
+impl<'de, S: SerializeSeq> DeserializeSeed<'de> for ItemSeed<'_, S> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<(), D::Error> {
-        let item = Source::new(source);
+        let item = SourceValue::new(source);
         self.0.serialize_element(&item).map_err(D::Error::custom)
     }
 }
 
-struct Key<'s, S>(&'s mut S);
+struct KeySeed<'s, S>(&'s mut S);
 
-impl<'de, S: SerializeMap> DeserializeSeed<'de> for Key<'_, S> {
+impl<'de, S: SerializeMap> DeserializeSeed<'de> for KeySeed<'_, S> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<(), D::Error> {
-        let key = Source::new(source);
+        let key = SourceValue::new(source);
         self.0.serialize_key(&key).map_err(D::Error::custom)
     }
 }
@@ -112,7 +112,7 @@ impl<'de, S: SerializeMap> DeserializeSeed<'de> for FieldValue<'_, S> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<(), D::Error> {
-        let value = Source::new(source);
+        let value = SourceValue::new(source);
         self.0.serialize_value(&value).map_err(D::Error::custom)
     }
 }

@@ -12,7 +12,7 @@ type Map<'m> = &'m dyn Fn(&str) -> Option<String>;
 
 /// The text so far. `'m` is the lifetime of the map of strings.
 #[derive(Default)]
-pub(super) struct Writer<'m> {
+pub(super) struct JsonWriter<'m> {
     out: Vec<u8>,
     /// The members of all open objects, innermost last.
     members: Vec<Member>,
@@ -31,7 +31,7 @@ struct Member {
     end: usize,
 }
 
-impl<'m> Writer<'m> {
+impl<'m> JsonWriter<'m> {
     pub(super) fn with_capacity(bytes: usize) -> Self {
         Self {
             out: Vec::with_capacity(bytes),
@@ -147,7 +147,7 @@ fn hex_digit(digit: u8) -> u8 {
         .unwrap_or_default()
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Writer<'_> {
+impl<'de> DeserializeSeed<'de> for &mut JsonWriter<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<(), D::Error> {
@@ -155,7 +155,7 @@ impl<'de> DeserializeSeed<'de> for &mut Writer<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for &mut Writer<'_> {
+impl<'de> Visitor<'de> for &mut JsonWriter<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -224,7 +224,7 @@ impl<'de> Visitor<'de> for &mut Writer<'_> {
                 self.out.push(b',');
             }
             let start = self.out.len();
-            if fields.next_key_seed(Key(self))?.is_none() {
+            if fields.next_key_seed(KeyWriter(self))?.is_none() {
                 self.out.truncate(end);
                 break;
             }
@@ -241,9 +241,9 @@ impl<'de> Visitor<'de> for &mut Writer<'_> {
 }
 
 /// Writes a key, which is a string.
-struct Key<'w, 'm>(&'w mut Writer<'m>);
+struct KeyWriter<'w, 'm>(&'w mut JsonWriter<'m>);
 
-impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
+impl<'de> DeserializeSeed<'de> for KeyWriter<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<(), D::Error> {
@@ -251,7 +251,7 @@ impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Key<'_, '_> {
+impl<'de> Visitor<'de> for KeyWriter<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,10 +15,10 @@ const TABLE: &str = "\
 
 /// A table that is not read again, because a plain file reports no change.
 fn table(text: &str) -> MountTable {
-    MountTable(Mutex::new(State {
+    MountTable(Mutex::new(MountsState {
         table: Some(tempfile::tempfile().unwrap()),
         mounts: text.lines().map(|line| parse(line.as_bytes())).collect(),
-        ..State::default()
+        ..MountsState::default()
     }))
 }
 

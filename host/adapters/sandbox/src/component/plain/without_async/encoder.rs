@@ -26,11 +26,11 @@ use wasmparser::{
     CustomSectionReader, InstanceTypeDeclaration, Parser, Payload,
 };
 
-type Outcome<T = ()> = Result<T, Error<Infallible>>;
+type EncodeResult<T = ()> = Result<T, Error<Infallible>>;
 
 /// Writes the component; absent if it is malformed or has a part that cannot be written.
 pub(super) fn encode(component: &[u8], scopes: Vec<Scope>) -> Option<Vec<u8>> {
-    let mut encoder = Encoder {
+    let mut encoder = ComponentWriter {
         scopes: scopes.into_iter(),
         open: Vec::new(),
     };
@@ -38,7 +38,7 @@ pub(super) fn encode(component: &[u8], scopes: Vec<Scope>) -> Option<Vec<u8>> {
     Some(written.ok()?.finish())
 }
 
-struct Encoder<S> {
+struct ComponentWriter<S> {
     /// The components that have not started, in order.
     scopes: S,
     open: Vec<OpenScope>,
@@ -67,8 +67,8 @@ impl OpenScope {
     }
 }
 
-impl<S: Iterator<Item = Scope>> Encoder<S> {
-    fn component(&mut self, parser: Parser, data: &[u8], whole: &[u8]) -> Outcome<Component> {
+impl<S: Iterator<Item = Scope>> ComponentWriter<S> {
+    fn component(&mut self, parser: Parser, data: &[u8], whole: &[u8]) -> EncodeResult<Component> {
         let scope = self.scopes.next().ok_or(Error::InvalidConstExpr)?;
         let mut component = Component::new();
         if !scope.traps.is_empty() {
@@ -87,7 +87,7 @@ impl<S: Iterator<Item = Scope>> Encoder<S> {
         Ok(component)
     }
 
-    fn scope(&mut self) -> Outcome<&mut OpenScope> {
+    fn scope(&mut self) -> EncodeResult<&mut OpenScope> {
         self.open.last_mut().ok_or(Error::InvalidConstExpr)
     }
 
@@ -97,7 +97,11 @@ impl<S: Iterator<Item = Scope>> Encoder<S> {
     }
 
     /// Writes a canonical function, unless it makes an async function; or one that traps.
-    fn canonical(&mut self, component: &mut Component, function: CanonicalFunction) -> Outcome {
+    fn canonical(
+        &mut self,
+        component: &mut Component,
+        function: CanonicalFunction,
+    ) -> EncodeResult {
         let open = self.scope()?;
         if matches!(function, CanonicalFunction::Lift { .. }) && open.define_function() {
             return Ok(());
@@ -122,7 +126,7 @@ impl<S: Iterator<Item = Scope>> Encoder<S> {
 }
 
 /// Makes a module that exports a function that traps for each that a component needs, by number.
-fn trap_module(scope: &Scope) -> Outcome<wasm_encoder::Module> {
+fn trap_module(scope: &Scope) -> EncodeResult<wasm_encoder::Module> {
     let (mut types, mut functions) = (TypeSection::new(), FunctionSection::new());
     let (mut exports, mut code) = (ExportSection::new(), CodeSection::new());
     let mut function_names = NameMap::new();
@@ -149,11 +153,11 @@ fn trap_module(scope: &Scope) -> Outcome<wasm_encoder::Module> {
     Ok(module)
 }
 
-impl<S> Reencode for Encoder<S> {
+impl<S> Reencode for ComponentWriter<S> {
     type Error = Infallible;
 }
 
-impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
+impl<S: Iterator<Item = Scope>> ReencodeComponent for ComponentWriter<S> {
     fn component_func_index(&mut self, index: u32) -> u32 {
         let open = self.open.last();
         open.map_or(index, |open| open.scope.index(index))
@@ -178,7 +182,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         component: &mut Component,
         payload: Payload<'_>,
         whole: &[u8],
-    ) -> Outcome {
+    ) -> EncodeResult {
         let Payload::ComponentCanonicalSection(section) = payload else {
             return parse_component_payload(self, component, payload, whole);
         };
@@ -193,7 +197,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         component: &mut Component,
         _: Parser,
         module: &[u8],
-    ) -> Outcome {
+    ) -> EncodeResult {
         let id = ComponentSectionId::CoreModule.into();
         component.section(&RawSection { id, data: module });
         Ok(())
@@ -205,7 +209,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         parser: Parser,
         nested: &[u8],
         whole: &[u8],
-    ) -> Outcome {
+    ) -> EncodeResult {
         let nested = self.component(parser, nested, whole)?;
         component.section(&NestedComponentSection(&nested));
         Ok(())
@@ -216,7 +220,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         &mut self,
         _: &mut Component,
         _: CustomSectionReader<'_>,
-    ) -> Outcome {
+    ) -> EncodeResult {
         Ok(())
     }
 
@@ -224,7 +228,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         &mut self,
         types: &mut ComponentTypeSection,
         section: ComponentTypeSectionReader<'_>,
-    ) -> Outcome {
+    ) -> EncodeResult {
         let instance_types = self.scope()?.scope.instance_types.pop_front();
         let mut instance_types = instance_types.unwrap_or_default().into_iter();
         for ty in section {
@@ -238,7 +242,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         &mut self,
         func: ComponentFuncTypeEncoder<'_>,
         ty: ComponentFuncType<'_>,
-    ) -> Outcome {
+    ) -> EncodeResult {
         let ty = ComponentFuncType {
             async_: false,
             ..ty
@@ -252,7 +256,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         &mut self,
         defined: ComponentDefinedTypeEncoder<'_>,
         ty: ComponentDefinedType<'_>,
-    ) -> Outcome {
+    ) -> EncodeResult {
         match ty {
             ComponentDefinedType::Stream(_) | ComponentDefinedType::Future(_) => {
                 defined.primitive(PrimitiveValType::U32);
@@ -276,7 +280,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         &mut self,
         imports: &mut ComponentImportSection,
         section: ComponentImportSectionReader<'_>,
-    ) -> Outcome {
+    ) -> EncodeResult {
         for import in section {
             let import = import?;
             let is_function = matches!(import.ty, ComponentTypeRef::Func(_));
@@ -291,7 +295,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         &mut self,
         aliases: &mut ComponentAliasSection,
         section: ComponentAliasSectionReader<'_>,
-    ) -> Outcome {
+    ) -> EncodeResult {
         for alias in section {
             let alias = alias?;
             let is_function = matches!(
@@ -312,7 +316,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         &mut self,
         instances: &mut ComponentInstanceSection,
         instance: ComponentInstance<'_>,
-    ) -> Outcome {
+    ) -> EncodeResult {
         let instance = match instance {
             ComponentInstance::Instantiate {
                 component_index,
@@ -338,7 +342,7 @@ impl<S: Iterator<Item = Scope>> ReencodeComponent for Encoder<S> {
         &mut self,
         exports: &mut ComponentExportSection,
         export: ComponentExport<'_>,
-    ) -> Outcome {
+    ) -> EncodeResult {
         // An export of a function defines another one.
         if export.kind == ComponentExternalKind::Func && self.scope()?.define_function() {
             return Ok(());
