@@ -92,7 +92,7 @@ pub(crate) async fn load_one(
 
 /// A component and where it was loaded from.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedSource {
     pub(crate) bytes: ComponentBytes,
     pub(crate) origin: Option<LockedOrigin>,
     pub(crate) component: ToolComponent,
@@ -107,7 +107,7 @@ pub(crate) async fn load_source(
     name: &str,
     source: &ComponentSource,
     packages: Packages<'_>,
-) -> Result<Loaded, HostError> {
+) -> Result<LoadedSource, HostError> {
     let (bytes, pulled) = match source {
         ComponentSource::File(path) => (path.clone().into(), None),
         ComponentSource::Builtin(name) => (builtin_bytes(name)?, None),
@@ -133,7 +133,7 @@ pub(crate) async fn load_source(
         let name = name.to_owned();
         return Err(PackageError::Changed { name }.into());
     }
-    Ok(Loaded {
+    Ok(LoadedSource {
         bytes,
         origin: pulled.and_then(|pulled| pulled.origin),
         component,

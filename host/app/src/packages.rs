@@ -207,7 +207,7 @@ impl<'a> Packages<'a> {
         let fault = |source| registry_error(name, source);
         let keys = accepted_keys(self.config, name, &reference.clone().into())?;
         let (blobs, directory) = open_blobs(self.config)?;
-        let mut connection = Connection {
+        let mut connection = LazyClient {
             config: self.config,
             client: None,
         };
@@ -260,12 +260,12 @@ impl<'a> Packages<'a> {
 }
 
 /// A client that is made once it is needed, so that a kept component needs no network.
-struct Connection<'a> {
+struct LazyClient<'a> {
     config: &'a Config,
     client: Option<Client>,
 }
 
-impl Connection<'_> {
+impl LazyClient<'_> {
     async fn open(&mut self, name: &str, reference: &Reference) -> Result<&Client, HostError> {
         let client = match self.client.take() {
             Some(client) => client,

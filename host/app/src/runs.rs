@@ -29,7 +29,7 @@ use agent_host_types::{
     turn::{AgentInput, TurnEnd, TurnError, TurnReport},
 };
 use relay::Relays;
-use shared::{Shared, fairness_key};
+use shared::{HostRuns, fairness_key};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -51,7 +51,7 @@ pub type Started = Result<u64, Box<TurnEnd>>;
 
 /// A run in this process.
 #[derive(Clone, Debug, Default)]
-struct Run {
+struct LocalRun {
     cancel: CancellationToken,
     canceller: Arc<OnceLock<String>>,
     drain: CancellationToken,
@@ -64,7 +64,7 @@ struct Run {
 /// The sessions that run, and the feeds of those that are watched.
 #[derive(Debug)]
 pub struct Runs {
-    runs: Mutex<HashMap<SessionId, Run>>,
+    runs: Mutex<HashMap<SessionId, LocalRun>>,
     feeds: Mutex<Feeds>,
     /// The number of runs.
     count: watch::Sender<usize>,
@@ -74,7 +74,7 @@ pub struct Runs {
     max_runs: u32,
     max_memory_bytes: Option<u64>,
     /// Absent if no other host continues them.
-    shared: Option<Shared>,
+    shared: Option<HostRuns>,
     relays: Relays,
 }
 
@@ -113,7 +113,7 @@ pub struct Slot {
     by: Option<String>,
     /// The digest of the idempotency key of the input, and that of the input, for the journal.
     key: Option<(String, Digest)>,
-    run: Run,
+    run: LocalRun,
     /// The claim on a run of another host.
     claim: Option<RunClaim>,
     /// Whether no other host can continue the run.
@@ -146,7 +146,7 @@ impl Runs {
         Self {
             max_runs: limits.max_runs,
             max_memory_bytes: limits.max_memory_bytes,
-            shared: Shared::for_host(host),
+            shared: HostRuns::for_host(host),
             ..Self::default()
         }
     }
@@ -191,7 +191,7 @@ impl Runs {
         if runs.contains_key(&session) {
             return Err(Refused::Running);
         }
-        let run = Run::default();
+        let run = LocalRun::default();
         runs.insert(session, run.clone());
         self.count.send_modify(|count| *count += 1);
         Ok(Slot {

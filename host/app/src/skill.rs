@@ -13,7 +13,7 @@ pub use runner::READ_SKILL;
 pub(crate) use runner::skill_reader;
 
 use agent_host_types::{id::Digest, lock::LockedSkill};
-use files::Files;
+use files::SkillFiles;
 use serde_json::{Map, Value};
 use std::{
     borrow::Cow,
@@ -117,7 +117,7 @@ impl Skill {
         Ok(Some(archive))
     }
 
-    fn of_files(files: Files) -> Result<Self, SkillError> {
+    fn of_files(files: SkillFiles) -> Result<Self, SkillError> {
         let content = files.get(SKILL_FILE).ok_or_else(|| {
             SkillError::new(
                 format!("it has no {SKILL_FILE}"),

@@ -233,14 +233,14 @@ fn outside(calls: &[(SessionId, BTreeMap<CallId, MadeCall>)]) -> Vec<OutsideCall
 /// The answers of a session, in order.
 #[derive(Debug, Default)]
 struct Answers {
-    answers: Vec<Answer>,
+    answers: Vec<AnswerCalls>,
     /// The tools of components. A call has its limits in the journal, unless they are those of the
     /// tool's call before.
     sandboxed: HashSet<String>,
 }
 
 #[derive(Debug, Default)]
-struct Answer {
+struct AnswerCalls {
     message: Option<String>,
     calls: BTreeMap<CallId, MadeCall>,
     agents: Vec<SessionId>,
@@ -267,7 +267,7 @@ impl Answers {
         match event {
             // The files were changed in the session that it was copied from.
             Event::SessionForked { .. } => self.answers.clear(),
-            Event::InputReceived { message, .. } => self.answers.push(Answer {
+            Event::InputReceived { message, .. } => self.answers.push(AnswerCalls {
                 message: Some(
                     message
                         .content
@@ -275,7 +275,7 @@ impl Answers {
                         .filter_map(ContentPart::text)
                         .collect(),
                 ),
-                ..Answer::default()
+                ..AnswerCalls::default()
             }),
             Event::AgentSpawned {
                 call_id, session, ..
@@ -294,7 +294,7 @@ impl Answers {
         // A client's loop sends no messages.
         let last = self.answers.last();
         if last.is_none_or(|answer| answer.message.is_none()) {
-            self.answers.push(Answer::default());
+            self.answers.push(AnswerCalls::default());
         }
         let call = MadeCall {
             tool: start.tool.to_owned(),

@@ -8,9 +8,9 @@ use super::{
     problem::{LineFinder, key_path},
     raw::RawConfig,
     sandbox::RawSandbox,
-    section::{Place, Role, Section as _},
+    section::{KeyRole, Section as _, SectionPlace},
     session::RawSession,
-    source::Source,
+    source::ValueSource,
 };
 use agent_host_engine::policy::DirMode;
 use agent_host_types::limits::Limits;
@@ -45,7 +45,7 @@ pub struct EffectiveValue {
 }
 
 /// A line of the configuration as TOML.
-enum Line {
+enum TomlLine {
     Header(String, Option<String>),
     Value(String, EffectiveValue),
 }
@@ -85,8 +85,8 @@ impl Effective {
     pub fn values(&self) -> Vec<EffectiveValue> {
         let lines = self.lines().into_iter();
         let values = lines.filter_map(|line| match line {
-            Line::Value(_, value) => Some(value),
-            Line::Header(..) => None,
+            TomlLine::Value(_, value) => Some(value),
+            TomlLine::Header(..) => None,
         });
         values.collect()
     }
@@ -97,8 +97,8 @@ impl Effective {
         let mut text = String::new();
         for line in self.lines() {
             let (shown, origin) = match line {
-                Line::Header(header, origin) => (format!("\n{header}"), origin),
-                Line::Value(key, EffectiveValue { value, origin, .. }) => {
+                TomlLine::Header(header, origin) => (format!("\n{header}"), origin),
+                TomlLine::Value(key, EffectiveValue { value, origin, .. }) => {
                     (format!("{key} = {}", inline(&value)), Some(origin))
                 }
             };
@@ -110,29 +110,36 @@ impl Effective {
         text.trim_start().to_owned()
     }
 
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<TomlLine> {
         let texts = self.layers.0.iter().map(|layer| layer.text.as_deref());
-        let writer = Writer {
+        let writer = ConfigWriter {
             effective: self,
             finders: texts.map(|text| text.map(LineFinder::new)).collect(),
         };
         let mut lines = Vec::new();
-        let root = Place::root::<RawConfig>();
+        let root = SectionPlace::root::<RawConfig>();
         writer.table(&self.table, root, "", "", &mut lines);
         lines
     }
 }
 
 /// Writes the lines of a configuration.
-struct Writer<'a> {
+struct ConfigWriter<'a> {
     effective: &'a Effective,
     /// Finds the lines of keys in the text of each layer.
     finders: Vec<Option<LineFinder<'a>>>,
 }
 
-impl Writer<'_> {
+impl ConfigWriter<'_> {
     /// Writes a table: values first, then the tables in it. `header` has no indexes.
-    fn table(&self, table: &Table, place: Place, path: &str, header: &str, lines: &mut Vec<Line>) {
+    fn table(
+        &self,
+        table: &Table,
+        place: SectionPlace,
+        path: &str,
+        header: &str,
+        lines: &mut Vec<TomlLine>,
+    ) {
         let (tables, values): (Vec<_>, Vec<_>) =
             table.iter().partition(|(_, value)| is_table(value));
         for (key, value) in values {
@@ -145,21 +152,21 @@ impl Writer<'_> {
                 origin: self.origin(&here),
                 key: here,
             };
-            lines.push(Line::Value(key_path(key), value));
+            lines.push(TomlLine::Value(key_path(key), value));
         }
         for (key, value) in tables {
             let (here, header) = (join(path, key), join(header, key));
             let place = place.key(key);
             match value {
                 Value::Table(table) => {
-                    lines.push(Line::Header(format!("[{header}]"), None));
+                    lines.push(TomlLine::Header(format!("[{header}]"), None));
                     self.table(table, place, &here, &header, lines);
                 }
                 Value::Array(items) => {
                     for (index, item) in items.iter().enumerate() {
                         let here = format!("{here}[{index}]");
                         let origin = Some(self.origin(&here));
-                        lines.push(Line::Header(format!("[[{header}]]"), origin));
+                        lines.push(TomlLine::Header(format!("[[{header}]]"), origin));
                         let table = item.as_table().cloned().unwrap_or_default();
                         self.table(&table, place, &here, &header, lines);
                     }
@@ -219,10 +226,10 @@ fn inline(value: &Value) -> String {
 /// True for a value that may be a secret: the values of variables, headers and queries, whatever is
 /// merged over requests, arguments of programs, and addresses with a password. Sources of secrets
 /// (`env:NAME`) are none.
-fn is_secret(place: Place, value: &Value) -> bool {
+fn is_secret(place: SectionPlace, value: &Value) -> bool {
     if let Value::Array(items) = value {
         let has_arguments =
-            place.has(Role::Arguments) && (items.len() > 1 || place.has(Role::Secret));
+            place.has(KeyRole::Arguments) && (items.len() > 1 || place.has(KeyRole::Secret));
         return has_arguments || items.iter().any(|item| is_secret(place, item));
     }
     let text = value.as_str().unwrap_or_default();
@@ -230,7 +237,7 @@ fn is_secret(place: Place, value: &Value) -> bool {
         .split_once("://")
         .and_then(|(_, rest)| rest.split(['/', '?', '#']).next())
         .is_some_and(|authority| authority.contains('@'));
-    place.has(Role::Secret) && !Source::is_meant(text) || has_password
+    place.has(KeyRole::Secret) && !ValueSource::is_meant(text) || has_password
 }
 
 /// Returns a layer for each option of the command line that is a key.

@@ -4,14 +4,14 @@ use super::{
     ConfigError,
     paths::Scope,
     problem::{config_error, key_path},
-    source::{Purpose, Source, Text, names_secret},
+    source::{ConfigText, Purpose, ValueSource, names_secret},
 };
 use agent_host_mcp_client::check_header_value;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::collections::{BTreeMap, HashSet};
 
 /// Headers by name.
-pub(super) type Headers = Vec<(String, Text)>;
+pub(super) type Headers = Vec<(String, ConfigText)>;
 
 /// Resolves headers. `of` names what sends them; `check_name` says why it cannot send one. Errors
 /// do not repeat a value, which may be a secret.
@@ -36,9 +36,9 @@ pub(super) fn resolve(
         if !names.insert(name.to_ascii_lowercase()) {
             return refuse("it occurs twice", "remove one");
         }
-        let text = if Source::is_meant(text) {
+        let text = if ValueSource::is_meant(text) {
             let purpose = Purpose::new(format!("the header `{shown}` {of}"), "headers", of);
-            Text::Source(Source::parse(text, &key, purpose, scope)?)
+            ConfigText::Source(ValueSource::parse(text, &key, purpose, scope)?)
         } else if names_secret(name) {
             let why = "its name says that it is a secret, which does not belong in a file that is shared and committed";
             let fix =
@@ -47,7 +47,7 @@ pub(super) fn resolve(
         } else if let Err(why) = check_header_value(text) {
             return refuse(why, "correct its value");
         } else {
-            Text::Literal(text.as_str().into())
+            ConfigText::Literal(text.as_str().into())
         };
         headers.push((name.clone(), text));
     }
@@ -56,12 +56,12 @@ pub(super) fn resolve(
 
 /// Reads the values of headers.
 pub(super) async fn read(
-    headers: &[(String, Text)],
+    headers: &[(String, ConfigText)],
 ) -> Result<Vec<(String, SecretString)>, ConfigError> {
     let mut read = Vec::with_capacity(headers.len());
     for (name, text) in headers {
         let value = text.read().await?;
-        if let Text::Source(source) = text {
+        if let ConfigText::Source(source) = text {
             check_header_value(value.expose_secret()).map_err(|why| source.unusable(&why))?;
         }
         read.push((name.clone(), value));

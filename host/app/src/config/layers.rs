@@ -18,7 +18,7 @@ use super::{
     parse::ConfigFile,
     problem::key_path,
     raw::RawConfig,
-    section::{Place, Role},
+    section::{KeyRole, SectionPlace},
 };
 use std::path::Path;
 use toml::{Table, Value};
@@ -116,7 +116,7 @@ impl Layers {
         let mut table = Table::new();
         let mut origins = Origins::default();
         for (index, layer) in self.0.iter().enumerate() {
-            let root = Place::root::<RawConfig>();
+            let root = SectionPlace::root::<RawConfig>();
             fill(&mut table, &layer.table, root, "", &mut |merged, local| {
                 origins.add(merged, index, local);
             });
@@ -180,7 +180,7 @@ impl Merged {
 fn fill(
     target: &mut Table,
     lower: &Table,
-    place: Place,
+    place: SectionPlace,
     path: &str,
     filled: &mut dyn FnMut(String, String),
 ) {
@@ -195,7 +195,7 @@ fn fill(
                 fill(target, lower, place, &here, filled);
             }
             (Some(Value::Array(target)), Value::Array(lower))
-                if place.has(Role::Named) || place.has(Role::All) =>
+                if place.has(KeyRole::Named) || place.has(KeyRole::All) =>
             {
                 combine(target, lower, place, &here, filled);
             }
@@ -208,14 +208,14 @@ fn fill(
 fn combine(
     target: &mut Vec<Value>,
     lower: &[Value],
-    place: Place,
+    place: SectionPlace,
     path: &str,
     filled: &mut dyn FnMut(String, String),
 ) {
     let taken: Vec<Value> = target.iter().filter_map(name_of).cloned().collect();
     for (index, item) in lower.iter().enumerate() {
         let is_taken = name_of(item).is_some_and(|name| taken.contains(name));
-        if place.has(Role::All) || !is_taken {
+        if place.has(KeyRole::All) || !is_taken {
             filled(
                 format!("{path}[{}]", target.len()),
                 format!("{path}[{index}]"),

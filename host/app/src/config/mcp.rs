@@ -14,7 +14,7 @@ use super::{
     network::NetworkConfig,
     paths::Scope,
     problem::{config_error, resolve_all, resolve_steps},
-    source::{Purpose, Source, names_secret, password},
+    source::{Purpose, ValueSource, names_secret, password},
 };
 use agent_host_engine::secrets::{MIN_SECRET_BYTES, Secrets};
 use agent_host_mcp_client::{
@@ -71,7 +71,7 @@ enum Address {
     Command(ServerCommand),
     Http {
         url: String,
-        token: Option<Source>,
+        token: Option<ValueSource>,
         headers: Headers,
         /// Absent if `Authorization` is configured.
         oauth: Option<OAuthSettings>,
@@ -388,7 +388,7 @@ fn http_address(
     let of = format!("of the MCP server `{name}`");
     let purpose = Purpose::new(format!("the token {of}"), "token", of);
     let token = token
-        .map(|text| Source::parse(text, "token", purpose, scope))
+        .map(|text| ValueSource::parse(text, "token", purpose, scope))
         .transpose()?;
     let has_authorization = headers
         .iter()

@@ -6,7 +6,7 @@ use super::{
     problem::config_error,
     review::{Danger, Review, quoted},
     section::section,
-    source::{Purpose, Source, Text},
+    source::{ConfigText, Purpose, ValueSource},
 };
 use agent_host_http_client::ProxySetting;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(super) enum NetworkConfig {
     Environment,
     Off,
     Proxy {
-        address: Text,
+        address: ConfigText,
         except: Vec<String>,
     },
 }
@@ -88,9 +88,9 @@ pub(super) fn resolve(raw: RawNetwork, scope: Scope<'_>) -> Result<NetworkConfig
                 "set `proxy`, too; for a proxy from the environment, use NO_PROXY"
             ));
         }
-        Some(text) if Source::is_meant(&text) => {
+        Some(text) if ValueSource::is_meant(&text) => {
             let purpose = Purpose::new("the proxy's address", "proxy", "of [network]");
-            Text::Source(Source::parse(&text, "network.proxy", purpose, scope)?)
+            ConfigText::Source(ValueSource::parse(&text, "network.proxy", purpose, scope)?)
         }
         Some(text) => literal(text)?,
     };
@@ -102,7 +102,7 @@ pub(super) fn resolve(raw: RawNetwork, scope: Scope<'_>) -> Result<NetworkConfig
 
 /// Checks an address that is written in the configuration. Errors do not repeat it, because it may
 /// have a password.
-fn literal(text: String) -> Result<Text, ConfigError> {
+fn literal(text: String) -> Result<ConfigText, ConfigError> {
     let rest = text
         .strip_prefix("http://")
         .or_else(|| text.strip_prefix("https://"));
@@ -113,7 +113,7 @@ fn literal(text: String) -> Result<Text, ConfigError> {
             "`proxy` contains a user name or a password, which does not belong in a file that is shared and committed",
             "write `env:NAME`, `file:PATH` or `cmd:COMMAND` for the whole address"
         )),
-        Some(authority) if !authority.is_empty() => Ok(Text::Literal(text.into())),
+        Some(authority) if !authority.is_empty() => Ok(ConfigText::Literal(text.into())),
         _ => Err(config_error!(
             "network.proxy",
             "`proxy` is not the address of an HTTP proxy",

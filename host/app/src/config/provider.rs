@@ -13,7 +13,7 @@ use super::{
     problem::config_error,
     review::{Review, quoted},
     section::{Section as _, section, values},
-    source::{Purpose, Source},
+    source::{Purpose, ValueSource},
 };
 use agent_host_models::{
     Capabilities, Endpoint, Preset, Provider, RequestExtras, RetryPolicy, SendSettings, Timeouts,
@@ -128,7 +128,7 @@ pub struct ProviderConfig {
     /// As it is configured; absent for the provider's own.
     base_url: Option<String>,
     /// Absent where none is configured; not every server needs one.
-    key: Option<Source>,
+    key: Option<ValueSource>,
     key_header: Option<String>,
     headers: Headers,
     query: Vec<(String, SecretString)>,
@@ -319,7 +319,7 @@ impl ProviderConfig {
     /// Returns the files with the key, headers and the proxy's address, which no guest may see.
     pub(super) fn key_files(&self) -> impl Iterator<Item = &Path> {
         let headers = self.headers.iter().filter_map(|(_, text)| text.source());
-        let files = self.key.iter().chain(headers).filter_map(Source::file);
+        let files = self.key.iter().chain(headers).filter_map(ValueSource::file);
         files.chain(self.network.file())
     }
 }
@@ -346,9 +346,14 @@ impl Section<'_> {
         let raw = self.raw;
         let environment = scope.environment;
         let key = match raw.api_key.as_deref() {
-            Some(text) => Some(Source::parse(text, "api-key", self.key_purpose(), scope)?),
+            Some(text) => Some(ValueSource::parse(
+                text,
+                "api-key",
+                self.key_purpose(),
+                scope,
+            )?),
             None => key_variable(preset, environment)
-                .map(|name| Source::variable(name, self.key_purpose(), environment)),
+                .map(|name| ValueSource::variable(name, self.key_purpose(), environment)),
         };
         let of_environment = || {
             let provider = preset.is_own().then_some(preset.provider)?;

@@ -25,7 +25,7 @@ use super::{
     sandbox::RawSandbox,
     schedules::{self, RawSchedule},
     secrets,
-    section::{Form as _, Items as _, section, values},
+    section::{Items as _, ValueForm as _, section, values},
     session::RawSession,
     settings::{self, RawSettings},
     store::RawStore,

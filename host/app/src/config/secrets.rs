@@ -11,7 +11,7 @@ use super::{
     problem::{config_error, resolve_all, resolve_steps},
     review::{Danger, Review, quoted},
     section::section,
-    source::{Purpose, Source},
+    source::{Purpose, ValueSource},
 };
 use agent_host_engine::policy::{AddressClass, SecretGrant, classify};
 use agent_host_sandbox::Secrets;
@@ -62,7 +62,7 @@ pub(super) fn demand_use(name: &str, who: &str, review: &mut Review<'_>) {
 pub(super) struct SecretConfig {
     /// The grant that tools get.
     grant: SecretGrant,
-    source: Source,
+    source: ValueSource,
 }
 
 impl SecretConfig {
@@ -105,7 +105,7 @@ pub(super) fn resolve(
         let purpose = Purpose::new(what.as_str(), "from", format!("of {what}"));
         resolve_steps! {
             server = audience(&name, &written);
-            source = Source::parse(&raw.from, "from", purpose, scope);
+            source = ValueSource::parse(&raw.from, "from", purpose, scope);
         }
         let (scheme, host, port) = server;
         let grant = SecretGrant {

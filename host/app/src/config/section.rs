@@ -17,7 +17,7 @@ use std::{
 
 /// A property of a key by which layers and reviews treat its texts and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum KeyRole {
     /// A path, which begins at the directory of the file.
     Path,
     /// A path, unless it is a table.
@@ -52,15 +52,15 @@ pub(super) enum Role {
 
 /// A key of a table.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct SectionKey {
     /// The name of its field.
     pub(super) field: &'static str,
-    pub(super) roles: &'static [Role],
+    pub(super) roles: &'static [KeyRole],
     /// The keys of the table that its value is, or has as elements.
-    pub(super) below: fn() -> &'static [Key],
+    pub(super) below: fn() -> &'static [SectionKey],
 }
 
-impl Key {
+impl SectionKey {
     /// Returns the key as it is written.
     pub(super) fn name(&self) -> String {
         self.field.replace('_', "-")
@@ -69,14 +69,14 @@ impl Key {
 
 /// A place in a configuration: the keys of its table, and the roles of the key that led there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    keys: &'static [Key],
-    roles: &'static [Role],
+pub(super) struct SectionPlace {
+    keys: &'static [SectionKey],
+    roles: &'static [KeyRole],
 }
 
-impl Place {
+impl SectionPlace {
     /// Returns the outermost table of a form.
-    pub(super) fn root<T: Form>() -> Self {
+    pub(super) fn root<T: ValueForm>() -> Self {
         Self {
             keys: T::keys(),
             roles: &[],
@@ -85,7 +85,7 @@ impl Place {
 
     /// Returns the place of a key. A key of names, and one within a value, is a part of that value.
     pub(super) fn key(self, name: &str) -> Self {
-        let is_it = |key: &&Key| key.field == ANY || key.name() == name;
+        let is_it = |key: &&SectionKey| key.field == ANY || key.name() == name;
         match self.keys.iter().find(is_it) {
             Some(key) if key.field == ANY => Self {
                 keys: (key.below)(),
@@ -99,7 +99,7 @@ impl Place {
         }
     }
 
-    pub(super) fn has(self, role: Role) -> bool {
+    pub(super) fn has(self, role: KeyRole) -> bool {
         self.roles.contains(&role)
     }
 }
@@ -108,9 +108,9 @@ impl Place {
 const ANY: &str = "*";
 
 /// The form of a value.
-pub(super) trait Form {
+pub(super) trait ValueForm {
     /// Returns the keys of the table that it is, or has as elements.
-    fn keys() -> &'static [Key] {
+    fn keys() -> &'static [SectionKey] {
         &[]
     }
 
@@ -118,8 +118,8 @@ pub(super) trait Form {
     fn check(&self, _at: &str, _problems: &mut Problems) {}
 }
 
-impl<T: Form> Form for Option<T> {
-    fn keys() -> &'static [Key] {
+impl<T: ValueForm> ValueForm for Option<T> {
+    fn keys() -> &'static [SectionKey] {
         T::keys()
     }
 
@@ -128,8 +128,8 @@ impl<T: Form> Form for Option<T> {
     }
 }
 
-impl<T: Form> Form for Vec<T> {
-    fn keys() -> &'static [Key] {
+impl<T: ValueForm> ValueForm for Vec<T> {
+    fn keys() -> &'static [SectionKey] {
         T::keys()
     }
 
@@ -139,10 +139,10 @@ impl<T: Form> Form for Vec<T> {
     }
 }
 
-impl<T: Form> Form for BTreeMap<String, T> {
-    fn keys() -> &'static [Key] {
+impl<T: ValueForm> ValueForm for BTreeMap<String, T> {
+    fn keys() -> &'static [SectionKey] {
         const {
-            &[Key {
+            &[SectionKey {
                 field: ANY,
                 roles: &[],
                 below: T::keys,
@@ -188,7 +188,7 @@ pub(super) fn check_bounds(
 macro_rules! values {
     ($($type:ty),+ $(,)?) => {
         $(
-            impl $crate::config::section::Form for $type {}
+            impl $crate::config::section::ValueForm for $type {}
 
             impl $crate::config::section::OrDefault for $type {
                 type Value = Self;
@@ -209,7 +209,7 @@ values!(
 );
 
 /// A table of a configuration.
-pub(super) trait Section: Form {
+pub(super) trait Section: ValueForm {
     /// Demands what its keys ask for by themselves. `who` has them, in words.
     fn demand_keys(&self, who: &str, review: &mut Review<'_>);
 
@@ -267,7 +267,7 @@ impl<T: Copy> OrDefault for Option<T> {
 
 /// Declares a table: each key once, with its type, and how much trust it needs.
 ///
-/// In brackets are the [`Role`]s of the key. `in UNIT` names the function of
+/// In brackets are the [`KeyRole`]s of the key. `in UNIT` names the function of
 /// [`units`](super::units) that reads a quantity. `within(LEAST, MOST)`, or without `MOST`, has the
 /// bounds of a number, for the schema, too. `= DEFAULT` is what `config show` shows where the
 /// key is absent, and what the method of its name returns. Behind `=>` is the trust that the key
@@ -306,20 +306,20 @@ macro_rules! section {
             } ($($unit)?) $trust {$key: $type})*
         }
 
-        impl $crate::config::section::Form for $name {
-            fn keys() -> &'static [$crate::config::section::Key] {
-                use $crate::config::section::{Form, Key};
+        impl $crate::config::section::ValueForm for $name {
+            fn keys() -> &'static [$crate::config::section::SectionKey] {
+                use $crate::config::section::{ValueForm, SectionKey};
                 const {
-                    &[$(Key {
+                    &[$(SectionKey {
                         field: stringify!($key),
-                        roles: &[$($($crate::config::section::Role::$role $(($variable))?),+)?],
-                        below: <$type as Form>::keys,
+                        roles: &[$($($crate::config::section::KeyRole::$role $(($variable))?),+)?],
+                        below: <$type as ValueForm>::keys,
                     }),*]
                 }
             }
 
             fn check(&self, at: &str, problems: &mut $crate::config::problem::Problems) {
-                use $crate::config::section::{Form, key_at};
+                use $crate::config::section::{ValueForm, key_at};
                 $({
                     let at = key_at(at, stringify!($key));
                     $(
@@ -327,7 +327,7 @@ macro_rules! section {
                         let bounds = ($least, most);
                         problems.take($crate::config::section::check_bounds(&at, &self.$key, bounds));
                     )?
-                    Form::check(&self.$key, &at, problems);
+                    ValueForm::check(&self.$key, &at, problems);
                 })*
                 let _ = (at, problems);
             }

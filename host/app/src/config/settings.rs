@@ -117,13 +117,13 @@ fn demand_fields(fields: &Map<String, Value>, of: &str, review: &mut Review<'_>)
 }
 
 /// The settings and the headers of requests.
-type Settings = (ModelSettings, Headers);
+type SettingsAndHeaders = (ModelSettings, Headers);
 
 /// The settings of all models.
 #[derive(Debug)]
 struct SettingsConfig {
-    general: Settings,
-    models: BTreeMap<String, Settings>,
+    general: SettingsAndHeaders,
+    models: BTreeMap<String, SettingsAndHeaders>,
     /// That of the command line.
     effort: Option<Effort>,
 }
@@ -204,7 +204,7 @@ fn apply(settings: &SettingsConfig, mut models: ModelsConfig) -> Result<ModelsCo
 impl SettingsConfig {
     /// Returns the settings of a model: its own over the general ones. The effort of the command
     /// line replaces all that was said of reasoning.
-    fn of(&self, model: &str) -> Settings {
+    fn of(&self, model: &str) -> SettingsAndHeaders {
         let (general, mut headers) = self.general.clone();
         let own = patterns::longest_match(&self.models, model);
         let (own, own_headers) = own.map(|(_, own)| own.clone()).unwrap_or_default();
@@ -235,7 +235,11 @@ impl SettingsConfig {
 }
 
 /// Checks one table, which is named `of` in messages. Keys of problems begin in it.
-fn resolve_one(raw: RawSettings, of: &str, scope: Scope<'_>) -> Result<Settings, ConfigError> {
+fn resolve_one(
+    raw: RawSettings,
+    of: &str,
+    scope: Scope<'_>,
+) -> Result<SettingsAndHeaders, ConfigError> {
     let mut problems = problems_of_values(&raw);
     let headers = problems.take(headers::resolve(&raw.headers, of, check_header, scope));
     let settings = ModelSettings {

@@ -53,12 +53,12 @@ impl Purpose {
 
 /// A text of the configuration, which may be a secret all the same, or the source of one.
 #[derive(Clone, Debug)]
-pub(super) enum Text {
+pub(super) enum ConfigText {
     Literal(SecretString),
-    Source(Source),
+    Source(ValueSource),
 }
 
-impl Text {
+impl ConfigText {
     /// Returns the text, which is read if it is in a source.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Text {
     }
 
     /// Returns the source of a text that is not written in the configuration.
-    pub(super) fn source(&self) -> Option<&Source> {
+    pub(super) fn source(&self) -> Option<&ValueSource> {
         match self {
             Self::Literal(_) => None,
             Self::Source(source) => Some(source),
@@ -86,13 +86,13 @@ impl Text {
 
 /// The source of a key or a secret.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct ValueSource {
     purpose: Purpose,
-    kind: Kind,
+    kind: SourceKind,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum SourceKind {
     /// In an environment variable.
     Variable {
         name: String,
@@ -105,7 +105,7 @@ enum Kind {
     Command(String),
 }
 
-impl Source {
+impl ValueSource {
     /// True for a text that begins as a source.
     pub(super) fn is_meant(text: &str) -> bool {
         let kinds = ["env:", "file:", "cmd:"];
@@ -124,9 +124,11 @@ impl Source {
             Some(("env", name)) if !name.is_empty() => {
                 return Ok(Self::variable(name, purpose, scope.environment));
             }
-            Some(("file", path)) if !path.is_empty() => Kind::File(scope.resolve_path(key, path)?),
+            Some(("file", path)) if !path.is_empty() => {
+                SourceKind::File(scope.resolve_path(key, path)?)
+            }
             Some(("cmd", command)) if !command.trim().is_empty() => {
-                Kind::Command(command.to_owned())
+                SourceKind::Command(command.to_owned())
             }
             Some(_) | None => {
                 let Purpose { what, setting, of } = purpose;
@@ -147,7 +149,7 @@ impl Source {
     pub(super) fn variable(name: &str, purpose: Purpose, environment: &Environment) -> Self {
         Self {
             purpose,
-            kind: Kind::Variable {
+            kind: SourceKind::Variable {
                 name: name.to_owned(),
                 value: environment.variable(name).map(SecretString::from),
             },
@@ -157,17 +159,17 @@ impl Source {
     /// Returns where the user sets it, for messages.
     pub(super) fn name(&self) -> String {
         match &self.kind {
-            Kind::Variable { name, .. } => name.clone(),
-            Kind::File(path) => path.display().to_string(),
-            Kind::Command(_) => format!("the command in `{}`", self.purpose.setting),
+            SourceKind::Variable { name, .. } => name.clone(),
+            SourceKind::File(path) => path.display().to_string(),
+            SourceKind::Command(_) => format!("the command in `{}`", self.purpose.setting),
         }
     }
 
     /// Returns the file, which no guest may see; absent for other sources.
     pub(super) fn file(&self) -> Option<&Path> {
         match &self.kind {
-            Kind::File(path) => Some(path),
-            Kind::Variable { .. } | Kind::Command(_) => None,
+            SourceKind::File(path) => Some(path),
+            SourceKind::Variable { .. } | SourceKind::Command(_) => None,
         }
     }
 
@@ -178,10 +180,10 @@ impl Source {
     /// The text is not there, or is not one line.
     pub(super) async fn read(&self) -> Result<SecretString, ConfigError> {
         match &self.kind {
-            Kind::Variable {
+            SourceKind::Variable {
                 value: Some(value), ..
             } => Ok(value.clone()),
-            Kind::Variable { name, value: None } => {
+            SourceKind::Variable { name, value: None } => {
                 let Purpose { what, setting, of } = &self.purpose;
                 Err(ConfigError::new(
                     "",
@@ -189,14 +191,14 @@ impl Source {
                     format!("set it, or change `{setting}` {of}"),
                 ))
             }
-            Kind::File(path) => {
+            SourceKind::File(path) => {
                 let mut bytes = Vec::new();
                 std::fs::File::open(path)
                     .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
                     .map_err(|error| self.unusable(&error))?;
                 self.line(bytes)
             }
-            Kind::Command(command) => self.run(command).await,
+            SourceKind::Command(command) => self.run(command).await,
         }
     }
 
@@ -204,9 +206,9 @@ impl Source {
     pub(super) fn unusable(&self, why: &dyn std::fmt::Display) -> ConfigError {
         let Purpose { what, setting, of } = &self.purpose;
         let source = match &self.kind {
-            Kind::Variable { .. } => format!("the variable {}", self.name()),
-            Kind::File(_) => format!("the file {}", self.name()),
-            Kind::Command(_) => self.name(),
+            SourceKind::Variable { .. } => format!("the variable {}", self.name()),
+            SourceKind::File(_) => format!("the file {}", self.name()),
+            SourceKind::Command(_) => self.name(),
         };
         ConfigError::new(
             "",

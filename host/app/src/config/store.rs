@@ -5,7 +5,7 @@ use super::{
     paths::Scope,
     problem::config_error,
     section::section,
-    source::{Purpose, Source, Text},
+    source::{ConfigText, Purpose, ValueSource},
 };
 use secrecy::SecretString;
 use std::path::{Path, PathBuf};
@@ -44,12 +44,12 @@ pub struct StoreConfig {
     pub authorities: Option<PathBuf>,
     /// The most connections.
     pub connections: Option<usize>,
-    key: Option<Source>,
+    key: Option<ValueSource>,
 }
 
 /// The address of a database.
 #[derive(Clone, Debug)]
-pub struct DatabaseAddress(Text);
+pub struct DatabaseAddress(ConfigText);
 
 impl DatabaseAddress {
     /// Reads the address.
@@ -89,7 +89,7 @@ impl StoreConfig {
         let address = self.database.as_ref().and_then(|address| address.0.file());
         address
             .into_iter()
-            .chain(self.key.as_ref().and_then(Source::file))
+            .chain(self.key.as_ref().and_then(ValueSource::file))
     }
 }
 
@@ -130,17 +130,17 @@ pub(super) fn resolve(raw: RawStore, scope: Scope<'_>) -> Result<StoreConfig, Co
     })
 }
 
-fn key(text: &str, scope: Scope<'_>) -> Result<Source, ConfigError> {
+fn key(text: &str, scope: Scope<'_>) -> Result<ValueSource, ConfigError> {
     let what = "the key that seals the secrets in the database";
     let purpose = Purpose::new(what, "key", "of [store]");
-    Source::parse(text, "store.key", purpose, scope)
+    ValueSource::parse(text, "store.key", purpose, scope)
 }
 
 fn address(text: String, scope: Scope<'_>) -> Result<DatabaseAddress, ConfigError> {
     let Some(rest) = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme)) else {
         let purpose = Purpose::new("the address of the database", "url", "of [store]");
-        let source = Source::parse(&text, "store.url", purpose, scope)?;
-        return Ok(DatabaseAddress(Text::Source(source)));
+        let source = ValueSource::parse(&text, "store.url", purpose, scope)?;
+        return Ok(DatabaseAddress(ConfigText::Source(source)));
     };
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
@@ -152,5 +152,5 @@ fn address(text: String, scope: Scope<'_>) -> Result<DatabaseAddress, ConfigErro
             "write `env:NAME`, `file:PATH` or `cmd:COMMAND` for the whole address"
         ));
     }
-    Ok(DatabaseAddress(Text::Literal(text.into())))
+    Ok(DatabaseAddress(ConfigText::Literal(text.into())))
 }

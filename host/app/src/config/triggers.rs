@@ -7,7 +7,7 @@ use super::{
     problem::config_error,
     review::{Danger, Review, quoted},
     section::{section, values},
-    source::{Purpose, Source},
+    source::{Purpose, ValueSource},
 };
 use agent_host_http_client::{ProxySetting, Url};
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
@@ -162,7 +162,7 @@ impl NotifyConfig {
 /// A key for signatures, which is not read yet.
 #[derive(Clone, Debug)]
 pub struct WebhookSecret {
-    source: Source,
+    source: ValueSource,
     scheme: SignatureScheme,
 }
 
@@ -175,7 +175,7 @@ impl WebhookSecret {
         scope: Scope<'_>,
     ) -> Result<Self, ConfigError> {
         let purpose = Purpose::new("the key for signatures", "secret", of);
-        let source = Source::parse(text, key, purpose, scope)?;
+        let source = ValueSource::parse(text, key, purpose, scope)?;
         Ok(Self { source, scheme })
     }
 

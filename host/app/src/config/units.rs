@@ -29,7 +29,7 @@ const SIZES: [(&str, u64); 7] = [
 ];
 
 /// A kind of quantity.
-struct Kind {
+struct QuantityKind {
     /// The name, and an example, for messages.
     name: &'static str,
     example: &'static str,
@@ -48,7 +48,7 @@ macro_rules! deserializers {
             D: Deserializer<'de>,
             T: TryFrom<u64>,
         {
-            deserializer.deserialize_any(Form($kind, PhantomData)).map(Some)
+            deserializer.deserialize_any(QuantityVisitor($kind, PhantomData)).map(Some)
         }
     )+};
 }
@@ -104,8 +104,8 @@ fn split(text: &str) -> (&str, &str) {
     (number, unit.trim())
 }
 
-fn size() -> Kind {
-    Kind {
+fn size() -> QuantityKind {
+    QuantityKind {
         name: "a size",
         example: "128MiB",
         units: &SIZES,
@@ -114,8 +114,8 @@ fn size() -> Kind {
     }
 }
 
-fn duration(base: u64, base_name: &'static str) -> Kind {
-    Kind {
+fn duration(base: u64, base_name: &'static str) -> QuantityKind {
+    QuantityKind {
         name: "a duration",
         example: "10s",
         units: &DURATIONS,
@@ -125,20 +125,20 @@ fn duration(base: u64, base_name: &'static str) -> Kind {
 }
 
 /// The forms of a quantity.
-struct Form<T>(Kind, PhantomData<T>);
+struct QuantityVisitor<T>(QuantityKind, PhantomData<T>);
 
-impl<T: TryFrom<u64>> Form<T> {
+impl<T: TryFrom<u64>> QuantityVisitor<T> {
     fn number<E: serde::de::Error>(&self, number: u64) -> Result<T, E> {
         let wrong = || E::custom(format!("{number} {} cannot be used here", self.0.base_name));
         T::try_from(number).map_err(|_| wrong())
     }
 }
 
-impl<T: TryFrom<u64>> Visitor<'_> for Form<T> {
+impl<T: TryFrom<u64>> Visitor<'_> for QuantityVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Kind {
+        let QuantityKind {
             name,
             example,
             base_name,
@@ -170,7 +170,7 @@ impl<T: TryFrom<u64>> Visitor<'_> for Form<T> {
     }
 }
 
-impl Kind {
+impl QuantityKind {
     /// Parses a number in the base unit, or a number and a unit.
     fn parse_argument(&self, text: &str) -> Result<u64, Reason> {
         text.parse().or_else(|_| self.parse(text))

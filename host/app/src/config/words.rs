@@ -20,7 +20,7 @@ const LIST_OF_TABLES: &str = "a list of tables";
 
 /// A step from a table or a list to a value in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     /// The value of a key.
     Key(String),
     /// An element of a list.
@@ -77,23 +77,23 @@ pub(super) fn explain_value(text: &str, at: usize) -> Option<(String, String)> {
 
 /// Returns what is wrong with a header of one table where the key takes a list of them, or the
 /// other way round; none where the value is something else.
-fn explain_header(schema: &Value, steps: &[Step], found: &str) -> Option<(String, String)> {
+fn explain_header(schema: &Value, steps: &[PathStep], found: &str) -> Option<(String, String)> {
     let is_table = found.starts_with('[') && !found.starts_with("[[");
     (1..=steps.len()).find_map(|depth| {
         let (path, rest) = steps.split_at_checked(depth)?;
         let forms = ValueForms::at(schema, path);
         let keys = path.iter().filter_map(|step| match step {
-            Step::Key(key) => Some(key.as_str()),
-            Step::Item => None,
+            PathStep::Key(key) => Some(key.as_str()),
+            PathStep::Item => None,
         });
         let keys: Vec<&str> = keys.collect();
         let (key, path) = (keys.last()?, keys.join("."));
         match rest.first() {
             // A table where there is a list further up: `[tool.limits]` without `[[tool]]`.
-            Some(Step::Key(_)) if forms.has(LIST_OF_TABLES) => {}
+            Some(PathStep::Key(_)) if forms.has(LIST_OF_TABLES) => {}
             None if is_table && forms.has(LIST_OF_TABLES) => {}
             // A list has no place here, whatever is in it.
-            Some(Step::Item) if forms.takes_table() => {
+            Some(PathStep::Item) if forms.takes_table() => {
                 return Some((
                     format!("`{key}` takes one table, and this is a list of tables"),
                     format!("write `[{path}]`"),
@@ -109,20 +109,23 @@ fn explain_header(schema: &Value, steps: &[Step], found: &str) -> Option<(String
 }
 
 /// Returns the steps to the innermost value at this byte, and its bytes.
-fn value_in_table(table: &DeTable<'_>, at: usize) -> Option<(Vec<Step>, Range<usize>)> {
+fn value_in_table(table: &DeTable<'_>, at: usize) -> Option<(Vec<PathStep>, Range<usize>)> {
     table.iter().find_map(|(key, value)| {
         let (mut steps, bytes) = value_in_value(value, at)?;
-        steps.insert(0, Step::Key(key.get_ref().clone().into_owned()));
+        steps.insert(0, PathStep::Key(key.get_ref().clone().into_owned()));
         Some((steps, bytes))
     })
 }
 
-fn value_in_value(value: &Spanned<DeValue<'_>>, at: usize) -> Option<(Vec<Step>, Range<usize>)> {
+fn value_in_value(
+    value: &Spanned<DeValue<'_>>,
+    at: usize,
+) -> Option<(Vec<PathStep>, Range<usize>)> {
     let inner = match value.get_ref() {
         DeValue::Table(table) => value_in_table(table, at),
         DeValue::Array(items) => items.iter().find_map(|item| {
             let (mut steps, bytes) = value_in_value(item, at)?;
-            steps.insert(0, Step::Item);
+            steps.insert(0, PathStep::Item);
             Some((steps, bytes))
         }),
         _ => None,
@@ -137,7 +140,7 @@ fn value_in_value(value: &Spanned<DeValue<'_>>, at: usize) -> Option<(Vec<Step>,
 }
 
 /// Returns the schemas of the value that the steps lead to, each without alternatives.
-fn schemas_at<'a>(schema: &'a Value, steps: &[Step]) -> Vec<&'a Value> {
+fn schemas_at<'a>(schema: &'a Value, steps: &[PathStep]) -> Vec<&'a Value> {
     let mut found = alternatives(schema, schema);
     for step in steps {
         let inner = found.into_iter().filter_map(|at| below(at, step));
@@ -147,7 +150,7 @@ fn schemas_at<'a>(schema: &'a Value, steps: &[Step]) -> Vec<&'a Value> {
 }
 
 /// Returns the forms of the value that the steps lead to; none where there are no words among them.
-fn forms_at(schema: &Value, steps: &[Step]) -> Option<ValueForms> {
+fn forms_at(schema: &Value, steps: &[PathStep]) -> Option<ValueForms> {
     let forms = ValueForms::at(schema, steps);
     let has_words = !forms.words.is_empty() || forms.nests_words;
     has_words.then_some(forms)
@@ -172,10 +175,10 @@ fn alternatives<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
 }
 
 /// Returns the schema of what the step leads to.
-fn below<'a>(schema: &'a Value, step: &Step) -> Option<&'a Value> {
+fn below<'a>(schema: &'a Value, step: &PathStep) -> Option<&'a Value> {
     match step {
-        Step::Item => schema.get("items"),
-        Step::Key(key) => {
+        PathStep::Item => schema.get("items"),
+        PathStep::Key(key) => {
             let own = schema.get("properties").and_then(Value::as_object);
             let own = own.and_then(|properties: &Map<String, Value>| properties.get(key));
             own.or_else(|| {
@@ -189,7 +192,7 @@ fn below<'a>(schema: &'a Value, step: &Step) -> Option<&'a Value> {
 
 impl ValueForms {
     /// Collects the forms of the value that the steps lead to.
-    fn at(schema: &Value, steps: &[Step]) -> Self {
+    fn at(schema: &Value, steps: &[PathStep]) -> Self {
         let mut forms = Self::default();
         for alternative in schemas_at(schema, steps) {
             forms.add(schema, alternative);

@@ -1,7 +1,7 @@
 //! This host among those that share a store: it continues the runs of hosts that ended and begins
 //! those that wait, and does what other hosts ask for.
 
-use super::{Refused, Runs, run, shared::Shared};
+use super::{Refused, Runs, run, shared::HostRuns};
 use crate::Host;
 use agent_host_engine::{BoxFuture, journal::JournalError, turn::Prompts};
 use agent_host_journal::{ClaimedRun, HostMessage};
@@ -42,7 +42,7 @@ pub fn take_part(host: Arc<Host>, runs: Arc<Runs>) -> BoxFuture<'static, ()> {
 }
 
 /// Claims runs while this host has places.
-async fn claim_always(host: &Arc<Host>, runs: &Arc<Runs>, shared: &Shared, waits: &Notify) {
+async fn claim_always(host: &Arc<Host>, runs: &Arc<Runs>, shared: &HostRuns, waits: &Notify) {
     let mut places = runs.count.subscribe();
     let mut polls = interval(POLL);
     polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -69,7 +69,7 @@ async fn claim_always(host: &Arc<Host>, runs: &Arc<Runs>, shared: &Shared, waits
 async fn claim_all(
     host: &Arc<Host>,
     runs: &Arc<Runs>,
-    shared: &Shared,
+    shared: &HostRuns,
 ) -> Result<(), JournalError> {
     while runs.is_open() && runs.has_place() {
         let claimant = runs.claimant(&shared.placement);
@@ -85,7 +85,7 @@ async fn claim_all(
 async fn start(
     host: &Arc<Host>,
     runs: &Arc<Runs>,
-    shared: &Shared,
+    shared: &HostRuns,
     claimed: ClaimedRun,
 ) -> Result<(), JournalError> {
     let ClaimedRun {
@@ -125,7 +125,7 @@ async fn start(
 }
 
 /// Receives the messages of other hosts, and reads from time to time what they may have said.
-async fn listen(runs: &Arc<Runs>, shared: &Shared, waits: &Notify) {
+async fn listen(runs: &Arc<Runs>, shared: &HostRuns, waits: &Notify) {
     let mut messages = shared.runs.messages();
     let mut polls = interval(POLL);
     polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -158,14 +158,14 @@ async fn listen(runs: &Arc<Runs>, shared: &Shared, waits: &Notify) {
 }
 
 /// Does what other hosts ask for.
-async fn carry_out(runs: &Arc<Runs>, shared: &Shared) {
+async fn carry_out(runs: &Arc<Runs>, shared: &HostRuns) {
     // A failure is that of the next poll, too.
     for (session, request) in shared.runs.requests().await.unwrap_or_default() {
         runs.carry_out(session, request);
     }
 }
 
-async fn report_always(runs: &Arc<Runs>, shared: &Shared) {
+async fn report_always(runs: &Arc<Runs>, shared: &HostRuns) {
     let mut reports = interval(REPORT);
     reports.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -2,7 +2,7 @@
 //! watched, again and again; it sends the numbers of events, which are read from the journal, and
 //! what is not in the journal, such as text as it arrives.
 
-use super::{FeedItem, Runs, lock, shared::Shared};
+use super::{FeedItem, Runs, lock, shared::HostRuns};
 use agent_host_journal::{HostId, HostLine, HostMessage, RunState};
 use agent_host_types::id::SessionId;
 use std::{
@@ -54,7 +54,7 @@ impl Runs {
     }
 
     /// Tells the hosts that run watched sessions so, and has the journals of these read.
-    pub(super) async fn look_elsewhere(&self, shared: &Shared) {
+    pub(super) async fn look_elsewhere(&self, shared: &HostRuns) {
         let watched = self.watched_elsewhere();
         let mut running = HashSet::new();
         if !watched.is_empty() {
@@ -76,7 +76,7 @@ impl Runs {
     }
 
     /// Tells the host that has just claimed a session if it is watched here.
-    pub(super) async fn watch_claimed(&self, shared: &Shared, session: SessionId, host: HostId) {
+    pub(super) async fn watch_claimed(&self, shared: &HostRuns, session: SessionId, host: HostId) {
         let is_watched = {
             let feeds = lock(&self.feeds);
             feeds
@@ -89,7 +89,7 @@ impl Runs {
         }
     }
 
-    async fn ask_to_relay(&self, shared: &Shared, session: SessionId, to: HostId) {
+    async fn ask_to_relay(&self, shared: &HostRuns, session: SessionId, to: HostId) {
         let host = shared.runs.host().clone();
         let watch = HostMessage::Watch { session, host };
         if let Err(error) = shared.runs.send(Some(to), watch).await {
@@ -116,7 +116,7 @@ impl Runs {
     }
 
     /// Relays a session to a host that watches it, if it runs here.
-    pub(super) fn relay(self: &Arc<Self>, shared: &Shared, session: SessionId, to: HostId) {
+    pub(super) fn relay(self: &Arc<Self>, shared: &HostRuns, session: SessionId, to: HostId) {
         if !self.is_running(session) {
             return;
         }
@@ -139,7 +139,7 @@ impl Runs {
 /// The relay of a session to a host.
 struct Relay {
     runs: Arc<Runs>,
-    shared: Shared,
+    shared: HostRuns,
     feed: Receiver<FeedItem>,
     key: (SessionId, HostId),
 }

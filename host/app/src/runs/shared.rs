@@ -26,12 +26,12 @@ const SHARE: (u32, u32) = (3, 4);
 
 /// The runs that hosts share, and this host among them.
 #[derive(Clone, Debug)]
-pub(super) struct Shared {
+pub(super) struct HostRuns {
     pub(super) runs: Arc<dyn SharedRuns>,
     pub(super) placement: HostPlacement,
 }
 
-impl Shared {
+impl HostRuns {
     /// Returns the shared runs of a host; none if its store has one host.
     pub(super) fn for_host(host: &Host) -> Option<Self> {
         Some(Self {
@@ -223,7 +223,7 @@ impl Slot {
     /// runs.
     pub(super) async fn list(
         &mut self,
-        shared: &Shared,
+        shared: &HostRuns,
         session: &mut Session,
         key: String,
     ) -> Result<RunClaim, JournalError> {

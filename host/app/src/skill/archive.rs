@@ -8,7 +8,7 @@ mod tests;
 
 use super::{
     SkillError,
-    files::{Files, Reader, checked_path, irregular},
+    files::{SkillFileReader, SkillFiles, checked_path, irregular},
 };
 use std::io::{self, Read as _};
 use tar::{Archive, Builder, Entry, EntryType, Header};
@@ -21,8 +21,8 @@ const MODE: u32 = 0o644;
 /// # Errors
 /// It is no archive, has anything but directories and regular files with relative paths, or more
 /// than a skill may have.
-pub(super) fn unpack(archive: &[u8]) -> Result<Files, SkillError> {
-    let mut reader = Reader::new();
+pub(super) fn unpack(archive: &[u8]) -> Result<SkillFiles, SkillError> {
+    let mut reader = SkillFileReader::new();
     let mut archive = Archive::new(archive);
     for entry in archive.entries().map_err(|error| damaged(&error))? {
         take(&mut reader, entry.map_err(|error| damaged(&error))?)?;
@@ -30,7 +30,7 @@ pub(super) fn unpack(archive: &[u8]) -> Result<Files, SkillError> {
     Ok(reader.files)
 }
 
-fn take(reader: &mut Reader, mut entry: Entry<'_, &[u8]>) -> Result<(), SkillError> {
+fn take(reader: &mut SkillFileReader, mut entry: Entry<'_, &[u8]>) -> Result<(), SkillError> {
     reader.count()?;
     let (kind, size) = (entry.header().entry_type(), entry.size());
     let whole = entry.path_bytes().into_owned();
@@ -82,7 +82,7 @@ fn damaged(error: &io::Error) -> SkillError {
 ///
 /// # Errors
 /// A path is longer than the form of the archive allows.
-pub(super) fn pack(files: &Files) -> Result<Vec<u8>, SkillError> {
+pub(super) fn pack(files: &SkillFiles) -> Result<Vec<u8>, SkillError> {
     let mut builder = Builder::new(Vec::new());
     let packed = files.iter().try_for_each(|(path, bytes)| {
         let mut header = Header::new_ustar();

@@ -12,7 +12,7 @@ use std::{
 };
 
 /// The content of files by their paths in the skill.
-pub(super) type Files = BTreeMap<String, Vec<u8>>;
+pub(super) type SkillFiles = BTreeMap<String, Vec<u8>>;
 
 /// The layout of the specification: the part of a project's directory, which has other files, too,
 /// that `agent-host build` puts into a component.
@@ -35,14 +35,14 @@ const MAX_DEPTH: usize = 8;
 const MAX_PATH: usize = 255;
 
 /// Reads all files of a directory. Hidden ones are no part of a skill.
-pub(super) fn read(directory: &Path) -> Result<Files, SkillError> {
-    let mut reader = Reader::new();
+pub(super) fn read(directory: &Path) -> Result<SkillFiles, SkillError> {
+    let mut reader = SkillFileReader::new();
     reader.directory(directory, "")?;
     Ok(reader.files)
 }
 
 /// Reads the files of a project's directory that are its skill; none if it has no `SKILL.md`.
-pub(super) fn read_layout(project: &Path) -> Result<Option<Files>, SkillError> {
+pub(super) fn read_layout(project: &Path) -> Result<Option<SkillFiles>, SkillError> {
     let is_absent = |name: &str| {
         let found = project.join(name).symlink_metadata();
         found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
@@ -50,7 +50,7 @@ pub(super) fn read_layout(project: &Path) -> Result<Option<Files>, SkillError> {
     if is_absent(SKILL_FILE) {
         return Ok(None);
     }
-    let mut reader = Reader::new();
+    let mut reader = SkillFileReader::new();
     for name in LAYOUT.into_iter().filter(|name| !is_absent(name)) {
         reader.entry(&project.join(name), name)?;
     }
@@ -87,18 +87,18 @@ pub(super) fn irregular(path: &str) -> SkillError {
 }
 
 /// The files that were read, and the bytes that more may have.
-pub(super) struct Reader {
+pub(super) struct SkillFileReader {
     pub(super) bytes_left: u64,
     entries_left: usize,
-    pub(super) files: Files,
+    pub(super) files: SkillFiles,
 }
 
-impl Reader {
+impl SkillFileReader {
     pub(super) fn new() -> Self {
         Self {
             bytes_left: MAX_BYTES,
             entries_left: MAX_ENTRIES,
-            files: Files::new(),
+            files: SkillFiles::new(),
         }
     }
 

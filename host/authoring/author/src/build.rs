@@ -13,7 +13,7 @@ use crate::{
     language::{self, Artifact, Job},
     project::{Language, Project},
     sdk,
-    strip::{Names, strip},
+    strip::{NameMode, strip},
     wit, wit_usage,
 };
 use agent_host_app::{Config, Registry, Skill};
@@ -155,17 +155,17 @@ impl Candidate {
 
 /// Returns whether to keep function names. Those of Python and JavaScript components are the
 /// interpreter's and take more than 1 MB; Go prints stacks from its own tables.
-fn names(language: Language, options: &BuildOptions) -> Names {
+fn names(language: Language, options: &BuildOptions) -> NameMode {
     match language {
-        Language::Rust | Language::C if !options.strip_names => Names::Keep,
-        _ => Names::Strip,
+        Language::Rust | Language::C if !options.strip_names => NameMode::Keep,
+        _ => NameMode::Strip,
     }
 }
 
 /// Strips a component and adds its producers.
 fn finish(
     component: &[u8],
-    names: Names,
+    names: NameMode,
     project: &Project,
     compilers: &[(String, String)],
 ) -> Result<Vec<u8>, AuthorError> {

@@ -42,7 +42,7 @@ const MAX_FILES: usize = 10_000;
 
 /// A file of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Input {
+struct InputFile {
     /// The path in the project.
     path: PathBuf,
     modified: SystemTime,
@@ -53,8 +53,8 @@ struct Input {
 /// The state of the files that a build and its cases may read, to see that they change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectFiles {
-    sources: Vec<Input>,
-    cases: Vec<Input>,
+    sources: Vec<InputFile>,
+    cases: Vec<InputFile>,
 }
 
 impl ProjectFiles {
@@ -97,7 +97,7 @@ pub(crate) fn record(project: &Project) -> Result<(), AuthorError> {
 pub(crate) fn changed(project: &Project, built: SystemTime) -> io::Result<Option<PathBuf>> {
     let record = fs::read_to_string(project.own_dir().join(RECORD)).ok();
     let known: Option<BTreeSet<&str>> = record.as_deref().map(|text| text.lines().collect());
-    let is_stale = |input: &Input| {
+    let is_stale = |input: &InputFile| {
         input.modified > built
             && known
                 .as_ref()
@@ -142,19 +142,19 @@ fn name(path: &Path) -> String {
 }
 
 /// Returns the files of a project, at most [`MAX_FILES`], sorted by path.
-fn inputs(project: &Path) -> io::Result<Vec<Input>> {
+fn inputs(project: &Path) -> io::Result<Vec<InputFile>> {
     sorted(project, Path::new(""))
 }
 
 /// Returns the files of a directory of a project.
-fn sorted(project: &Path, dir: &Path) -> io::Result<Vec<Input>> {
+fn sorted(project: &Path, dir: &Path) -> io::Result<Vec<InputFile>> {
     let mut found = Vec::new();
     collect(project, dir, MAX_DEPTH, &mut found)?;
     found.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(found)
 }
 
-fn collect(project: &Path, dir: &Path, depth: usize, found: &mut Vec<Input>) -> io::Result<()> {
+fn collect(project: &Path, dir: &Path, depth: usize, found: &mut Vec<InputFile>) -> io::Result<()> {
     for entry in fs::read_dir(project.join(dir))? {
         if found.len() >= MAX_FILES {
             break;
@@ -176,7 +176,7 @@ fn collect(project: &Path, dir: &Path, depth: usize, found: &mut Vec<Input>) -> 
         if metadata.is_dir() && depth > 0 {
             collect(project, &path, depth - 1, found)?;
         } else if metadata.is_file() {
-            found.push(Input {
+            found.push(InputFile {
                 path,
                 modified: metadata.modified()?,
                 size: metadata.len(),

@@ -13,7 +13,7 @@ const DOCS: &str = "package-docs";
 const NAMES: [&str; 2] = ["name", "component-name"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
+pub(crate) enum NameMode {
     /// Names are removed.
     Strip,
     /// Names stay, for the stack of a trap.
@@ -24,9 +24,9 @@ pub(crate) enum Names {
 ///
 /// # Errors
 /// The bytes are neither.
-pub(crate) fn strip(bytes: &[u8], names: Names) -> Result<Vec<u8>, BinaryReaderError> {
+pub(crate) fn strip(bytes: &[u8], names: NameMode) -> Result<Vec<u8>, BinaryReaderError> {
     retain(bytes, |name| {
-        name == DOCS || names == Names::Keep && NAMES.contains(&name)
+        name == DOCS || names == NameMode::Keep && NAMES.contains(&name)
     })
 }
 

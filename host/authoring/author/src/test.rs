@@ -46,7 +46,7 @@ use case::Case;
 use coverage::CoverageBuilder;
 use exchanges::Exchanges;
 use lint::Observed;
-use run::{CallSetup, Run};
+use run::{CallSetup, ObservedCall};
 use scratch::Scratch;
 use std::{
     collections::{BTreeSet, HashMap},
@@ -238,7 +238,7 @@ async fn run_case(
     component: &ToolComponent,
     effect: Effect,
     case: &Case,
-) -> Result<(CaseReport, Vec<Run>), AuthorError> {
+) -> Result<(CaseReport, Vec<ObservedCall>), AuthorError> {
     let exchanges = Exchanges::open(case, plan.record).await?;
     let ready = exchanges.and_then(|exchanges| Ok((exchanges, Scratch::new(&case.config.grants)?)));
     let (exchanges, scratch) = match ready {

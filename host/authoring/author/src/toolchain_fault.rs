@@ -14,7 +14,7 @@ use wit_parser::{
 const MAX_WARNINGS: usize = 16;
 
 /// A fault of a toolchain.
-struct Fault {
+struct ToolchainFault {
     /// The name of the toolchain in the metadata of its components.
     toolchain: &'static str,
     /// The versions that were tried and have it.
@@ -34,8 +34,8 @@ enum FaultKind {
 
 /// The known faults. Values in lists are right, and so are results of more than one core value,
 /// which are stored in memory.
-const FAULTS: [Fault; 4] = [
-    Fault {
+const FAULTS: [ToolchainFault; 4] = [
+    ToolchainFault {
         toolchain: "ComponentizeJS",
         versions: &["0.23.0"],
         kind: FaultKind::Result(
@@ -43,12 +43,12 @@ const FAULTS: [Fault; 4] = [
             "a u32 of 2147483648 or more is returned as another number",
         ),
     },
-    Fault {
+    ToolchainFault {
         toolchain: "ComponentizeJS",
         versions: &["0.23.0"],
         kind: FaultKind::Result(Type::S64, "it crashes when it returns a negative s64"),
     },
-    Fault {
+    ToolchainFault {
         toolchain: "ComponentizeJS",
         versions: &["0.23.0"],
         kind: FaultKind::Parameter(
@@ -56,7 +56,7 @@ const FAULTS: [Fault; 4] = [
             "a negative s64 arrives as a large positive number",
         ),
     },
-    Fault {
+    ToolchainFault {
         toolchain: "ComponentizeJS",
         versions: &["0.23.0"],
         kind: FaultKind::SameInterface,
@@ -68,7 +68,7 @@ pub(crate) fn warnings(producers: &Producers, resolve: &Resolve, world: WorldId)
     let Some(world) = resolve.worlds.get(world) else {
         return Vec::new();
     };
-    let made_with = |fault: &&Fault| {
+    let made_with = |fault: &&ToolchainFault| {
         let mut versions = producers.values().filter_map(|of| of.get(fault.toolchain));
         versions.any(|version| fault.versions.contains(&version.as_str()))
     };

@@ -1,7 +1,7 @@
 //! The agent's side of the protocol: what each message of the client does.
 
 use crate::{
-    connection::Connection,
+    connection::ClientPeer,
     sessions::OpenSessions,
     wire::{
         CancelRequest, ClientCapabilities, ErrorCode, Incoming, Initialize, OfSession, RpcError,
@@ -27,7 +27,7 @@ pub(crate) struct AcpAgent {
     pub(crate) host: Arc<Host>,
     /// The configured agent that new sessions talk to; absent for the one of the file's top level.
     pub(crate) name: Option<String>,
-    pub(crate) connection: Connection,
+    pub(crate) connection: ClientPeer,
     pub(crate) runs: Arc<Runs>,
     pub(crate) sessions: OpenSessions,
     /// The prompts that have not ended.
@@ -36,7 +36,7 @@ pub(crate) struct AcpAgent {
 }
 
 impl AcpAgent {
-    pub(crate) fn new(host: Arc<Host>, name: Option<String>, connection: Connection) -> Self {
+    pub(crate) fn new(host: Arc<Host>, name: Option<String>, connection: ClientPeer) -> Self {
         Self {
             host,
             name,
@@ -48,7 +48,7 @@ impl AcpAgent {
         }
     }
 
-    pub(crate) fn connection(&self) -> &Connection {
+    pub(crate) fn connection(&self) -> &ClientPeer {
         &self.connection
     }
 

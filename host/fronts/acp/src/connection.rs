@@ -39,7 +39,7 @@ pub(crate) enum NoAnswer {
 
 /// The side of the connection that sends.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct ClientPeer {
     lines: mpsc::Sender<String>,
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
     next: AtomicU64,
@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     pub(crate) ended: CancellationToken,
 }
 
-impl Connection {
+impl ClientPeer {
     /// Creates the connection, and returns the lines to write.
     pub(crate) fn new() -> (Self, mpsc::Receiver<String>) {
         let (lines, queue) = mpsc::channel(QUEUED_LINES);

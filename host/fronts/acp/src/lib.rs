@@ -19,7 +19,7 @@ use agent_host_app::Host;
 use agent_host_engine::BoxFuture;
 use agent_host_mcp::{Input, Output};
 use agent_host_process::{Line, LineDecoder};
-use connection::{Connection, write_lines};
+use connection::{ClientPeer, write_lines};
 use futures_util::StreamExt as _;
 use std::{io, sync::Arc, time::Duration};
 use tokio::time::timeout;
@@ -46,7 +46,7 @@ pub fn serve(
     stop: CancellationToken,
 ) -> BoxFuture<'static, io::Result<()>> {
     Box::pin(async move {
-        let (connection, lines) = Connection::new();
+        let (connection, lines) = ClientPeer::new();
         let writer = tokio::spawn(write_lines(lines, output, connection.closed.clone()));
         let agent = Arc::new(AcpAgent::new(host, agent, connection));
         read_lines(&agent, input, &stop).await;

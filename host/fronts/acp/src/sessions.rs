@@ -44,7 +44,7 @@ const MAX_NEXT: usize = 16;
 
 /// A prompt that has not ended.
 #[derive(Debug)]
-struct Prompt {
+struct RunningPrompt {
     request: Value,
     cancel: CancellationToken,
     /// Those that came after it was cancelled: each of them is cancelled, too, but the last one.
@@ -70,12 +70,12 @@ pub(crate) enum Begin {
 
 /// An open session: idle, or with its prompt.
 #[derive(Debug)]
-enum State {
+enum PromptState {
     Idle(Opened),
-    Prompted(Prompt),
+    Prompted(RunningPrompt),
 }
 
-impl State {
+impl PromptState {
     fn is_prompt(&self, request: &Value) -> bool {
         matches!(self, Self::Prompted(prompt) if prompt.request == *request)
     }
@@ -94,7 +94,7 @@ impl State {
     }
 }
 
-impl Prompt {
+impl RunningPrompt {
     /// Returns the token of the prompt that is to run last.
     fn last(&self) -> &CancellationToken {
         let last = self.next.back();
@@ -119,24 +119,24 @@ impl Prompt {
 
 /// The sessions that are open on a connection.
 #[derive(Debug, Default)]
-pub(crate) struct OpenSessions(Mutex<HashMap<SessionId, State>>);
+pub(crate) struct OpenSessions(Mutex<HashMap<SessionId, PromptState>>);
 
 impl OpenSessions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, State>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, PromptState>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a session; one that was open begins anew.
     fn open(&self, session: SessionId, opened: Opened) {
-        self.lock().insert(session, State::Idle(opened));
+        self.lock().insert(session, PromptState::Idle(opened));
     }
 
     /// Checks that a session can be opened.
     fn check_room(&self, session: Option<SessionId>) -> Result<(), RpcError> {
         let sessions = self.lock();
         match session.and_then(|session| sessions.get(&session)) {
-            Some(State::Prompted(_)) => Err(running()),
-            Some(State::Idle(_)) => Ok(()),
+            Some(PromptState::Prompted(_)) => Err(running()),
+            Some(PromptState::Idle(_)) => Ok(()),
             None if sessions.len() < MAX_OPEN => Ok(()),
             None => Err(RpcError::new(
                 ErrorCode::Busy,
@@ -161,7 +161,7 @@ impl OpenSessions {
             )
         })?;
         match state {
-            State::Prompted(prompt) => {
+            PromptState::Prompted(prompt) => {
                 if !prompt.last().is_cancelled() || prompt.next.len() == MAX_NEXT {
                     return Err(running());
                 }
@@ -174,9 +174,9 @@ impl OpenSessions {
                 prompt.next.push_back(next);
                 Ok((Begin::After(begun), cancel))
             }
-            State::Idle(opened) => {
+            PromptState::Idle(opened) => {
                 let opened = std::mem::take(opened);
-                *state = State::Prompted(Prompt {
+                *state = PromptState::Prompted(RunningPrompt {
                     request,
                     cancel: cancel.clone(),
                     next: VecDeque::new(),
@@ -193,22 +193,22 @@ impl OpenSessions {
         let Some(state) = state.filter(|state| state.is_prompt(request)) else {
             return;
         };
-        if let State::Prompted(prompt) = state
+        if let PromptState::Prompted(prompt) = state
             && let Some(opened) = prompt.hand_on(opened)
         {
-            *state = State::Idle(opened);
+            *state = PromptState::Idle(opened);
         }
     }
 
     /// Cancels the prompts of a session, and returns whether there is one.
     pub(crate) fn cancel(&self, session: SessionId) -> bool {
         match self.lock().get(&session) {
-            Some(State::Prompted(prompt)) => {
+            Some(PromptState::Prompted(prompt)) => {
                 prompt.cancel.cancel();
                 prompt.next.iter().for_each(|next| next.cancel.cancel());
                 true
             }
-            Some(State::Idle(_)) | None => false,
+            Some(PromptState::Idle(_)) | None => false,
         }
     }
 

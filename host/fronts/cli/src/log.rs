@@ -92,25 +92,25 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for JsonLog {
         let Some(span) = context.span(id) else {
             return;
         };
-        let mut fields = Fields::default();
+        let mut fields = LogFields::default();
         attributes.record(&mut fields);
         span.extensions_mut().insert(fields);
     }
 
     fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
         if let Some(span) = context.span(id)
-            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+            && let Some(fields) = span.extensions_mut().get_mut::<LogFields>()
         {
             record.record(fields);
         }
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = LogFields::default();
         // The innermost last: the session of an agent is named in place of the one around it.
         let scope = context.event_scope(event);
         for span in scope.into_iter().flat_map(Scope::from_root) {
-            if let Some(of_span) = span.extensions().get::<Fields>() {
+            if let Some(of_span) = span.extensions().get::<LogFields>() {
                 fields.0.extend(of_span.0.clone());
             }
         }
@@ -124,15 +124,15 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for JsonLog {
 
 /// The fields of a span or an event.
 #[derive(Default)]
-struct Fields(Map<String, Value>);
+struct LogFields(Map<String, Value>);
 
-impl Fields {
+impl LogFields {
     fn set(&mut self, field: &Field, value: Value) {
         self.0.insert(field.name().to_owned(), value);
     }
 }
 
-impl Visit for Fields {
+impl Visit for LogFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.set(field, json!(format!("{value:?}")));
     }

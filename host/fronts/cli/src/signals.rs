@@ -190,13 +190,13 @@ impl Stop {
     }
 
     /// Begins an answer of a conversation, which the first SIGINT ends alone until it is dropped.
-    pub(crate) fn begin_answer(&self) -> Answer {
+    pub(crate) fn begin_answer(&self) -> RunningAnswer {
         let stop = Self {
             token: self.token.child_token(),
             ..self.clone()
         };
         *answer() = Some(stop.token.clone());
-        Answer { stop }
+        RunningAnswer { stop }
     }
 
     /// Ends the run as a signal does.
@@ -229,12 +229,12 @@ impl Stop {
 
 /// An answer of a conversation that runs.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RunningAnswer {
     /// Its cancellation; that of the conversation cancels it, too.
     pub(crate) stop: Stop,
 }
 
-impl Drop for Answer {
+impl Drop for RunningAnswer {
     fn drop(&mut self) {
         *answer() = None;
     }

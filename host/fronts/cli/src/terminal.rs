@@ -37,7 +37,7 @@ pub(crate) use text::{
 
 use crate::{exit::Exit, log};
 use anstyle::{AnsiColor, Style};
-use input::Prompt;
+use input::PromptTicket;
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write};
 use stdout::ErrorRecorder;
@@ -53,7 +53,7 @@ pub(crate) struct Terminal {
     /// True if stderr is a terminal, so it may have a spinner.
     pub(crate) stderr: bool,
     /// The prompt that this copy is for.
-    prompt: Option<Prompt>,
+    prompt: Option<PromptTicket>,
 }
 
 /// The size of a terminal.
@@ -88,7 +88,7 @@ impl Terminal {
     /// has the keyboard.
     pub(crate) fn for_prompt(&self) -> Self {
         Self {
-            prompt: Some(Prompt::new()),
+            prompt: Some(PromptTicket::new()),
             ..*self
         }
     }

@@ -40,13 +40,13 @@ type Waiting = BTreeSet<(Instant, u64)>;
 pub(crate) struct Connections {
     most: usize,
     most_per_peer: usize,
-    table: Mutex<Table>,
+    table: Mutex<ConnectionTable>,
     /// Notified when a connection ends, begins to wait, or does not give way after all.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct Table {
+struct ConnectionTable {
     next: u64,
     open: HashMap<u64, OpenConnection>,
     waiting: Waiting,
@@ -71,9 +71,9 @@ struct PeerConnections {
 }
 
 /// The answer to a new connection.
-pub(crate) enum Admission {
+pub(crate) enum NewConnection {
     /// It is served.
-    Admitted(Arc<Connection>),
+    Admitted(Arc<ConnectionEntry>),
     /// Its address has as many connections as it may, and a request runs on each, or they are new.
     Refused,
     /// The table is full. It can be asked for again at this time, or when [`Connections::changed`]
@@ -82,7 +82,7 @@ pub(crate) enum Admission {
 }
 
 /// A connection in the table, until it is dropped.
-pub(crate) struct Connection {
+pub(crate) struct ConnectionEntry {
     connections: Arc<Connections>,
     id: u64,
     gives_way: Arc<Notify>,
@@ -99,13 +99,13 @@ impl Connections {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a new connection into the table. If that is full, the one that has waited longest is
     /// asked to give way; of an address with too many, one of its own.
-    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr, now: Instant) -> Admission {
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr, now: Instant) -> NewConnection {
         let mut table = self.lock();
         let peer = Peer::counted(address);
         let of_peer = peer.and_then(|peer| table.peers.get(&peer));
@@ -114,23 +114,23 @@ impl Connections {
         if !has_share && table.open.len() < self.most {
             let gives_way = Arc::new(Notify::new());
             let id = table.add(peer, Arc::clone(&gives_way));
-            return Admission::Admitted(Arc::new(Connection {
+            return NewConnection::Admitted(Arc::new(ConnectionEntry {
                 connections: Arc::clone(self),
                 id,
                 gives_way,
             }));
         }
         if table.leaving.is_some() {
-            return Admission::Full(None);
+            return NewConnection::Full(None);
         }
         let waiting = of_peer.map_or(&table.waiting, |of_peer| &of_peer.waiting);
         match waiting.first().copied() {
             Some((since, id)) if since + MIN_WAIT <= now => {
                 table.ask_to_leave(id);
-                Admission::Full(None)
+                NewConnection::Full(None)
             }
-            _ if has_share => Admission::Refused,
-            oldest => Admission::Full(oldest.map(|(since, _)| since + MIN_WAIT)),
+            _ if has_share => NewConnection::Refused,
+            oldest => NewConnection::Full(oldest.map(|(since, _)| since + MIN_WAIT)),
         }
     }
 
@@ -163,7 +163,7 @@ impl Connections {
     }
 }
 
-impl Table {
+impl ConnectionTable {
     fn add(&mut self, peer: Option<Peer>, gives_way: Arc<Notify>) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -238,7 +238,7 @@ impl Peer {
     }
 }
 
-impl Connection {
+impl ConnectionEntry {
     /// Notes that the connection is served, and waits for a request. Data that is there by then is
     /// read before anything else happens.
     pub(crate) fn begin(&self) {
@@ -262,7 +262,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for ConnectionEntry {
     fn drop(&mut self) {
         self.connections.lock().remove(self.id);
         self.connections.changed.notify_one();
@@ -270,7 +270,7 @@ impl Drop for Connection {
 }
 
 /// A request of a connection, until its response was sent.
-pub(crate) struct ActiveRequest(Arc<Connection>);
+pub(crate) struct ActiveRequest(Arc<ConnectionEntry>);
 
 impl ActiveRequest {
     /// Notes that the request is complete, so that its connection does not give way.

@@ -3,7 +3,7 @@
 use crate::{
     HttpLimits, HttpOptions, TlsFiles,
     allowed::{HTTPS_PORT, own_hosts},
-    connections::{Admission, Connection, Connections, RequestBody, ResponseBody},
+    connections::{ConnectionEntry, Connections, NewConnection, RequestBody, ResponseBody},
     guard,
 };
 use axum::{Router, body::Body};
@@ -195,15 +195,15 @@ async fn accept(
 }
 
 /// Waits until a connection can be served; none for one that is refused.
-async fn admit(table: &Arc<Connections>, address: IpAddr) -> Option<Arc<Connection>> {
+async fn admit(table: &Arc<Connections>, address: IpAddr) -> Option<Arc<ConnectionEntry>> {
     loop {
         match table.admit(address, Instant::now()) {
-            Admission::Admitted(connection) => return Some(connection),
-            Admission::Refused => {
+            NewConnection::Admitted(connection) => return Some(connection),
+            NewConnection::Refused => {
                 tracing::debug!("refused a connection from {address}, which already has too many");
                 return None;
             }
-            Admission::Full(until) => table.changed(until).await,
+            NewConnection::Full(until) => table.changed(until).await,
         }
     }
 }
@@ -218,7 +218,7 @@ struct Serve {
 
 impl Serve {
     /// Serves a connection until either side ends it.
-    async fn connection(&self, stream: TcpStream, connection: &Arc<Connection>) {
+    async fn connection(&self, stream: TcpStream, connection: &Arc<ConnectionEntry>) {
         // Messages are small, and the peer waits for each.
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
@@ -247,7 +247,7 @@ impl Serve {
     async fn requests(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin,
-        connection: &Arc<Connection>,
+        connection: &Arc<ConnectionEntry>,
     ) {
         let service = service_fn(|request| self.request(request, connection));
         let connection = http1::Builder::new()
@@ -276,7 +276,7 @@ impl Serve {
     async fn request(
         &self,
         request: Request<Incoming>,
-        connection: &Arc<Connection>,
+        connection: &Arc<ConnectionEntry>,
     ) -> Result<Response<ResponseBody<Body>>, Infallible> {
         let active = connection.request();
         if request.body().is_end_stream() {

@@ -23,11 +23,11 @@ const ALPN: &[u8] = b"http/1.1";
 pub struct TlsFiles {
     certificate: PathBuf,
     key: PathBuf,
-    current: Mutex<Loaded>,
+    current: Mutex<LoadedPair>,
 }
 
 /// A pair as it was read.
-struct Loaded {
+struct LoadedPair {
     stamps: Option<[Stamp; 2]>,
     config: Arc<ServerConfig>,
 }
@@ -81,7 +81,7 @@ impl TlsFiles {
         // Before they are read, so that a change meanwhile is seen later.
         let stamps = stamps(&certificate, &key);
         let config = read(&certificate, &key)?;
-        let current = Mutex::new(Loaded { stamps, config });
+        let current = Mutex::new(LoadedPair { stamps, config });
         Ok(Self {
             certificate,
             key,

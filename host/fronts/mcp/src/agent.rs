@@ -3,7 +3,7 @@
 
 use crate::{
     call::elicit,
-    elicitation::{self, Prompt},
+    elicitation::{self, AwaitedInput},
 };
 use agent_host_engine::BoxFuture;
 use agent_host_types::{
@@ -27,7 +27,7 @@ pub(crate) fn respond<'a>(
             Awaiting::Confirm { calls, .. } => {
                 let mut decisions = Vec::with_capacity(calls.len());
                 for call in calls {
-                    let prompt = Prompt::Approval(call.clone());
+                    let prompt = AwaitedInput::Approval(call.clone());
                     let reply = ask(&prompt, &waiting.agent, context).await;
                     decisions.push(elicitation::decision(call, &reply));
                 }
@@ -37,7 +37,7 @@ pub(crate) fn respond<'a>(
                 }
             }
             Awaiting::Answer { tool, question, .. } => {
-                let prompt = Prompt::Question {
+                let prompt = AwaitedInput::Question {
                     tool: tool.clone(),
                     question: question.clone(),
                 };
@@ -76,7 +76,7 @@ pub(crate) fn respond<'a>(
 }
 
 async fn ask(
-    prompt: &Prompt,
+    prompt: &AwaitedInput,
     agent: &str,
     context: Option<&RequestContext<RoleServer>>,
 ) -> ElicitResult {

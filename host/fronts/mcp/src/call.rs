@@ -5,7 +5,7 @@ use crate::{
     agent::respond,
     catalog::{CurrentCatalog, ToolCatalog},
     connection::Connection,
-    elicitation::{self, Elicitation, Prompt},
+    elicitation::{self, AwaitedInput, Elicitation},
     log,
     open_sessions::OpenSessions,
     pending::{INPUT_TIMEOUT, PendingCalls, SuspendedCall},
@@ -44,7 +44,7 @@ const AGENT_DEPTH_KEY: &str = "agent-host/agent-depth";
 const INPUT: &str = "user";
 
 /// A call that may be suspended for input.
-pub(crate) struct Call {
+pub(crate) struct SuspendableCall {
     catalog: Arc<ToolCatalog>,
     elicitation: Elicitation,
     session: Arc<ClientSession>,
@@ -55,9 +55,9 @@ pub(crate) struct Call {
 }
 
 /// A call that continues, or the result that asks the client to repeat its request with input.
-type NextStep = ControlFlow<InputRequiredResult, Call>;
+type NextStep = ControlFlow<InputRequiredResult, SuspendableCall>;
 
-impl fmt::Debug for Call {
+impl fmt::Debug for SuspendableCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
             .field("tool", &self.tool)
@@ -139,8 +139,8 @@ impl CallRunner {
                     call.resume_agent(input)?;
                     continue;
                 }
-                ClientCallEnd::Confirm(pending) => Prompt::Approval(*pending),
-                ClientCallEnd::Question(question) => Prompt::Question {
+                ClientCallEnd::Confirm(pending) => AwaitedInput::Approval(*pending),
+                ClientCallEnd::Question(question) => AwaitedInput::Question {
                     tool: call.tool.clone(),
                     question,
                 },
@@ -198,8 +198,8 @@ impl CallRunner {
                     call.resume_agent(input)?;
                     continue;
                 }
-                ClientCallEnd::Confirm(pending) => Prompt::Approval(*pending),
-                ClientCallEnd::Question(question) => Prompt::Question {
+                ClientCallEnd::Confirm(pending) => AwaitedInput::Approval(*pending),
+                ClientCallEnd::Question(question) => AwaitedInput::Question {
                     tool: call.tool.clone(),
                     question,
                 },
@@ -226,7 +226,7 @@ impl CallRunner {
         request: CallToolRequestParams,
         elicitation: Elicitation,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Call, ErrorData> {
+    ) -> Result<SuspendableCall, ErrorData> {
         let catalog = self.catalog.get();
         let tool = request.name.into_owned();
         // What an agent waits for is not kept between requests.
@@ -246,7 +246,7 @@ impl CallRunner {
             .map_err(|error| not_run(&error))?;
         let input = request.arguments.clone().unwrap_or_default();
         let agent = catalog.agent(elicitation);
-        Ok(Call {
+        Ok(SuspendableCall {
             inner: agent.client_call(&session, tool.clone(), input, agent_depth(context)),
             arguments: request.arguments,
             elicitation,
@@ -258,7 +258,7 @@ impl CallRunner {
 
     /// Reads the project's approval rules if they could apply to the call. They are read for each
     /// run, since another process may revoke one.
-    async fn approvals(&self, call: &Call) -> Result<Vec<ApprovalRule>, ErrorData> {
+    async fn approvals(&self, call: &SuspendableCall) -> Result<Vec<ApprovalRule>, ErrorData> {
         let agent = call.catalog.agent(call.elicitation);
         let input = call.arguments.as_ref();
         if !agent.needs_approval(&call.tool, input.unwrap_or(&JsonObject::new())) {
@@ -291,7 +291,7 @@ impl CallRunner {
 
     /// Suspends a call until its client repeats the request, and returns the result that asks for
     /// the input; when too many are pending, the call continues as if the user had not replied.
-    fn suspend(&self, call: Call, prompt: Prompt) -> Result<NextStep, ErrorData> {
+    fn suspend(&self, call: SuspendableCall, prompt: AwaitedInput) -> Result<NextStep, ErrorData> {
         let form = ElicitRequest::new(prompt.form(None));
         let tool = call.tool.clone();
         let pending = SuspendedCall { call, prompt };
@@ -312,7 +312,7 @@ impl CallRunner {
     }
 }
 
-impl Call {
+impl SuspendableCall {
     /// Runs the call until it has a result or needs input, and sends its progress if the client
     /// wants that.
     async fn run_with_progress(
@@ -362,15 +362,15 @@ impl Call {
     }
 
     /// Applies the reply to a prompt. The call continues with the next run.
-    fn reply(&mut self, prompt: Prompt, reply: &ElicitResult) -> Result<(), ErrorData> {
+    fn reply(&mut self, prompt: AwaitedInput, reply: &ElicitResult) -> Result<(), ErrorData> {
         let agent = self.catalog.agent(self.elicitation);
         let (session, call) = (&self.session, &mut self.inner);
         let applied = match prompt {
-            Prompt::Approval(pending) => {
+            AwaitedInput::Approval(pending) => {
                 let decision = elicitation::decision(&pending, reply);
                 agent.decide_client_call(session, call, pending, decision)
             }
-            Prompt::Question { question, .. } => {
+            AwaitedInput::Question { question, .. } => {
                 agent.answer_client_call(session, call, elicitation::answer(&question, reply))
             }
         };
@@ -380,7 +380,7 @@ impl Call {
 
 impl SuspendedCall {
     /// Applies the reply of a user who cannot be asked.
-    fn decline(self) -> Result<Call, ErrorData> {
+    fn decline(self) -> Result<SuspendableCall, ErrorData> {
         let Self { mut call, prompt } = self;
         call.reply(prompt, &elicitation::no_reply())?;
         Ok(call)
@@ -431,7 +431,7 @@ fn not_stored(cause: &dyn Display) -> ErrorData {
 /// Sends an elicitation, for an agent or the call itself, and waits for the reply. A failure counts
 /// as no reply.
 pub(crate) async fn elicit(
-    prompt: &Prompt,
+    prompt: &AwaitedInput,
     agent: Option<&str>,
     context: &RequestContext<RoleServer>,
 ) -> ElicitResult {

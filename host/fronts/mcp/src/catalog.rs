@@ -1,6 +1,6 @@
 //! The tools that are served now: listed to clients, called through agents, replaced on reload.
 
-use crate::{elicitation::Elicitation, listing::Listing};
+use crate::{elicitation::Elicitation, listing::ServedTools};
 use agent_host_app::{ConfiguredAgents, HostError, Registry};
 use agent_host_engine::{
     agents::Agents,
@@ -61,7 +61,7 @@ impl CurrentCatalog {
 /// The tools of one registry.
 pub(crate) struct ToolCatalog {
     pub(crate) registry: Arc<Registry>,
-    pub(crate) listing: Listing,
+    pub(crate) listing: ServedTools,
     /// For clients that support elicitation.
     asking: Agent,
     /// For other clients: denies calls that need approval.
@@ -100,7 +100,7 @@ impl ToolCatalog {
         };
         let asking = agent(Prompts::Ask, &served.asking);
         Self {
-            listing: Listing::new(asking.tools.tools(), is_open),
+            listing: ServedTools::new(asking.tools.tools(), is_open),
             asking,
             denying: agent(Prompts::Deny, &served.denying),
             registry,

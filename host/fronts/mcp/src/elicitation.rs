@@ -64,14 +64,14 @@ impl Elicitation {
 
 /// The input that a call waits for.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Prompt {
+pub(crate) enum AwaitedInput {
     /// Approval of the call.
     Approval(PendingCall),
     /// An answer to the tool's question.
     Question { tool: String, question: Question },
 }
 
-impl Prompt {
+impl AwaitedInput {
     /// Returns the form for the client's user, which names the agent that waits for it.
     pub(crate) fn form(&self, agent: Option<&str>) -> ElicitRequestParams {
         let (message, requested_schema) = match self {
@@ -155,7 +155,7 @@ pub(crate) fn answer(question: &Question, reply: &ElicitResult) -> Answer {
 #[must_use]
 pub fn question_form(tool: &str, question: &Question) -> Value {
     let (tool, question) = (tool.to_owned(), question.clone());
-    json!(Prompt::Question { tool, question }.form(None))
+    json!(AwaitedInput::Question { tool, question }.form(None))
 }
 
 /// Returns the answer that the reply to such a form gives.

@@ -6,8 +6,8 @@
 )]
 
 use crate::{
-    call::CallRunner, connection::Connection, listeners::Listeners, log, prompts, reload::Changes,
-    resources, result::Structured,
+    call::CallRunner, connection::Connection, listeners::Listeners, log, prompts,
+    reload::CatalogChanges, resources, result::Structured,
 };
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -231,7 +231,7 @@ impl ServerHandler for Handler {
                 () = self.end.cancelled() => return Ok(()),
                 changed = catalogs.changed() => {
                     let now = Arc::clone(&catalogs.borrow_and_update());
-                    let changes = Changes::between(&served.registry, &now.registry);
+                    let changes = CatalogChanges::between(&served.registry, &now.registry);
                     served = now;
                     if changed.is_err() || notify(&context, &changes).await.is_err() {
                         return Ok(());
@@ -261,7 +261,7 @@ impl ServerHandler for Handler {
 /// Sends the notifications that a subscription asked for.
 async fn notify(
     context: &SubscriptionContext,
-    changes: &Changes,
+    changes: &CatalogChanges,
 ) -> Result<(), SubscriptionSendError> {
     let (sink, accepted) = (context.sink(), context.sink().accepted());
     if !changes.components.is_empty() && accepted.tools_list_changed == Some(true) {

@@ -11,7 +11,7 @@ mod usage;
 pub use token::{ConfiguredToken, TOKEN_VARIABLE, TokenError, configured_token};
 
 use crate::server::Server;
-use admission::{Admission, admit};
+use admission::{RequestBounds, admit};
 use agent_host_engine::BoxFuture;
 use agent_host_http::{HttpServer, Refusal};
 use axum::{Router, middleware::from_fn_with_state};
@@ -90,7 +90,7 @@ async fn serve_handlers<H: ServerHandler + Send + 'static>(
         .with_json_response(true)
         .with_cancellation_token(server.stop_token());
     let protocol = StreamableHttpService::new(move || Ok(handler()), Arc::clone(&sessions), config);
-    let admission = Arc::new(Admission::new(limits.requests, Arc::clone(&sessions)));
+    let admission = Arc::new(RequestBounds::new(limits.requests, Arc::clone(&sessions)));
     let router = Router::new()
         .route_service(PATH, protocol)
         .route_layer(from_fn_with_state(admission, admit))

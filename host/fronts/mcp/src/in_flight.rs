@@ -28,20 +28,20 @@ pub(crate) const BUSY: ErrorCode = ErrorCode(-32000);
 #[derive(Debug)]
 pub(crate) struct InFlight {
     max_calls: usize,
-    state: Mutex<State>,
+    state: Mutex<InFlightState>,
     /// Notified when no call is in flight.
     idle: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    all: Usage,
+struct InFlightState {
+    all: CallsUsage,
     /// The tools with calls in flight.
-    tools: HashMap<String, Usage>,
+    tools: HashMap<String, CallsUsage>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Usage {
+struct CallsUsage {
     calls: usize,
     bytes: usize,
 }
@@ -49,12 +49,12 @@ struct Usage {
 /// Held by a call until its response is sent. Clones share one place.
 #[derive(Clone, Debug)]
 pub(crate) struct CallPermit {
-    _place: Arc<Place>,
+    _place: Arc<CallSlot>,
 }
 
 /// The place of one call; freed on drop.
 #[derive(Debug)]
-struct Place {
+struct CallSlot {
     in_flight: Arc<InFlight>,
     tool: String,
     bytes: usize,
@@ -94,7 +94,7 @@ impl InFlight {
         }
         state.all.add(bytes);
         state.tools.entry(tool.to_owned()).or_default().add(bytes);
-        let place = Place {
+        let place = CallSlot {
             in_flight: Arc::clone(self),
             tool: tool.to_owned(),
             bytes,
@@ -115,12 +115,12 @@ impl InFlight {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InFlightState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Usage {
+impl CallsUsage {
     fn add(&mut self, bytes: usize) {
         self.calls += 1;
         self.bytes += bytes;
@@ -132,7 +132,7 @@ impl Usage {
     }
 }
 
-impl Drop for Place {
+impl Drop for CallSlot {
     fn drop(&mut self) {
         let mut state = self.in_flight.lock();
         state.all.remove(self.bytes);

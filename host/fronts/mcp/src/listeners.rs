@@ -1,6 +1,6 @@
 //! The clients that are notified of changes.
 
-use crate::{connection::Connection, log, reload::Changes};
+use crate::{connection::Connection, log, reload::CatalogChanges};
 use futures_util::future::join_all;
 use rmcp::{RoleServer, service::Peer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ impl Listeners {
     }
 
     /// Sends `notifications/tools/list_changed` and `notifications/prompts/list_changed`.
-    pub(crate) async fn notify(&self, changes: &Changes) {
+    pub(crate) async fn notify(&self, changes: &CatalogChanges) {
         let listeners = self.lock().clone().into_iter();
         let sent = listeners.map(async |(peer, _)| {
             if !changes.components.is_empty() {

@@ -18,11 +18,11 @@ const PAGE: usize = 100;
 
 /// The served tools, in the registry's order.
 #[derive(Debug)]
-pub(crate) struct Listing {
+pub(crate) struct ServedTools {
     tools: Vec<Tool>,
 }
 
-impl Listing {
+impl ServedTools {
     /// Makes the list, without external tools, which only the program of the host's own loop runs.
     /// `is_open` returns whether calls of the named tool may reach the network.
     pub(crate) fn new<'t>(

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{call::Call, elicitation::Prompt};
+use crate::{call::SuspendableCall, elicitation::AwaitedInput};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rmcp::ErrorData;
 use std::{
@@ -31,8 +31,8 @@ pub(crate) struct PendingCalls<T = SuspendedCall> {
 /// A call and the input that it waits for.
 #[derive(Debug)]
 pub(crate) struct SuspendedCall {
-    pub(crate) call: Call,
-    pub(crate) prompt: Prompt,
+    pub(crate) call: SuspendableCall,
+    pub(crate) prompt: AwaitedInput,
 }
 
 #[derive(Debug)]

@@ -21,11 +21,11 @@ use tokio::sync::mpsc;
 const MAX_REPORTS: usize = 16;
 
 /// A tool's message, and the done part of 1 if the tool knows it.
-type Report = (String, Option<f64>);
+type ToolProgress = (String, Option<f64>);
 
 /// An observer of one call that queues its progress reports.
 #[derive(Clone, Debug)]
-pub(crate) struct ProgressReports(mpsc::Sender<Report>);
+pub(crate) struct ProgressReports(mpsc::Sender<ToolProgress>);
 
 /// The same of an agent that the call started: its calls are the progress, too.
 struct AgentReports {
@@ -34,7 +34,7 @@ struct AgentReports {
 }
 
 /// Returns an observer of a call and its reports, which end when the observer is dropped.
-pub(crate) fn reports() -> (ProgressReports, mpsc::Receiver<Report>) {
+pub(crate) fn reports() -> (ProgressReports, mpsc::Receiver<ToolProgress>) {
     let (sender, receiver) = mpsc::channel(MAX_REPORTS);
     (ProgressReports(sender), receiver)
 }
@@ -88,7 +88,7 @@ impl Observer for AgentReports {
 
 /// Sends the reports of a call until they end.
 pub(crate) async fn forward(
-    mut reports: mpsc::Receiver<Report>,
+    mut reports: mpsc::Receiver<ToolProgress>,
     peer: &Peer<RoleServer>,
     token: ProgressToken,
 ) {

@@ -25,12 +25,12 @@ pub enum Reloaded {
 }
 
 /// The names of what differs between two registries of one configuration.
-pub(crate) struct Changes {
+pub(crate) struct CatalogChanges {
     pub(crate) components: Vec<String>,
     pub(crate) skills: Vec<String>,
 }
 
-impl Changes {
+impl CatalogChanges {
     pub(crate) fn between(before: &Registry, now: &Registry) -> Self {
         let components = now.components().zip(before.components());
         let components =
@@ -93,7 +93,7 @@ impl Reloader<'_> {
                 return Some(Reloaded::Refused(error));
             }
         };
-        let changes = Changes::between(&current.registry, &registry);
+        let changes = CatalogChanges::between(&current.registry, &registry);
         if changes.components.is_empty() && changes.skills.is_empty() {
             return None;
         }

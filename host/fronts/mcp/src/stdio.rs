@@ -106,7 +106,7 @@ pub fn serve_stdio(
     })
 }
 
-type Request = JsonRpcRequest<ClientRequest>;
+type ClientRpcRequest = JsonRpcRequest<ClientRequest>;
 
 /// The transport.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ pub(crate) struct StdioTransport<R, W> {
     calls: Arc<InFlight>,
     others: Arc<Semaphore>,
     /// A request other than a call that came when [`MAX_OTHERS`] ran.
-    held: Option<Request>,
+    held: Option<ClientRpcRequest>,
     /// True after a request that starts one of the protocol's two lifecycles.
     is_open: bool,
     /// The deadline of running requests, set at the end of the input.
@@ -163,7 +163,7 @@ where
     /// Admits a request. A call beyond its tool's share is answered, another request is held.
     async fn admit_request(
         &mut self,
-        request: Request,
+        request: ClientRpcRequest,
         bytes: usize,
     ) -> Option<ClientJsonRpcMessage> {
         self.is_open |= starts_lifecycle(&request.request);
@@ -291,7 +291,7 @@ where
 /// Adds to a request its permit, which it holds until its handler has ended, and the form of its
 /// result that [`Outbox::queue`] takes.
 fn with_permit(
-    mut request: Request,
+    mut request: ClientRpcRequest,
     permit: impl Clone + Send + Sync + 'static,
 ) -> ClientJsonRpcMessage {
     let extensions = request.request.extensions_mut();

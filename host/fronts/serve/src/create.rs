@@ -73,7 +73,7 @@ pub(crate) async fn create(
             "a session has either an `agent` or a `workflow`, not both",
         ));
     }
-    let request = Request {
+    let request = SessionRequest {
         message,
         agent,
         workflow,
@@ -93,14 +93,14 @@ pub(crate) async fn create(
 }
 
 /// A valid request for a session.
-struct Request {
+struct SessionRequest {
     message: Message,
     agent: Option<String>,
     workflow: Option<String>,
     runs_tools_outside: bool,
 }
 
-impl Request {
+impl SessionRequest {
     /// Starts the session.
     async fn run(
         self,

@@ -69,8 +69,8 @@ pub(crate) async fn events(
     }
     // One that cannot be read is a problem, and no empty stream.
     let _ = service.store().read(session, from).await?;
-    let reader = Reader::new(&service, session, from);
-    let next = async |(mut reader, caller): (Reader, Caller)| {
+    let reader = EventReader::new(&service, session, from);
+    let next = async |(mut reader, caller): (EventReader, Caller)| {
         let event = reader.event(&caller).await?;
         Some((Ok(event), (reader, caller)))
     };
@@ -79,7 +79,7 @@ pub(crate) async fn events(
 
 /// A line of a session's events.
 #[derive(Debug)]
-pub(crate) enum Line {
+pub(crate) enum FeedLine {
     /// An event of the journal, or something that is not in this session's journal.
     Known(Arc<StreamLine>),
     /// The text of something that this version does not know.
@@ -91,14 +91,14 @@ pub(crate) enum Line {
 }
 
 /// Reads the events of a session.
-pub(crate) struct Reader {
+pub(crate) struct EventReader {
     follower: Follower,
     heartbeat: Interval,
     stop: CancellationToken,
     _counted: CountedReader,
 }
 
-impl Reader {
+impl EventReader {
     pub(crate) fn new(service: &Service, session: SessionId, next: u64) -> Self {
         let follower = Follower::new(service.host.sessions(), &service.runs, session, next);
         Self::of(service, follower)
@@ -130,16 +130,16 @@ impl Reader {
     /// Returns the next event; `None` ends the response, as does the end of the caller's token.
     async fn event(&mut self, caller: &Caller) -> Option<Event> {
         Some(match self.line().await? {
-            Line::Known(line) => match line.seq() {
+            FeedLine::Known(line) => match line.seq() {
                 Some(seq) => Event::default().event("record").id(seq.to_string()),
                 None => Event::default().event("live"),
             }
             .data(&**line.json()),
-            Line::Unknown(json) => Event::default().event("live").data(&*json),
-            Line::Heartbeat if caller.is_revoked().await => return None,
-            Line::Heartbeat => Event::default().event("heartbeat").data("{}"),
+            FeedLine::Unknown(json) => Event::default().event("live").data(&*json),
+            FeedLine::Heartbeat if caller.is_revoked().await => return None,
+            FeedLine::Heartbeat => Event::default().event("heartbeat").data("{}"),
             // The client resumes by the number of its last event, and then gets the error.
-            Line::Failed(error) => {
+            FeedLine::Failed(error) => {
                 tracing::warn!("an event stream ended: {error}");
                 return None;
             }
@@ -148,12 +148,12 @@ impl Reader {
 
     /// Returns the next line; `None` if the server ends and there is none, or the reader is too far
     /// behind: it resumes by the number of its last event.
-    pub(crate) async fn line(&mut self) -> Option<Line> {
+    pub(crate) async fn line(&mut self) -> Option<FeedLine> {
         let next = tokio::select! {
             next = self.follower.next() => Some(next),
             _ = self.heartbeat.tick() => {
                 self.follower.read_journal();
-                return Some(Line::Heartbeat);
+                return Some(FeedLine::Heartbeat);
             }
             () = self.stop.cancelled() => None,
         };
@@ -162,10 +162,10 @@ impl Reader {
             None => self.follower.queued().await,
         };
         match followed {
-            Ok(Some(Followed::Line(line))) => Some(Line::Known(line)),
-            Ok(Some(Followed::Unknown(json))) => Some(Line::Unknown(json)),
+            Ok(Some(Followed::Line(line))) => Some(FeedLine::Known(line)),
+            Ok(Some(Followed::Unknown(json))) => Some(FeedLine::Unknown(json)),
             Ok(Some(Followed::Lagged) | None) => None,
-            Err(error) => Some(Line::Failed(error)),
+            Err(error) => Some(FeedLine::Failed(error)),
         }
     }
 }

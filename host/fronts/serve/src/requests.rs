@@ -33,7 +33,7 @@ pub(crate) struct Requests {
 /// The changes that the calls of the open request would make to files, and what their tools may
 /// reach. A call without a change writes no text, or too much of it.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct Changes {
+pub(crate) struct RequestChanges {
     /// The changes.
     changes: Vec<CallChange>,
     /// The grants of the calls' tools; empty for a token that may not decide on calls.
@@ -87,7 +87,7 @@ pub(crate) async fn changes(
     State(service): State<Service>,
     caller: Caller,
     session: VisibleSession,
-) -> Result<Json<Changes>, Problem> {
+) -> Result<Json<RequestChanges>, Problem> {
     let session = session.id();
     let open = unless_running(&service, session).await?;
     let mut calls = Vec::new();
@@ -96,7 +96,7 @@ pub(crate) async fn changes(
     }
     let registry = service.host.agents().registry();
     let is_decider = caller.role() >= AccessRole::Approver;
-    let mut shown = Changes::default();
+    let mut shown = RequestChanges::default();
     for call in calls {
         if let Some(component) = registry.component_of(&call.tool).filter(|_| is_decider) {
             shown.reach.push(CallReach {

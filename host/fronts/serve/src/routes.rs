@@ -332,7 +332,7 @@ fn api_routes() -> Vec<Route> {
             "/sessions/{session}/changes",
             get(requests::changes),
             Operation::get("Compares the files that pending calls would write with their current content.")
-                .returns::<requests::Changes>(200)
+                .returns::<requests::RequestChanges>(200)
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(

@@ -3,7 +3,7 @@
 use crate::config::{
     model::is_file,
     raw::RawConfig,
-    section::{Place, Role},
+    section::{KeyRole, SectionPlace},
 };
 use std::path::Path;
 use toml::{Table, Value};
@@ -31,18 +31,18 @@ pub(super) fn make_absolute(table: &mut Table, directory: &Path) {
             take(own, "", directory);
         }
     }
-    visit_table(table, Place::root::<RawConfig>(), directory);
+    visit_table(table, SectionPlace::root::<RawConfig>(), directory);
 }
 
-fn visit_table(table: &mut Table, place: Place, directory: &Path) {
+fn visit_table(table: &mut Table, place: SectionPlace, directory: &Path) {
     for (key, value) in table {
         visit(value, place.key(key), directory);
     }
 }
 
-fn visit(value: &mut Value, place: Place, directory: &Path) {
+fn visit(value: &mut Value, place: SectionPlace, directory: &Path) {
     let text = match value {
-        Value::Table(_) if place.has(Role::PathOrTable) => return,
+        Value::Table(_) if place.has(KeyRole::PathOrTable) => return,
         Value::Table(table) => return visit_table(table, place, directory),
         Value::Array(items) => {
             return items
@@ -54,13 +54,13 @@ fn visit(value: &mut Value, place: Place, directory: &Path) {
     };
     let is_elsewhere = text.starts_with("builtin:") || text.starts_with("oci://");
     let prefix = match &text {
-        _ if place.has(Role::Path) || place.has(Role::PathOrTable) => "",
-        _ if place.has(Role::Component) && !is_elsewhere => "",
-        _ if place.has(Role::Directory) && text != WORKING_DIRECTORY => "",
-        _ if place.has(Role::Model) && is_file(&text) => {
+        _ if place.has(KeyRole::Path) || place.has(KeyRole::PathOrTable) => "",
+        _ if place.has(KeyRole::Component) && !is_elsewhere => "",
+        _ if place.has(KeyRole::Directory) && text != WORKING_DIRECTORY => "",
+        _ if place.has(KeyRole::Model) && is_file(&text) => {
             text.split_inclusive(':').next().unwrap_or_default()
         }
-        _ if place.has(Role::Source) => "file:",
+        _ if place.has(KeyRole::Source) => "file:",
         _ => return,
     };
     take(value, prefix, directory);
@@ -70,13 +70,15 @@ fn visit(value: &mut Value, place: Place, directory: &Path) {
 #[cfg(test)]
 pub(super) fn is_path(key: &[String]) -> bool {
     let keys = key.iter().filter(|key| *key != "*");
-    let place = keys.fold(Place::root::<RawConfig>(), |place, key| place.key(key));
+    let place = keys.fold(SectionPlace::root::<RawConfig>(), |place, key| {
+        place.key(key)
+    });
     let roles = [
-        Role::Path,
-        Role::Component,
-        Role::Directory,
-        Role::Model,
-        Role::Source,
+        KeyRole::Path,
+        KeyRole::Component,
+        KeyRole::Directory,
+        KeyRole::Model,
+        KeyRole::Source,
     ];
     roles.into_iter().any(|role| place.has(role))
 }

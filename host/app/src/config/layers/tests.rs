@@ -2,7 +2,7 @@
 
 use super::absolute;
 use crate::config::{
-    Config, ConfigError, Environment, Overrides, Untrusted, raw::RawConfig, section::Place,
+    Config, ConfigError, Environment, Overrides, Untrusted, raw::RawConfig, section::SectionPlace,
     untrusted::replaced::compare,
 };
 use pretty_assertions::assert_eq;
@@ -69,7 +69,7 @@ fn replaced(tree: &Tree) -> Vec<String> {
 /// The keys of the user that a file changes.
 fn compared(file: &Table, user: &Table) -> Vec<String> {
     let mut keys = Vec::new();
-    let root = Place::root::<RawConfig>();
+    let root = SectionPlace::root::<RawConfig>();
     compare(file, user, root, "", &mut |key, _, _, _| {
         keys.push(key.to_owned())
     });

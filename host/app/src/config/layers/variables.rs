@@ -7,7 +7,7 @@ use crate::config::{
     origin::Origin,
     problem::config_error,
     raw::RawConfig,
-    section::{Form, Key, Role},
+    section::{KeyRole, SectionKey, ValueForm},
 };
 use toml::Value;
 
@@ -17,7 +17,7 @@ use toml::Value;
 /// The text of one does not have the form of its key.
 pub(super) fn layers(environment: &Environment) -> Result<Vec<Layer>, ConfigError> {
     let mut layers = Vec::new();
-    for key in <RawConfig as Form>::keys() {
+    for key in <RawConfig as ValueForm>::keys() {
         layers.extend(layer(key, &key.name(), environment)?);
         for inner in (key.below)() {
             let name = format!("{}.{}", key.name(), inner.name());
@@ -28,19 +28,23 @@ pub(super) fn layers(environment: &Environment) -> Result<Vec<Layer>, ConfigErro
 }
 
 /// Returns the layer of the variable of a key, if it has one that is set.
-fn layer(key: &Key, name: &str, environment: &Environment) -> Result<Option<Layer>, ConfigError> {
+fn layer(
+    key: &SectionKey,
+    name: &str,
+    environment: &Environment,
+) -> Result<Option<Layer>, ConfigError> {
     let variable = key.roles.iter().find_map(|role| match role {
-        Role::Variable(variable) => Some((*variable, environment.variable(variable)?)),
+        KeyRole::Variable(variable) => Some((*variable, environment.variable(variable)?)),
         _ => None,
     });
     let Some((variable, text)) = variable else {
         return Ok(None);
     };
-    let value = if key.roles.contains(&Role::Path) {
+    let value = if key.roles.contains(&KeyRole::Path) {
         Value::from(environment.cwd.join(text).to_string_lossy().into_owned())
-    } else if key.roles.contains(&Role::List) {
+    } else if key.roles.contains(&KeyRole::List) {
         Value::Array(text.split(',').map(|item| item.trim().into()).collect())
-    } else if key.roles.contains(&Role::Number) {
+    } else if key.roles.contains(&KeyRole::Number) {
         number(variable, text)?
     } else {
         Value::from(text)

@@ -7,7 +7,7 @@ use crate::{
         headers::{self, Headers},
         paths::Scope,
         problem::config_error,
-        source::{Purpose, Source},
+        source::{Purpose, ValueSource},
     },
     login_file::LoginFile,
 };
@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, num::NonZeroU16, path::Path, sync::Arc};
 #[derive(Clone, Debug)]
 pub(super) struct OAuthSettings {
     client_id: Option<String>,
-    pub(super) client_secret: Option<Source>,
+    pub(super) client_secret: Option<ValueSource>,
     client_metadata_url: Option<String>,
     scopes: Vec<String>,
     redirect_port: Option<u16>,
@@ -75,7 +75,7 @@ pub(super) fn resolve_oauth(
     let purpose = Purpose::new(format!("the client secret {of}"), "client-secret", of);
     let client_secret = raw.client_secret.as_deref();
     let client_secret = client_secret
-        .map(|text| Source::parse(text, "client-secret", purpose, scope))
+        .map(|text| ValueSource::parse(text, "client-secret", purpose, scope))
         .transpose()?;
     Ok(OAuthSettings {
         client_id: raw.client_id,

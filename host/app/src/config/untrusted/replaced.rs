@@ -6,7 +6,7 @@ use crate::config::{
     layers::{Layers, join},
     raw::RawConfig,
     review::{Danger, quoted},
-    section::{Place, Role},
+    section::{KeyRole, SectionPlace},
     units,
 };
 use serde::Serialize;
@@ -38,7 +38,7 @@ pub(super) fn replaced(file: &Table, below: &Layers) -> Vec<Replaced> {
     compare(
         file,
         &users,
-        Place::root::<RawConfig>(),
+        SectionPlace::root::<RawConfig>(),
         "",
         &mut |key, what, old, new| {
             let text = format!("replaces {what} of {} with {new}", origin(key));
@@ -72,7 +72,7 @@ pub(super) fn replaced(file: &Table, below: &Layers) -> Vec<Replaced> {
 pub(in crate::config) fn compare(
     file: &Table,
     users: &Table,
-    place: Place,
+    place: SectionPlace,
     path: &str,
     differs: &mut dyn FnMut(&str, &str, &Value, &str),
 ) {
@@ -84,8 +84,8 @@ pub(in crate::config) fn compare(
                 compare(new, old, place, &here, differs);
             }
             // The rules of all layers hold.
-            (Value::Array(_), Some(Value::Array(_))) if place.has(Role::All) => {}
-            (Value::Array(old), Some(Value::Array(new))) if place.has(Role::Named) => {
+            (Value::Array(_), Some(Value::Array(_))) if place.has(KeyRole::All) => {}
+            (Value::Array(old), Some(Value::Array(new))) if place.has(KeyRole::Named) => {
                 for item in old.iter().filter(|old| replaces(new, old)) {
                     let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
                     differs(&here, &format!("{here} {}", quoted(name)), item, "its own");
@@ -115,7 +115,7 @@ fn replaces(list: &[Value], old: &Value) -> bool {
         .any(|new| new.get("name") == old.get("name") && new != old)
 }
 
-fn is_allowed(place: Place, key: &str, old: &Value, new: &Value) -> bool {
+fn is_allowed(place: SectionPlace, key: &str, old: &Value, new: &Value) -> bool {
     // Numbers are in the unit of the key.
     let factor = if key.ends_with("-seconds") {
         1_000.0
@@ -135,8 +135,8 @@ fn is_allowed(place: Place, key: &str, old: &Value, new: &Value) -> bool {
     // The style of the replies of one model is what the user found to suit it.
     let is_of_model = key.starts_with("settings.models.");
     old == new
-        || place.has(Role::Replaceable) && !is_of_model
-        || place.has(Role::Lower) && is_stricter
+        || place.has(KeyRole::Replaceable) && !is_of_model
+        || place.has(KeyRole::Lower) && is_stricter
 }
 
 /// Shows a value of the file.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 const SKILL: &[u8] = b"---\nname: pdf\ndescription: d\n---\nDo.";
 
-fn files(of: &[(&str, &[u8])]) -> Files {
+fn files(of: &[(&str, &[u8])]) -> SkillFiles {
     let of = of.iter();
     of.map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec()))
         .collect()
@@ -44,7 +44,7 @@ fn packed_files_are_unpacked_unchanged() {
     let packed = pack(&files).unwrap();
     assert_eq!(unpack(&packed).unwrap(), files);
     assert_eq!(pack(&files).unwrap(), packed);
-    let long = Files::from([("f".repeat(101), Vec::new())]);
+    let long = SkillFiles::from([("f".repeat(101), Vec::new())]);
     let error = pack(&long).unwrap_err();
     assert!(
         error.reason.starts_with("cannot pack its files: "),
@@ -82,7 +82,7 @@ fn archives_of_other_programs_are_unpacked() {
     assert_eq!(unpack(&gnu).unwrap(), expected);
     // The end of an archive may be missing.
     assert_eq!(unpack(&gnu[..gnu.len() - 1024]).unwrap(), expected);
-    assert_eq!(unpack(b"").unwrap(), Files::new());
+    assert_eq!(unpack(b"").unwrap(), SkillFiles::new());
 }
 
 #[test]

@@ -2,7 +2,7 @@ use super::{BuildOptions, Built, Candidate, finish, names};
 use crate::{
     error::AuthorError,
     project::{Language, Project},
-    strip::Names,
+    strip::NameMode,
 };
 use agent_host_app::{Config, Environment, Overrides};
 use agent_host_test_guests::{Body, Definition, Guest};
@@ -152,7 +152,7 @@ fn component_records_its_producers() {
             (@producers (language "C11" "") (processed-by "wit-component" "0.254.2")))"#,
     )
     .unwrap();
-    let finished = finish(&bytes, Names::Strip, &project, &compilers()).unwrap();
+    let finished = finish(&bytes, NameMode::Strip, &project, &compilers()).unwrap();
     let mut expected = Producers::empty();
     expected.add("language", "C", "");
     expected.add("processed-by", "wit-component", "0.254.2");
@@ -171,14 +171,18 @@ fn function_names_are_kept_for_rust_and_c() {
         wasi_sdk: None,
     };
     for (language, kept) in [
-        (Language::Rust, Names::Keep),
-        (Language::C, Names::Keep),
-        (Language::Go, Names::Strip),
-        (Language::Python, Names::Strip),
-        (Language::TypeScript, Names::Strip),
-        (Language::JavaScript, Names::Strip),
+        (Language::Rust, NameMode::Keep),
+        (Language::C, NameMode::Keep),
+        (Language::Go, NameMode::Strip),
+        (Language::Python, NameMode::Strip),
+        (Language::TypeScript, NameMode::Strip),
+        (Language::JavaScript, NameMode::Strip),
     ] {
         assert_eq!(names(language, &options(false)), kept, "{language}");
-        assert_eq!(names(language, &options(true)), Names::Strip, "{language}");
+        assert_eq!(
+            names(language, &options(true)),
+            NameMode::Strip,
+            "{language}"
+        );
     }
 }

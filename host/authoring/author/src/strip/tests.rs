@@ -1,4 +1,4 @@
-use super::{Names, strip};
+use super::{NameMode, strip};
 use pretty_assertions::assert_eq;
 use wasmparser::{Parser, Payload, Validator};
 
@@ -51,10 +51,10 @@ fn other_sections(bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
 #[test]
 fn custom_sections_are_stripped_at_every_depth() {
     let whole = wat::parse_str(NESTED).unwrap();
-    let cases: [(Names, &[(usize, &str)]); 2] = [
-        (Names::Strip, &[(1, "package-docs")]),
+    let cases: [(NameMode, &[(usize, &str)]); 2] = [
+        (NameMode::Strip, &[(1, "package-docs")]),
         (
-            Names::Keep,
+            NameMode::Keep,
             &[
                 (1, "name"),
                 (2, "name"),
@@ -82,7 +82,7 @@ fn custom_sections_are_stripped_at_every_depth() {
 
 #[test]
 fn strip_of_invalid_bytes_is_an_error() {
-    let text = strip(b"\0asm, but then it was not", Names::Strip)
+    let text = strip(b"\0asm, but then it was not", NameMode::Strip)
         .unwrap_err()
         .to_string();
     assert_eq!(text, "unknown binary version: 0x7562202c (at offset 0x4)");

@@ -4,7 +4,7 @@ use super::{
     expect::{Expect, Expected},
     file::PartForm,
     report::Mismatch,
-    run::Run,
+    run::ObservedCall,
 };
 use agent_host_types::{
     failure::{FailureFields, ToolErrorCode, ToolFailure},
@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use std::io::Cursor;
 
 /// Returns the differences except those of a golden file.
-pub(super) fn differences(expect: &Expect, run: &Run) -> Vec<Mismatch> {
+pub(super) fn differences(expect: &Expect, run: &ObservedCall) -> Vec<Mismatch> {
     let mut found = Vec::new();
     if let Some(fault) = &run.fault {
         found.push(Mismatch::new("answers", "one for each question", fault));

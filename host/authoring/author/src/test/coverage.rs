@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{case::Case, run::Run};
+use super::{case::Case, run::ObservedCall};
 use agent_host_engine::policy::Grants;
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
@@ -44,7 +44,7 @@ pub(super) struct CoverageBuilder {
 
 impl CoverageBuilder {
     /// Adds the calls of a case.
-    pub(super) fn add(&mut self, case: &Case, runs: &[Run]) {
+    pub(super) fn add(&mut self, case: &Case, runs: &[ObservedCall]) {
         self.tools.insert(case.tool.clone());
         let file = case.file.display().to_string();
         for (rule, grant) in named(&case.config.grants) {

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Coverage, Finding, case::Case, compare, golden, run::Run};
+use super::{Coverage, Finding, case::Case, compare, golden, run::ObservedCall};
 use agent_host_types::id::Digest;
 use serde::Serialize;
 use std::time::Duration;
@@ -83,7 +83,7 @@ pub struct Mismatch {
 
 impl CaseReport {
     /// Checks the calls of a case. With `update`, golden files are written instead of compared.
-    pub(super) fn new(case: &Case, runs: &[Run], update: bool) -> Self {
+    pub(super) fn new(case: &Case, runs: &[ObservedCall], update: bool) -> Self {
         let mut report = Self {
             file: case.file.display().to_string(),
             name: case.name.clone(),
@@ -127,7 +127,7 @@ impl CaseReport {
     }
 
     /// Compares a call with its golden file, or writes the file.
-    fn golden(&mut self, case: &Case, run: &Run, update: bool) -> Option<Mismatch> {
+    fn golden(&mut self, case: &Case, run: &ObservedCall, update: bool) -> Option<Mismatch> {
         let (file, output) = (case.expect.golden.as_ref()?, run.output.as_ref()?);
         if !update {
             return golden::difference(file, output);

@@ -28,7 +28,7 @@ use std::{
 
 /// The observations of a call.
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(super) struct ObservedCall {
     /// The result; `None` if a question had no answer.
     pub(super) output: Option<ToolResultOutput>,
     /// The progress reports of its last run.
@@ -49,7 +49,7 @@ pub(super) struct Run {
     pub(super) audit: Vec<AuditEntry>,
 }
 
-impl Run {
+impl ObservedCall {
     /// Keeps the changes as a session does.
     fn change(&mut self, changes: Vec<SessionChange>) {
         self.changed_artifacts = changes
@@ -78,22 +78,22 @@ pub(super) struct CallSetup<'a> {
 }
 
 /// Runs the calls of a case concurrently.
-pub(super) async fn run(setup: &CallSetup<'_>, case: &Case) -> Vec<Run> {
+pub(super) async fn run(setup: &CallSetup<'_>, case: &Case) -> Vec<ObservedCall> {
     join_all((1..=case.calls).map(|number| run_call(setup, case, number))).await
 }
 
 /// Runs a call, and again with each answer, as a session does.
-async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> Run {
+async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> ObservedCall {
     let mut left = case.answers.as_deref().unwrap_or_default().iter();
     let mut answers = Vec::new();
     let mut audit = Vec::new();
     loop {
         let (end, progress) = run_once(setup, case, number, &answers).await;
-        let run = Run {
+        let run = ObservedCall {
             progress,
             artifacts: case.artifacts.clone(),
             asked: answers.iter().map(prompt).collect(),
-            ..Run::default()
+            ..ObservedCall::default()
         };
         match end {
             RunEnd::Settled(report) => {
@@ -105,7 +105,7 @@ async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> Run {
                 if report.output.is_success() {
                     run.change(report.changes);
                 }
-                return Run {
+                return ObservedCall {
                     output: Some(report.output),
                     fault: (unused > 0).then(fault),
                     accounting: report.accounting,
@@ -130,7 +130,7 @@ async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> Run {
                 match given {
                     Ok(answer) => answers.push(AnsweredQuestion { question, answer }),
                     Err(why) => {
-                        return Run {
+                        return ObservedCall {
                             fault: Some(format!("it asked `{}`: {why}", question.prompt)),
                             accounting,
                             audit,

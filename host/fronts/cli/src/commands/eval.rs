@@ -21,7 +21,7 @@ use agent_host_app::{
 use agent_host_eval::{
     CaseReport, Evaluation, EvaluationForm, KeyError, Report, RunReport, Status, html, junit,
 };
-use plan::{Plan, Task};
+use plan::{EvalPlan, EvalRun};
 use process::Launcher;
 use serde_json::json;
 use std::{fs, path::Path, sync::Arc};
@@ -49,7 +49,7 @@ pub(super) async fn eval(args: EvalArgs, terminal: &Terminal) -> Result<Exit, Fa
             "cannot create a temporary directory: {error}; set TMPDIR"
         ))
     })?;
-    let plan = Plan::new(evaluation, &args, &config)?;
+    let plan = EvalPlan::new(evaluation, &args, &config)?;
     let launcher = Launcher::new(root.path(), &args, &config)?;
     plan.check(&launcher)?;
     let plan = Arc::new(plan);
@@ -98,7 +98,7 @@ fn read(file: &Path, terminal: &Terminal) -> Result<Evaluation, Failure> {
 /// Runs all tasks, at most `--jobs` at once, and returns their reports in the order of the tasks;
 /// `None` if it was stopped.
 async fn run_all(
-    plan: &Arc<Plan>,
+    plan: &Arc<EvalPlan>,
     launcher: Arc<Launcher>,
     args: &EvalArgs,
     (stop, terminal): (&Stop, &Terminal),
@@ -135,14 +135,14 @@ async fn run_all(
     }
 }
 
-async fn one(plan: &Plan, launcher: &Launcher, index: usize, task: &Task) -> RunReport {
+async fn one(plan: &EvalPlan, launcher: &Launcher, index: usize, task: &EvalRun) -> RunReport {
     let case = plan.case(task);
     let (observed, duration_ms) = launcher.run(index, case, task).await;
     RunReport::new(case, task.run, &observed, duration_ms)
 }
 
 /// Returns the line on stderr about a run that ended.
-fn progress(plan: &Plan, task: &Task, report: &RunReport) -> String {
+fn progress(plan: &EvalPlan, task: &EvalRun, report: &RunReport) -> String {
     let word = match report.status {
         Status::Passed => format!("{GREEN}passed{GREEN:#}"),
         Status::Failed => format!("{RED}failed{RED:#}"),
@@ -157,7 +157,7 @@ fn progress(plan: &Plan, task: &Task, report: &RunReport) -> String {
 }
 
 /// Sorts the reports of the runs by case and model, whose tasks follow each other.
-fn report(plan: &Plan, reports: Vec<RunReport>) -> Report {
+fn report(plan: &EvalPlan, reports: Vec<RunReport>) -> Report {
     let mut reports = reports.into_iter();
     let cases = plan.cases().iter().map(|case| {
         let models = plan.models().map(|model| {

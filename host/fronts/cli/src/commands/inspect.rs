@@ -44,7 +44,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     };
     let described = describe(entry).await;
     let name = &args.component;
-    let parts = Parts::of(&args);
+    let parts = ShownParts::of(&args);
     let lock = trust::lock_state(name, entry, &config)?;
     terminal.println_as(
         args.json,
@@ -70,7 +70,7 @@ pub(super) async fn screen(
     let entry = entry.ok_or_else(|| Failure::usage(format!("`{name}` is not a component")))?;
     let described = describe(entry).await;
     let lock = trust::lock_state(name, entry, config)?;
-    let parts = Parts {
+    let parts = ShownParts {
         schemas: false,
         wit: false,
         limits: false,
@@ -82,13 +82,13 @@ pub(super) async fn screen(
 
 /// The parts of a description besides its first screen.
 #[derive(Clone, Copy, Debug)]
-struct Parts {
+struct ShownParts {
     schemas: bool,
     wit: bool,
     limits: bool,
 }
 
-impl Parts {
+impl ShownParts {
     fn of(args: &InspectArgs) -> Self {
         Self {
             schemas: args.schemas,
@@ -185,7 +185,7 @@ fn as_text(
     registry: &Registry,
     described: &Description,
     config: &Config,
-    parts: Parts,
+    parts: ShownParts,
     lock: &str,
 ) -> String {
     let component = &entry.component;

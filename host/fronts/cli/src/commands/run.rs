@@ -48,11 +48,11 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use task::Task;
+use task::RunTask;
 use turns::TerminalFront;
 
 /// The state of a run besides its session.
-struct Run<'a> {
+struct RunParts<'a> {
     host: &'a Host,
     agent: Agent,
     view: LiveView,
@@ -119,7 +119,7 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
     }
     settings::apply(&args, &mut agent.settings)?;
     let view = settings::view(&args, &agent, terminal);
-    let mut run = Run {
+    let mut run = RunParts {
         host: &host,
         agent,
         view,
@@ -131,7 +131,7 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
         postponed: Mutex::default(),
         figures: Figures::default(),
         name,
-        in_conversation: matches!(task, Some(Task::Conversation(_))),
+        in_conversation: matches!(task, Some(RunTask::Conversation(_))),
     };
     let ran = run.task(&mut session, task, began_before, &args).await;
     flush_telemetry(&host, terminal).await;
@@ -200,12 +200,12 @@ fn check_model(
     )))
 }
 
-impl Run<'_> {
+impl RunParts<'_> {
     /// Runs the task; without one, gives the session what the command line answers.
     async fn task(
         &mut self,
         session: &mut Session,
-        task: Option<Task>,
+        task: Option<RunTask>,
         began_before: bool,
         args: &RunArgs,
     ) -> Result<Exit, Failure> {
@@ -214,9 +214,11 @@ impl Run<'_> {
         };
         self.begin_stream(session);
         match task {
-            Task::Once(input) if began_before => self.again(session, &input).await,
-            Task::Once(input) => self.once(session, *input).await,
-            Task::Conversation(files) => conversation::converse(self, session, files, args).await,
+            RunTask::Once(input) if began_before => self.again(session, &input).await,
+            RunTask::Once(input) => self.once(session, *input).await,
+            RunTask::Conversation(files) => {
+                conversation::converse(self, session, files, args).await
+            }
         }
     }
 

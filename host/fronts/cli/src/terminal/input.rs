@@ -26,8 +26,8 @@ pub(crate) use watch::watch;
 use super::Terminal;
 use crate::exit::Failure;
 use editor::Editor;
-use keys::{Decoder, Key};
-use line::Line;
+use keys::{Key, KeyDecoder};
+use line::PromptLine;
 use modes::Screen;
 use rustix::{
     event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
@@ -63,7 +63,7 @@ const ESCAPE_DELAY: Duration = Duration::from_millis(60);
 /// The marker of an input line.
 const MARKER: &str = "> ";
 
-static READER: LazyLock<Mutex<Reader>> = LazyLock::new(Mutex::default);
+static READER: LazyLock<Mutex<InputReader>> = LazyLock::new(Mutex::default);
 
 /// The number of prompts that wait for the keyboard, which [`watch()`] leaves to them.
 static CLAIMS: AtomicUsize = AtomicUsize::new(0);
@@ -80,8 +80,8 @@ static WAKE: LazyLock<Option<OwnedFd>> =
 
 /// Input state kept between lines.
 #[derive(Debug, Default)]
-struct Reader {
-    decoder: Decoder,
+struct InputReader {
+    decoder: KeyDecoder,
     /// Keys that arrived with the end of the previous line.
     unread: VecDeque<Key>,
     /// The text of the composer, with what was typed while it was not open.
@@ -90,17 +90,17 @@ struct Reader {
 
 /// Exclusive access to the keyboard. Dropping it restores the terminal's modes.
 struct Keyboard {
-    reader: MutexGuard<'static, Reader>,
+    reader: MutexGuard<'static, InputReader>,
     screen: Screen,
-    prompt: Prompt,
+    prompt: PromptTicket,
 }
 
 /// A prompt that [`abandon`] ends: the value of [`ABANDONED`] when it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Prompt(u64);
+pub(crate) struct PromptTicket(u64);
 
 /// The result of waiting for a key.
-enum Event {
+enum InputEvent {
     Key(Key),
     /// The timeout expired.
     Quiet,
@@ -128,7 +128,7 @@ pub(crate) fn hidden(terminal: &Terminal, question: &str) -> Option<String> {
     let mut keyboard = Keyboard::take(terminal)?;
     loop {
         terminal.note(question);
-        let mut line = Line::default();
+        let mut line = PromptLine::default();
         match keyboard.hidden_line(&mut line) {
             LineEnd::Complete => return Some(line.into_text()),
             LineEnd::Pasted | LineEnd::Resumed => {}
@@ -148,7 +148,7 @@ pub(crate) fn answer(terminal: &Terminal, question: &str) -> Option<String> {
     let mut keyboard = Keyboard::take(terminal)?;
     loop {
         terminal.note(question);
-        let mut line = Line::default();
+        let mut line = PromptLine::default();
         let typed = match keyboard.wait_until_quiet(terminal) {
             LineEnd::Complete => keyboard.line(&mut line),
             ended => ended,
@@ -250,7 +250,7 @@ fn screen(terminal: &Terminal) -> Screen {
     }
 }
 
-impl Prompt {
+impl PromptTicket {
     pub(super) fn new() -> Self {
         Self(ABANDONED.load(Ordering::SeqCst))
     }
@@ -271,7 +271,7 @@ impl Keyboard {
     }
 
     fn lock(terminal: &Terminal) -> Option<Self> {
-        let prompt = terminal.prompt.unwrap_or_else(Prompt::new);
+        let prompt = terminal.prompt.unwrap_or_else(PromptTicket::new);
         let reader = READER.lock().unwrap_or_else(PoisonError::into_inner);
         let screen = screen(terminal);
         let has_keyboard = !prompt.is_abandoned() && modes::enter(screen);
@@ -287,11 +287,11 @@ impl Keyboard {
         let deadline = Instant::now() + MAX_SETTLE;
         loop {
             match self.next(Some(QUIET)) {
-                Event::Key(key) => self.reader.editor.type_ahead(key),
-                Event::Quiet if !self.reader.decoder.in_paste() => return LineEnd::Complete,
-                Event::Quiet | Event::Resized | Event::Woken => {}
-                Event::Resumed => return LineEnd::Resumed,
-                Event::End => return LineEnd::End,
+                InputEvent::Key(key) => self.reader.editor.type_ahead(key),
+                InputEvent::Quiet if !self.reader.decoder.in_paste() => return LineEnd::Complete,
+                InputEvent::Quiet | InputEvent::Resized | InputEvent::Woken => {}
+                InputEvent::Resumed => return LineEnd::Resumed,
+                InputEvent::End => return LineEnd::End,
             }
             if Instant::now() > deadline {
                 terminal.note("Input is arriving without a pause, so nothing was decided.");
@@ -301,20 +301,20 @@ impl Keyboard {
     }
 
     /// Reads a line of a security prompt.
-    fn line(&mut self, line: &mut Line) -> LineEnd {
+    fn line(&mut self, line: &mut PromptLine) -> LineEnd {
         self.show(MARKER);
         let typed = loop {
             match self.next(None) {
-                Event::Key(Key::Enter) => break LineEnd::Complete,
-                Event::Key(Key::End) if line.is_empty() => break LineEnd::End,
-                Event::Key(Key::PasteBegins) => break self.refuse_paste(),
-                Event::Key(key) => {
+                InputEvent::Key(Key::Enter) => break LineEnd::Complete,
+                InputEvent::Key(Key::End) if line.is_empty() => break LineEnd::End,
+                InputEvent::Key(Key::PasteBegins) => break self.refuse_paste(),
+                InputEvent::Key(key) => {
                     let shown = line.press(key);
                     self.show(&shown);
                 }
-                Event::Quiet | Event::Resized | Event::Woken => {}
-                Event::Resumed => break LineEnd::Resumed,
-                Event::End => break LineEnd::End,
+                InputEvent::Quiet | InputEvent::Resized | InputEvent::Woken => {}
+                InputEvent::Resumed => break LineEnd::Resumed,
+                InputEvent::End => break LineEnd::End,
             }
         };
         self.show("\n");
@@ -322,16 +322,16 @@ impl Keyboard {
     }
 
     /// Reads a line without an echo. A pasted line break ends it, too.
-    fn hidden_line(&mut self, line: &mut Line) -> LineEnd {
+    fn hidden_line(&mut self, line: &mut PromptLine) -> LineEnd {
         self.show(MARKER);
         let typed = loop {
             match self.next(None) {
-                Event::Key(Key::Enter) if !line.is_empty() => break LineEnd::Complete,
-                Event::Key(Key::End) if line.is_empty() => break LineEnd::End,
-                Event::Key(key) => drop(line.press(key)),
-                Event::Quiet | Event::Resized | Event::Woken => {}
-                Event::Resumed => break LineEnd::Resumed,
-                Event::End => break LineEnd::End,
+                InputEvent::Key(Key::Enter) if !line.is_empty() => break LineEnd::Complete,
+                InputEvent::Key(Key::End) if line.is_empty() => break LineEnd::End,
+                InputEvent::Key(key) => drop(line.press(key)),
+                InputEvent::Quiet | InputEvent::Resized | InputEvent::Woken => {}
+                InputEvent::Resumed => break LineEnd::Resumed,
+                InputEvent::End => break LineEnd::End,
             }
         };
         self.show("\n");
@@ -342,10 +342,10 @@ impl Keyboard {
     fn refuse_paste(&mut self) -> LineEnd {
         while self.reader.decoder.in_paste() {
             match self.next(Some(MAX_SETTLE)) {
-                Event::Key(_) | Event::Resized | Event::Woken => {}
+                InputEvent::Key(_) | InputEvent::Resized | InputEvent::Woken => {}
                 // The end mark was lost.
-                Event::Quiet | Event::End => return LineEnd::End,
-                Event::Resumed => return LineEnd::Resumed,
+                InputEvent::Quiet | InputEvent::End => return LineEnd::End,
+                InputEvent::Resumed => return LineEnd::Resumed,
             }
         }
         // Keys that arrived with the paste are discarded, too.
@@ -354,13 +354,13 @@ impl Keyboard {
     }
 
     /// Waits for a key of a security prompt; one that stands for a signal sends it.
-    fn next(&mut self, timeout: Option<Duration>) -> Event {
+    fn next(&mut self, timeout: Option<Duration>) -> InputEvent {
         loop {
             match self.reader.unread.pop_front() {
                 Some(Key::Interrupt) => return self.interrupt(Signal::INT),
                 Some(Key::Quit) => return self.interrupt(Signal::QUIT),
                 Some(Key::Suspend) => return self.suspend(),
-                Some(key) => return Event::Key(key),
+                Some(key) => return InputEvent::Key(key),
                 None => {}
             }
             if let Some(event) = self.fill(timeout) {
@@ -370,20 +370,20 @@ impl Keyboard {
     }
 
     /// Waits for a key of the composer, for which Escape is a key, and Ctrl-C no signal.
-    fn key(&mut self, timeout: Option<Duration>) -> Event {
+    fn key(&mut self, timeout: Option<Duration>) -> InputEvent {
         loop {
             match self.event(timeout) {
-                Event::Woken => {}
+                InputEvent::Woken => {}
                 event => return event,
             }
         }
     }
 
     /// Waits for a key, or until something wakes the owner of the keyboard.
-    fn event(&mut self, timeout: Option<Duration>) -> Event {
+    fn event(&mut self, timeout: Option<Duration>) -> InputEvent {
         loop {
             if let Some(key) = self.reader.unread.pop_front() {
-                return Event::Key(key);
+                return InputEvent::Key(key);
             }
             let in_escape = self.reader.decoder.in_escape();
             let timeout = if in_escape {
@@ -392,8 +392,8 @@ impl Keyboard {
                 timeout
             };
             match self.fill(timeout) {
-                Some(Event::Quiet) if in_escape => {
-                    return Event::Key(self.reader.decoder.end_escape());
+                Some(InputEvent::Quiet) if in_escape => {
+                    return InputEvent::Key(self.reader.decoder.end_escape());
                 }
                 Some(event) => return event,
                 None => {}
@@ -402,20 +402,20 @@ impl Keyboard {
     }
 
     /// Reads available bytes into `unread`; `None` if there may be a key now.
-    fn fill(&mut self, timeout: Option<Duration>) -> Option<Event> {
+    fn fill(&mut self, timeout: Option<Duration>) -> Option<InputEvent> {
         let stdin = io::stdin();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut ready = vec![PollFd::new(&stdin, PollFlags::IN)];
         ready.extend(WAKE.iter().map(|wake| PollFd::new(wake, PollFlags::IN)));
         match poll(&mut ready, timeout.as_ref()) {
-            Ok(0) => return Some(Event::Quiet),
+            Ok(0) => return Some(InputEvent::Quiet),
             Ok(_) => {}
             Err(Errno::INTR) => return None,
-            Err(_) => return Some(Event::End),
+            Err(_) => return Some(InputEvent::End),
         }
         let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
         if modes::is_closed() {
-            return Some(Event::End);
+            return Some(InputEvent::End);
         }
         if is_ready(ready.get(1)) {
             return Some(self.woken());
@@ -423,7 +423,7 @@ impl Keyboard {
         let mut bytes = [0; 4096];
         match rustix::io::read(&stdin, &mut bytes) {
             Ok(count @ 1..) => {
-                let Reader {
+                let InputReader {
                     decoder, unread, ..
                 } = &mut *self.reader;
                 for &byte in bytes.iter().take(count) {
@@ -432,44 +432,44 @@ impl Keyboard {
                 None
             }
             Err(Errno::INTR) => None,
-            Ok(_) | Err(_) => Some(Event::End),
+            Ok(_) | Err(_) => Some(InputEvent::End),
         }
     }
 
     /// Returns why the owner of the keyboard was woken.
-    fn woken(&self) -> Event {
+    fn woken(&self) -> InputEvent {
         if let Some(wake) = WAKE.as_ref() {
             let _ = rustix::io::read(wake, &mut [0; 8]);
         }
         if self.prompt.is_abandoned() {
-            return Event::End;
+            return InputEvent::End;
         }
         match IS_RESIZED.swap(false, Ordering::SeqCst) {
-            true => Event::Resized,
-            false => Event::Woken,
+            true => InputEvent::Resized,
+            false => InputEvent::Woken,
         }
     }
 
     /// Sends a signal that ends the process or its turn. Keys after it are no answer, however long
     /// its handling takes.
-    fn interrupt(&mut self, signal: Signal) -> Event {
+    fn interrupt(&mut self, signal: Signal) -> InputEvent {
         modes::pause();
         let _ = kill_current_process_group(signal);
         std::thread::sleep(SIGNAL_GRACE);
         modes::unpause(self.screen);
-        Event::End
+        InputEvent::End
     }
 
     /// Stops the process with the shell's terminal modes restored. The signal takes a moment to
     /// arrive.
-    fn suspend(&mut self) -> Event {
+    fn suspend(&mut self) -> InputEvent {
         modes::pause();
         let _ = kill_current_process_group(Signal::TSTP);
         std::thread::sleep(SIGNAL_GRACE);
         if modes::unpause(self.screen) {
-            Event::Resumed
+            InputEvent::Resumed
         } else {
-            Event::End
+            InputEvent::End
         }
     }
 

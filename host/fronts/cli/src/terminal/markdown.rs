@@ -18,10 +18,10 @@ mod tests;
 mod wrap;
 
 use super::{Size, escape};
-use blocks::{BlockSplitter, Piece};
+use blocks::{BlockSplitter, FinishedBlock};
 use code::Highlighter;
 use pulldown_cmark::Options;
-use wrap::{Row, Span, ansi, wrap, wrap_code};
+use wrap::{Span, TextRow, ansi, wrap, wrap_code};
 
 /// The extensions of Markdown that models write.
 const OPTIONS: Options = Options::ENABLE_TABLES
@@ -90,7 +90,7 @@ impl MarkdownStream {
     }
 
     /// Returns the update that adds finished pieces above the unfinished block.
-    fn update(&mut self, pieces: Vec<Piece>, size: Size) -> String {
+    fn update(&mut self, pieces: Vec<FinishedBlock>, size: Size) -> String {
         let columns = size.text_columns();
         let mut rows = Vec::new();
         for piece in pieces {
@@ -109,19 +109,19 @@ impl MarkdownStream {
     }
 
     /// Renders a finished piece.
-    fn finished(&mut self, piece: Piece, columns: usize) -> Vec<Row> {
+    fn finished(&mut self, piece: FinishedBlock, columns: usize) -> Vec<TextRow> {
         match piece {
-            Piece::Blank => vec![Row::new()],
-            Piece::Block { source, number } => render::block(&source, number, columns),
-            Piece::CodeStart(fence) => {
+            FinishedBlock::Blank => vec![TextRow::new()],
+            FinishedBlock::Block { source, number } => render::block(&source, number, columns),
+            FinishedBlock::CodeStart(fence) => {
                 self.code = Some(Highlighter::new(code::language(&fence)));
                 wrap_code(&[Span::dim(fence)], columns)
             }
-            Piece::Code(line) => {
+            FinishedBlock::Code(line) => {
                 let code = self.code.get_or_insert_with(|| Highlighter::new(""));
                 wrap_code(&code.line(&line), columns)
             }
-            Piece::CodeEnd(fence) => {
+            FinishedBlock::CodeEnd(fence) => {
                 self.code = None;
                 wrap_code(&[Span::dim(fence)], columns)
             }

@@ -21,7 +21,7 @@ use agent_host_types::{
     reason::Reason,
     tool::{DecisionKind, RegisteredTool},
 };
-use menu::{Reply, chosen, menu, parse};
+use menu::{MenuReply, chosen, menu, parse};
 use serde_json::{Map, Value};
 
 /// The maximum length of a schema error, in characters.
@@ -68,28 +68,28 @@ impl Review<'_> {
                 return Reviewed::Later;
             };
             let decision = match parse(&line, call, rest) {
-                Some(Reply::Decided(decision)) => return Reviewed::Decided(decision),
-                Some(Reply::Rest) => return Reviewed::Rest,
-                Some(Reply::Later) => return Reviewed::Later,
-                Some(Reply::Json) => {
+                Some(MenuReply::Decided(decision)) => return Reviewed::Decided(decision),
+                Some(MenuReply::Rest) => return Reviewed::Rest,
+                Some(MenuReply::Later) => return Reviewed::Later,
+                Some(MenuReply::Json) => {
                     prompt = format!("{}\n{question}", self.json());
                     continue;
                 }
-                Some(Reply::Edit) => self.edit(),
-                Some(Reply::Remember(None)) => self.remember(),
-                Some(Reply::Remember(Some(remember))) => self
+                Some(MenuReply::Edit) => self.edit(),
+                Some(MenuReply::Remember(None)) => self.remember(),
+                Some(MenuReply::Remember(Some(remember))) => self
                     .tool()
-                    .map_or(Asked::Back, |tool| self.confirm_rule(tool, remember)),
-                Some(Reply::Pattern(glob)) => self.remember_pattern(glob),
+                    .map_or(PromptStep::Back, |tool| self.confirm_rule(tool, remember)),
+                Some(MenuReply::Pattern(glob)) => self.remember_pattern(glob),
                 None => {
                     prompt = format!("That is not one of the answers.\n{question}");
                     continue;
                 }
             };
             match decision {
-                Asked::Decided(decision) => return Reviewed::Decided(decision),
-                Asked::End => return Reviewed::Later,
-                Asked::Back => prompt = format!("{shown}\n{question}"),
+                PromptStep::Decided(decision) => return Reviewed::Decided(decision),
+                PromptStep::End => return Reviewed::Later,
+                PromptStep::Back => prompt = format!("{shown}\n{question}"),
             }
         }
     }
@@ -121,13 +121,13 @@ impl Review<'_> {
     }
 
     /// Reads arguments until they fit the tool's schema, shows them, and asks for confirmation.
-    fn edit(&self) -> Asked {
+    fn edit(&self) -> PromptStep {
         let mut text = serde_json::to_string_pretty(&self.call.input).unwrap_or_default();
         loop {
             text = match self.read_edited(&text) {
                 edit::Edited::Text(text) => text,
-                edit::Edited::Back => return Asked::Back,
-                edit::Edited::End => return Asked::End,
+                edit::Edited::Back => return PromptStep::Back,
+                edit::Edited::End => return PromptStep::End,
             };
             let input = match self.checked(&text) {
                 Ok(input) => input,
@@ -142,10 +142,10 @@ impl Review<'_> {
                 Some(true) => {
                     let call_id = self.call.call_id.clone();
                     let input = input.into();
-                    return Asked::Decided(Decision::Edit { call_id, input });
+                    return PromptStep::Decided(Decision::Edit { call_id, input });
                 }
                 Some(false) => {}
-                None => return Asked::End,
+                None => return PromptStep::End,
             }
         }
     }
@@ -164,9 +164,9 @@ impl Review<'_> {
     }
 
     /// Reads the scope of a rule, shows the rule, and asks for confirmation.
-    fn remember(&self) -> Asked {
+    fn remember(&self) -> PromptStep {
         let Some(tool) = self.tool() else {
-            return Asked::Back;
+            return PromptStep::Back;
         };
         loop {
             let line = answer(
@@ -179,17 +179,17 @@ impl Review<'_> {
                 ),
             );
             let Some(line) = line else {
-                return Asked::End;
+                return PromptStep::End;
             };
             if line.trim() == "b" {
-                return Asked::Back;
+                return PromptStep::Back;
             }
             let Some(remember) = chosen(&line) else {
                 self.terminal.note("Please answer 1, 2, 3, 4 or b.");
                 continue;
             };
             match self.confirm_rule(tool, remember) {
-                Asked::Back => {}
+                PromptStep::Back => {}
                 asked => return asked,
             }
         }
@@ -197,13 +197,13 @@ impl Review<'_> {
 
     /// Reads the scope of a rule by a pattern of the main argument, shows the rule, and asks for
     /// confirmation. The pattern matches this call, and is not all of them.
-    fn remember_pattern(&self, glob: String) -> Asked {
+    fn remember_pattern(&self, glob: String) -> PromptStep {
         let back = |why: &str| {
             self.terminal.note(why);
-            Asked::Back
+            PromptStep::Back
         };
         let Some(tool) = self.tool() else {
-            return Asked::Back;
+            return PromptStep::Back;
         };
         let Some(name) = main_argument(&tool.definition) else {
             return back("This tool has no argument that a pattern could match.");
@@ -236,33 +236,33 @@ impl Review<'_> {
                 ),
             );
             let scope = match line.as_deref().map(str::trim) {
-                None => return Asked::End,
+                None => return PromptStep::End,
                 Some("1") => RememberScope::Session,
                 Some("2") => RememberScope::Project,
-                Some("b") => return Asked::Back,
+                Some("b") => return PromptStep::Back,
                 Some(_) => continue,
             };
             let what = RememberWhat::Pattern(pattern.clone());
             match self.confirm_rule(tool, Remember { what, scope }) {
-                Asked::Back => {}
+                PromptStep::Back => {}
                 asked => return asked,
             }
         }
     }
 
     /// Shows a rule, and asks whether it is kept.
-    fn confirm_rule(&self, tool: &RegisteredTool, remember: Remember) -> Asked {
+    fn confirm_rule(&self, tool: &RegisteredTool, remember: Remember) -> PromptStep {
         let rule = self.rule(tool, &remember);
         let rule = view::framed_words(&rule, self.terminal.columns(), usize::MAX);
         let rule = format!("{BOLD}The rule is:{BOLD:#}\n{rule}");
         let question = format!("Keep this rule, and run {}?", call_heading(self.call));
         match self.confirms(&rule, &question) {
-            Some(true) => Asked::Decided(Decision::Approve {
+            Some(true) => PromptStep::Decided(Decision::Approve {
                 call_id: self.call.call_id.clone(),
                 remember: Some(remember),
             }),
-            Some(false) => Asked::Back,
-            None => Asked::End,
+            Some(false) => PromptStep::Back,
+            None => PromptStep::End,
         }
     }
 
@@ -328,7 +328,7 @@ fn as_configuration(tool: &RegisteredTool, what: &RememberWhat) -> String {
 }
 
 /// The end of a question behind a key.
-enum Asked {
+enum PromptStep {
     Decided(Decision),
     /// The user goes back to the call.
     Back,

@@ -1,4 +1,4 @@
-use super::{ActiveRequest, Admission, Connection, Connections, MIN_WAIT};
+use super::{ActiveRequest, ConnectionEntry, Connections, MIN_WAIT, NewConnection};
 use pretty_assertions::assert_eq;
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::time::Instant;
@@ -9,7 +9,7 @@ const LOOPBACK: &str = "127.0.0.1";
 /// way.
 struct Bench {
     connections: Arc<Connections>,
-    open: Vec<Option<Arc<Connection>>>,
+    open: Vec<Option<Arc<ConnectionEntry>>>,
     now: Instant,
 }
 
@@ -27,7 +27,7 @@ impl Bench {
         self.now += by;
     }
 
-    fn ask(&self, address: &str) -> Admission {
+    fn ask(&self, address: &str) -> NewConnection {
         let address: IpAddr = address.parse().unwrap();
         self.connections.admit(address, self.now)
     }
@@ -35,7 +35,7 @@ impl Bench {
     /// Opens a connection, and closes the one that is asked to give way for it.
     fn open(&mut self, address: &str) {
         let mut answer = self.ask(address);
-        if let Admission::Full(None) = answer {
+        if let NewConnection::Full(None) = answer {
             let leaving = self.connections.lock().leaving;
             for place in &mut self.open {
                 drop(place.take_if(|open| Some(open.id) == leaving));
@@ -43,9 +43,9 @@ impl Bench {
             answer = self.ask(address);
         }
         let connection = match answer {
-            Admission::Admitted(connection) => connection,
-            Admission::Refused => panic!("{address} is refused"),
-            Admission::Full(_) => panic!("the table is full for {address}"),
+            NewConnection::Admitted(connection) => connection,
+            NewConnection::Refused => panic!("{address} is refused"),
+            NewConnection::Full(_) => panic!("the table is full for {address}"),
         };
         let waits_since = Some(self.now);
         self.connections.set_waiting(connection.id, waits_since);
@@ -92,7 +92,7 @@ fn new_connection_has_time_for_its_request() {
     let mut bench = Bench::new(1);
     bench.open(LOOPBACK);
     let until = bench.now + MIN_WAIT;
-    assert!(matches!(bench.ask(LOOPBACK), Admission::Full(Some(at)) if at == until));
+    assert!(matches!(bench.ask(LOOPBACK), NewConnection::Full(Some(at)) if at == until));
     bench.later(MIN_WAIT);
     bench.open(LOOPBACK);
     assert_eq!(bench.closed(), [0]);
@@ -104,9 +104,9 @@ fn request_at_the_last_moment_keeps_its_connection() {
     bench.open(LOOPBACK);
     bench.open(LOOPBACK);
     bench.later(MIN_WAIT);
-    assert!(matches!(bench.ask(LOOPBACK), Admission::Full(None)));
+    assert!(matches!(bench.ask(LOOPBACK), NewConnection::Full(None)));
     // One at a time is asked to leave.
-    assert!(matches!(bench.ask(LOOPBACK), Admission::Full(None)));
+    assert!(matches!(bench.ask(LOOPBACK), NewConnection::Full(None)));
     let _active = bench.run(0);
     bench.open(LOOPBACK);
     assert_eq!(bench.closed(), [1]);
@@ -119,7 +119,7 @@ fn running_requests_are_never_closed_for_others() {
     bench.open(LOOPBACK);
     let _active = [bench.run(0), bench.run(1)];
     bench.later(Duration::from_secs(1));
-    assert!(matches!(bench.ask(LOOPBACK), Admission::Full(None)));
+    assert!(matches!(bench.ask(LOOPBACK), NewConnection::Full(None)));
     bench.connections.evict_oldest();
     assert_eq!(bench.connections.lock().leaving, None);
 }
@@ -137,14 +137,14 @@ fn address_with_its_share_gives_up_its_own_connections() {
         bench.open(other);
         bench.open(first);
         bench.open(same);
-        assert!(matches!(bench.ask(same), Admission::Refused), "{first}");
+        assert!(matches!(bench.ask(same), NewConnection::Refused), "{first}");
         bench.later(MIN_WAIT);
         bench.open(same);
         assert_eq!(bench.closed(), [1], "{first}");
         // Requests run on all that it may have.
         let _active = [bench.run(2), bench.run(3)];
         bench.later(MIN_WAIT);
-        assert!(matches!(bench.ask(same), Admission::Refused), "{first}");
+        assert!(matches!(bench.ask(same), NewConnection::Refused), "{first}");
         bench.open(other);
         assert_eq!(bench.closed(), [1], "{first}");
     }

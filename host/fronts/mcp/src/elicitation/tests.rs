@@ -3,7 +3,7 @@
     reason = "a value that is written where it is used reads better without an `&` before it"
 )]
 
-use super::{Prompt, answer, decision, no_reply, parse};
+use super::{AwaitedInput, answer, decision, no_reply, parse};
 use agent_host_types::{
     approval::Decision,
     continuation::PendingCall,
@@ -43,7 +43,7 @@ fn question(choices: &[&str], free_text: bool) -> Question {
     }
 }
 
-fn form(prompt: &Prompt) -> Value {
+fn form(prompt: &AwaitedInput) -> Value {
     serde_json::to_value(prompt.form(None)).unwrap()
 }
 
@@ -79,7 +79,7 @@ fn approval_form_shows_the_call_as_the_terminal_does() {
         (&[DecisionKind::Reject, DecisionKind::Edit], &["reject"]),
     ];
     for (decisions, values) in cases {
-        let asked = Prompt::Approval(call(decisions));
+        let asked = AwaitedInput::Approval(call(decisions));
         assert_eq!(form(&asked), expected(values), "{decisions:?}");
     }
 }
@@ -155,7 +155,7 @@ fn question_form_has_the_fields_that_it_allows() {
                         \\u{1b}[2Jcolour?\nYour answer goes to the tool paint and approves nothing.",
             "requestedSchema": schema,
         });
-        let asked = Prompt::Question {
+        let asked = AwaitedInput::Question {
             tool: "paint".to_owned(),
             question,
         };
@@ -276,7 +276,7 @@ fn form_of_a_tool_becomes_one_of_the_protocol() {
         form: Some(Form::parse(&schema).unwrap()),
         ..Question::default()
     };
-    let asked = Prompt::Question {
+    let asked = AwaitedInput::Question {
         tool: "paint".to_owned(),
         question: question.clone(),
     };

@@ -28,7 +28,7 @@ const RETRY_SECONDS: &str = "5";
 
 /// Bounds the requests that run.
 #[derive(Debug)]
-pub(super) struct Admission {
+pub(super) struct RequestBounds {
     requests: Arc<InFlight>,
     sessions: Arc<Sessions>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Admission {
 /// Refuses bodies that are no message, and requests beyond the bounds. Notifications and responses
 /// always pass: they end calls.
 pub(super) async fn admit(
-    State(admission): State<Arc<Admission>>,
+    State(admission): State<Arc<RequestBounds>>,
     mut parts: Parts,
     body: Bytes,
     next: Next,
@@ -62,7 +62,7 @@ pub(super) async fn admit(
     response
 }
 
-impl Admission {
+impl RequestBounds {
     pub(super) fn new(requests: usize, sessions: Arc<Sessions>) -> Self {
         Self {
             requests: InFlight::new(requests),

@@ -30,10 +30,10 @@ impl SessionPermit {
 
 /// The open sessions and their use.
 #[derive(Debug, Default)]
-pub(super) struct SessionUsage(Mutex<HashMap<SessionId, Usage>>);
+pub(super) struct SessionUsage(Mutex<HashMap<SessionId, UsedSession>>);
 
 #[derive(Debug)]
-struct Usage {
+struct UsedSession {
     /// Number of [`SessionGuard`]s.
     guards: usize,
     last_used: Instant,
@@ -41,12 +41,12 @@ struct Usage {
 }
 
 impl SessionUsage {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Usage>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, UsedSession>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn add(&self, id: &SessionId, permit: SessionPermit) {
-        let usage = Usage {
+        let usage = UsedSession {
             guards: 0,
             last_used: Instant::now(),
             _permit: permit,
@@ -85,7 +85,7 @@ impl SessionGuard {
         guard
     }
 
-    fn update(&self, change: impl FnOnce(&mut Usage)) {
+    fn update(&self, change: impl FnOnce(&mut UsedSession)) {
         if let Some(usage) = self.usage.lock().get_mut(&self.id) {
             change(usage);
         }

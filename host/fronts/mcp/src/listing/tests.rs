@@ -1,4 +1,4 @@
-use super::Listing;
+use super::ServedTools;
 use crate::result::Structured;
 use agent_host_types::tool::{
     Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime,
@@ -47,7 +47,7 @@ fn annotations_follow_the_policy() {
         with_output("rows", json!({ "type": "array" })),
         with_output("row", json!({ "type": "object" })),
     ];
-    let listing = Listing::new(tools.iter(), |name| name == "send");
+    let listing = ServedTools::new(tools.iter(), |name| name == "send");
     let listed = |name: &str, annotations: Value| {
         json!({
             "name": name,
@@ -89,7 +89,7 @@ fn pages_cover_the_list_once() {
             .iter()
             .map(|name| tool(name, Effect::ReadOnly))
             .collect();
-        let listing = Listing::new(tools.iter(), |_| false);
+        let listing = ServedTools::new(tools.iter(), |_| false);
         let (mut seen, mut sizes, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
         loop {
             let page = listing.page(cursor.as_deref(), Structured::Any).unwrap();
@@ -113,7 +113,7 @@ fn pages_cover_the_list_once() {
 
 #[test]
 fn unknown_cursor_is_refused() {
-    let listing = Listing::new([tool("read", Effect::ReadOnly)].iter(), |_| false);
+    let listing = ServedTools::new([tool("read", Effect::ReadOnly)].iter(), |_| false);
     for cursor in ["", "1", "Read", "gone"] {
         let error = listing.page(Some(cursor), Structured::Any).unwrap_err();
         assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{cursor}");

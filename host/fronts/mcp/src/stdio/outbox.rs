@@ -20,7 +20,7 @@ pub(super) const MAX_UNWRITTEN_BYTES: usize = 1024 * 1024;
 
 pub(super) struct Outbox<W> {
     queued: Mutex<BytesMut>,
-    writer: AsyncMutex<Writer<W>>,
+    writer: AsyncMutex<OutboxWriter<W>>,
     /// Bytes that are queued and not written.
     unwritten: AtomicUsize,
     /// Notified after each write, failed or not.
@@ -29,7 +29,7 @@ pub(super) struct Outbox<W> {
     error: OnceLock<Arc<io::Error>>,
 }
 
-struct Writer<W> {
+struct OutboxWriter<W> {
     out: W,
     /// Bytes taken from the queue and not yet written, from which a cancelled flush is resumed.
     taken: Bytes,
@@ -47,7 +47,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     pub(super) fn new(out: W) -> Self {
         Self {
             queued: Mutex::default(),
-            writer: AsyncMutex::new(Writer {
+            writer: AsyncMutex::new(OutboxWriter {
                 out,
                 taken: Bytes::new(),
             }),
@@ -105,7 +105,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
                 return Ok(());
             }
             let count = writer.taken.len();
-            let Writer { out, taken } = &mut *writer;
+            let OutboxWriter { out, taken } = &mut *writer;
             let written = write(out, taken).await;
             self.unwritten
                 .fetch_sub(count - writer.taken.len(), Ordering::Relaxed);

@@ -5,15 +5,15 @@
 
 use super::{
     chat_chunks::{chunks, finish_reason},
-    conversation::{Input, messages},
+    conversation::{RequestInput, messages},
     error::ApiError,
     fields::with,
     live::Live,
     models::{self, model_of},
-    outcome::{Item, Outcome, State},
+    outcome::{ResponseItem, ResponseOutcome, ResponseState},
     parameters,
     responses::{key_of, server_of},
-    start::Request,
+    start::ResponseRequest,
     tools::{answer_schema, functions},
 };
 use crate::{Service, access::Caller, problem::Problem, routes::JsonObject};
@@ -67,8 +67,8 @@ pub(super) async fn create(
     let body = body?.0;
     parameters::check(&body.rest)?;
     let key = key_of(&caller, &headers, &body)?;
-    let input = Input::from_entries(messages(body.messages)?)?;
-    let request = Request {
+    let input = RequestInput::from_entries(messages(body.messages)?)?;
+    let request = ResponseRequest {
         caller,
         agent: models::agent(service.host.config(), &body.model)?,
         previous: None,
@@ -90,7 +90,7 @@ pub(super) async fn create(
 }
 
 /// Returns the fields that a completion and its chunks have.
-pub(super) fn head(outcome: &Outcome, object: &str) -> Value {
+pub(super) fn head(outcome: &ResponseOutcome, object: &str) -> Value {
     json!({
         "id": format!("chatcmpl-{}", outcome.run),
         "object": object,
@@ -107,9 +107,9 @@ fn completion(live: &Live) -> Result<Value, ApiError> {
     let (mut texts, mut reasoning, mut calls) = (Vec::new(), Vec::new(), Vec::new());
     for item in &outcome.items {
         match item {
-            Item::Reasoning(text) => reasoning.push(text.as_str()),
-            Item::Message { text, .. } => texts.push(text.clone()),
-            Item::Call {
+            ResponseItem::Reasoning(text) => reasoning.push(text.as_str()),
+            ResponseItem::Message { text, .. } => texts.push(text.clone()),
+            ResponseItem::Call {
                 call_id,
                 name,
                 arguments,
@@ -142,21 +142,26 @@ fn completion(live: &Live) -> Result<Value, ApiError> {
 }
 
 /// Returns the error of a run without an answer.
-pub(super) fn failure(outcome: &Outcome) -> Option<ApiError> {
+pub(super) fn failure(outcome: &ResponseOutcome) -> Option<ApiError> {
     match outcome.state() {
-        State::Failed => outcome.error().map(ApiError::from),
-        State::Cancelled => Some(ApiError::interrupted("cancelled", "the run was cancelled")),
-        State::Open => {
+        ResponseState::Failed => outcome.error().map(ApiError::from),
+        ResponseState::Cancelled => {
+            Some(ApiError::interrupted("cancelled", "the run was cancelled"))
+        }
+        ResponseState::Open => {
             let message = "the server stopped before the run ended, or the token was revoked; the rest is in the \
                 run's session";
             Some(ApiError::interrupted("interrupted", message))
         }
-        State::Completed | State::Waiting | State::Length | State::Refused => None,
+        ResponseState::Completed
+        | ResponseState::Waiting
+        | ResponseState::Length
+        | ResponseState::Refused => None,
     }
 }
 
 /// Returns the tokens of the run.
-pub(super) fn usage(outcome: &Outcome) -> Value {
+pub(super) fn usage(outcome: &ResponseOutcome) -> Value {
     let tokens = outcome.tokens();
     json!({
         "prompt_tokens": tokens.input_tokens,

@@ -3,8 +3,8 @@
 use super::{
     chat::{BETWEEN, failure, head, usage},
     fields::with,
-    live::{Closed, Kind, Live, Piece},
-    outcome::{Item, Outcome, State},
+    live::{Closed, Live, ResponsePiece, TextKind},
+    outcome::{ResponseItem, ResponseOutcome, ResponseState},
 };
 use axum::response::sse::{Event, Sse};
 use futures_util::{Stream, StreamExt as _, stream};
@@ -21,7 +21,7 @@ const VOID: &str = "\n\n(The reply was interrupted here, and starts again.)";
 struct Chunks {
     live: Live,
     has_usage: bool,
-    stage: Stage,
+    stage: ChunkStage,
     /// Whether there is text, behind which further text is set apart.
     has_text: bool,
     has_reasoning: bool,
@@ -29,7 +29,7 @@ struct Chunks {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ChunkStage {
     Beginning,
     Running,
     Over,
@@ -43,7 +43,7 @@ pub(super) fn chunks(
     let chunks = Chunks {
         live,
         has_usage,
-        stage: Stage::Beginning,
+        stage: ChunkStage::Beginning,
         has_text: false,
         has_reasoning: false,
         calls: 0,
@@ -53,28 +53,30 @@ pub(super) fn chunks(
 }
 
 /// Returns why a completion ends. What it waits for is said in words, so that this is no cut.
-pub(super) fn finish_reason(outcome: &Outcome) -> &'static str {
-    let has_calls = matches!(outcome.items.last(), Some(Item::Call { .. }));
+pub(super) fn finish_reason(outcome: &ResponseOutcome) -> &'static str {
+    let has_calls = matches!(outcome.items.last(), Some(ResponseItem::Call { .. }));
     match outcome.state() {
-        State::Completed if has_calls => "tool_calls",
-        State::Length => "length",
-        State::Refused => "content_filter",
-        State::Completed | State::Waiting | State::Open | State::Cancelled | State::Failed => {
-            "stop"
-        }
+        ResponseState::Completed if has_calls => "tool_calls",
+        ResponseState::Length => "length",
+        ResponseState::Refused => "content_filter",
+        ResponseState::Completed
+        | ResponseState::Waiting
+        | ResponseState::Open
+        | ResponseState::Cancelled
+        | ResponseState::Failed => "stop",
     }
 }
 
 impl Chunks {
     async fn next(mut self) -> Option<(Vec<Event>, Self)> {
         let batch = match self.stage {
-            Stage::Over => return None,
-            Stage::Beginning => {
-                self.stage = Stage::Running;
+            ChunkStage::Over => return None,
+            ChunkStage::Beginning => {
+                self.stage = ChunkStage::Running;
                 let delta = json!({"role": "assistant", "content": "", "refusal": null});
                 vec![self.chunk(&delta, None)]
             }
-            Stage::Running => match self.live.next().await {
+            ChunkStage::Running => match self.live.next().await {
                 Some(pieces) => {
                     let events = pieces.into_iter().filter_map(|piece| self.piece(piece));
                     let mut events: Vec<Event> = events.collect();
@@ -84,7 +86,7 @@ impl Chunks {
                     events
                 }
                 None => {
-                    self.stage = Stage::Over;
+                    self.stage = ChunkStage::Over;
                     self.end()
                 }
             },
@@ -92,18 +94,18 @@ impl Chunks {
         Some((batch, self))
     }
 
-    fn piece(&mut self, piece: Piece) -> Option<Event> {
+    fn piece(&mut self, piece: ResponsePiece) -> Option<Event> {
         let delta = match piece {
-            Piece::Open { kind, .. } => {
+            ResponsePiece::Open { kind, .. } => {
                 let has_some = match kind {
-                    Kind::Message => &mut self.has_text,
-                    Kind::Reasoning => &mut self.has_reasoning,
+                    TextKind::Message => &mut self.has_text,
+                    TextKind::Reasoning => &mut self.has_reasoning,
                 };
                 text_delta(kind, BETWEEN, std::mem::replace(has_some, true))?
             }
-            Piece::Delta { kind, text, .. } => text_delta(kind, &text, true)?,
-            Piece::Close { kind, end, .. } => text_delta(kind, VOID, end == Closed::Void)?,
-            Piece::Call {
+            ResponsePiece::Delta { kind, text, .. } => text_delta(kind, &text, true)?,
+            ResponsePiece::Close { kind, end, .. } => text_delta(kind, VOID, end == Closed::Void)?,
+            ResponsePiece::Call {
                 call_id,
                 name,
                 arguments,
@@ -155,9 +157,9 @@ impl Chunks {
     }
 }
 
-fn text_delta(kind: Kind, text: &str, is_sent: bool) -> Option<Value> {
+fn text_delta(kind: TextKind, text: &str, is_sent: bool) -> Option<Value> {
     is_sent.then(|| match kind {
-        Kind::Message => json!({"content": text}),
-        Kind::Reasoning => json!({"reasoning_content": text}),
+        TextKind::Message => json!({"content": text}),
+        TextKind::Reasoning => json!({"reasoning_content": text}),
     })
 }

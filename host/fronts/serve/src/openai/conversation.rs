@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 const INSTRUCTIONS: &str = "Instructions of the client:\n";
 
 /// One message or item of a client.
-pub(super) enum Entry {
+pub(super) enum ClientEntry {
     User(Vec<ContentPart>),
     Instructions(String),
     Assistant(String),
@@ -35,7 +35,7 @@ pub(super) enum Entry {
 }
 
 /// The input of a request.
-pub(super) enum Input {
+pub(super) enum RequestInput {
     /// A message of the user.
     Message {
         /// The messages before it, as a transcript is read; empty if there are none.
@@ -99,11 +99,17 @@ struct Function {
 }
 
 /// Reads the `input` of a response: text, or a list of items.
-pub(super) fn items(input: Value, instructions: Option<String>) -> Result<Vec<Entry>, ApiError> {
-    let mut entries: Vec<Entry> = instructions.map(Entry::Instructions).into_iter().collect();
+pub(super) fn items(
+    input: Value,
+    instructions: Option<String>,
+) -> Result<Vec<ClientEntry>, ApiError> {
+    let mut entries: Vec<ClientEntry> = instructions
+        .map(ClientEntry::Instructions)
+        .into_iter()
+        .collect();
     let items = match input {
         Value::String(text) => {
-            entries.push(Entry::User(vec![ContentPart::Text { text }]));
+            entries.push(ClientEntry::User(vec![ContentPart::Text { text }]));
             return Ok(entries);
         }
         Value::Array(items) => items,
@@ -130,14 +136,14 @@ pub(super) fn items(input: Value, instructions: Option<String>) -> Result<Vec<En
                 call_id,
                 name,
                 arguments,
-            } => entries.push(Entry::Call {
+            } => entries.push(ClientEntry::Call {
                 call_id,
                 name,
                 arguments,
             }),
             Item::FunctionCallOutput { call_id, output } => {
                 let parts = output.parts().map_err(|error| error.at(&place))?;
-                entries.push(Entry::Output { call_id, parts });
+                entries.push(ClientEntry::Output { call_id, parts });
             }
             Item::Reasoning {} => {}
         }
@@ -146,7 +152,7 @@ pub(super) fn items(input: Value, instructions: Option<String>) -> Result<Vec<En
 }
 
 /// Reads the messages of a chat.
-pub(super) fn messages(messages: Vec<Value>) -> Result<Vec<Entry>, ApiError> {
+pub(super) fn messages(messages: Vec<Value>) -> Result<Vec<ClientEntry>, ApiError> {
     let mut entries = Vec::new();
     for (index, message) in messages.into_iter().enumerate() {
         let place = format!("messages[{index}]");
@@ -161,10 +167,10 @@ fn unreadable(place: &str, error: &serde_json::Error) -> ApiError {
     ApiError::invalid(format!("{place} cannot be read: {error}")).at(place)
 }
 
-fn add(message: Message, entries: &mut Vec<Entry>) -> Result<(), ApiError> {
+fn add(message: Message, entries: &mut Vec<ClientEntry>) -> Result<(), ApiError> {
     match message {
-        Message::System { content } => entries.push(Entry::Instructions(content.text()?)),
-        Message::User { content } => entries.push(Entry::User(content.parts()?)),
+        Message::System { content } => entries.push(ClientEntry::Instructions(content.text()?)),
+        Message::User { content } => entries.push(ClientEntry::User(content.parts()?)),
         Message::Assistant {
             content,
             refusal,
@@ -172,9 +178,13 @@ fn add(message: Message, entries: &mut Vec<Entry>) -> Result<(), ApiError> {
         } => {
             let text = content.map(Content::text).transpose()?;
             let texts = text.into_iter().chain(refusal);
-            entries.extend(texts.filter(|text| !text.is_empty()).map(Entry::Assistant));
+            entries.extend(
+                texts
+                    .filter(|text| !text.is_empty())
+                    .map(ClientEntry::Assistant),
+            );
             let calls = tool_calls.into_iter().flatten();
-            entries.extend(calls.map(|call| Entry::Call {
+            entries.extend(calls.map(|call| ClientEntry::Call {
                 call_id: call.id,
                 name: call.function.name,
                 arguments: call.function.arguments,
@@ -185,17 +195,17 @@ fn add(message: Message, entries: &mut Vec<Entry>) -> Result<(), ApiError> {
             tool_call_id,
         } => {
             let (call_id, parts) = (tool_call_id, content.parts()?);
-            entries.push(Entry::Output { call_id, parts });
+            entries.push(ClientEntry::Output { call_id, parts });
         }
     }
     Ok(())
 }
 
-impl Input {
+impl RequestInput {
     /// Divides what a client sent into its last message and those before, or takes the results at
     /// its end. What stands before results came from here, and is in their session.
-    pub(super) fn from_entries(mut entries: Vec<Entry>) -> Result<Self, ApiError> {
-        let is_output = |entry: &Entry| matches!(entry, Entry::Output { .. });
+    pub(super) fn from_entries(mut entries: Vec<ClientEntry>) -> Result<Self, ApiError> {
+        let is_output = |entry: &ClientEntry| matches!(entry, ClientEntry::Output { .. });
         let outputs = entries
             .iter()
             .rev()
@@ -204,7 +214,9 @@ impl Input {
         if outputs > 0 {
             return results(entries.split_off(entries.len() - outputs));
         }
-        let is_input = |entry: &&Entry| matches!(entry, Entry::User(_) | Entry::Instructions(_));
+        let is_input = |entry: &&ClientEntry| {
+            matches!(entry, ClientEntry::User(_) | ClientEntry::Instructions(_))
+        };
         let last = entries.iter().rev().take_while(is_input).count();
         let parts: Vec<ContentPart> = merged(entries.split_off(entries.len() - last));
         if parts.is_empty() {
@@ -217,16 +229,16 @@ impl Input {
 }
 
 /// Merges messages of the user into one, with the instructions behind them.
-fn merged(entries: Vec<Entry>) -> Vec<ContentPart> {
+fn merged(entries: Vec<ClientEntry>) -> Vec<ContentPart> {
     let mut parts = Vec::new();
     let mut instructions = Vec::new();
     for entry in entries {
         match entry {
-            Entry::User(more) => parts.extend(more),
-            Entry::Instructions(text) => instructions.push(ContentPart::Text {
+            ClientEntry::User(more) => parts.extend(more),
+            ClientEntry::Instructions(text) => instructions.push(ContentPart::Text {
                 text: format!("{INSTRUCTIONS}{text}"),
             }),
-            Entry::Assistant(_) | Entry::Call { .. } | Entry::Output { .. } => {}
+            ClientEntry::Assistant(_) | ClientEntry::Call { .. } | ClientEntry::Output { .. } => {}
         }
     }
     parts.extend(instructions);
@@ -236,23 +248,23 @@ fn merged(entries: Vec<Entry>) -> Vec<ContentPart> {
 }
 
 /// Returns messages as a transcript is read.
-fn history(entries: Vec<Entry>) -> Vec<Value> {
+fn history(entries: Vec<ClientEntry>) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     let mut input = Vec::new();
     let mut entries = entries.into_iter().peekable();
     while let Some(entry) = entries.next() {
         let message = match entry {
-            Entry::User(_) | Entry::Instructions(_) => {
+            ClientEntry::User(_) | ClientEntry::Instructions(_) => {
                 input.push(entry);
                 let more = entries.peek();
-                if let Some(Entry::User(_) | Entry::Instructions(_)) = more {
+                if let Some(ClientEntry::User(_) | ClientEntry::Instructions(_)) = more {
                     continue;
                 }
                 let parts = merged(std::mem::take(&mut input));
                 json!({"role": "user", "content": parts.iter().map(to_json).collect::<Vec<_>>()})
             }
-            Entry::Assistant(text) => json!({"role": "assistant", "content": text}),
-            Entry::Call {
+            ClientEntry::Assistant(text) => json!({"role": "assistant", "content": text}),
+            ClientEntry::Call {
                 call_id,
                 name,
                 arguments,
@@ -273,7 +285,7 @@ fn history(entries: Vec<Entry>) -> Vec<Value> {
                     None => json!({"role": "assistant", "content": "", "tool_calls": [call]}),
                 }
             }
-            Entry::Output { call_id, parts } => {
+            ClientEntry::Output { call_id, parts } => {
                 let parts: Vec<Value> = parts.iter().map(to_json).collect();
                 json!({"role": "tool", "tool_call_id": call_id, "content": parts})
             }
@@ -284,11 +296,11 @@ fn history(entries: Vec<Entry>) -> Vec<Value> {
 }
 
 /// Takes results of calls, which are of one session.
-fn results(entries: Vec<Entry>) -> Result<Input, ApiError> {
+fn results(entries: Vec<ClientEntry>) -> Result<RequestInput, ApiError> {
     let mut found = None;
     let mut results = Vec::new();
     for entry in entries {
-        let Entry::Output { call_id, mut parts } = entry else {
+        let ClientEntry::Output { call_id, mut parts } = entry else {
             continue;
         };
         let known = parse_call(&call_id);
@@ -310,7 +322,7 @@ fn results(entries: Vec<Entry>) -> Result<Input, ApiError> {
         results.push(SubmittedResult { call_id, output });
     }
     match found {
-        Some(session) => Ok(Input::Results(session, results)),
+        Some(session) => Ok(RequestInput::Results(session, results)),
         None => Err(ApiError::invalid("there are no results")),
     }
 }

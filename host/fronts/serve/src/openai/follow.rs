@@ -7,7 +7,7 @@ use super::ids::RunId;
 use crate::{
     Service,
     access::Caller,
-    events::{Line, Reader},
+    events::{EventReader, FeedLine},
     runs::{FeedItem, Runs},
 };
 use agent_host_engine::stream::StreamContent;
@@ -19,7 +19,7 @@ use tokio::sync::broadcast::Receiver;
 pub(super) struct Follow {
     service: Service,
     run: RunId,
-    reader: Reader,
+    reader: EventReader,
     /// The number of the next event.
     next: u64,
     /// Whether text is taken as it arrives. If not, the journal alone has it.
@@ -70,7 +70,7 @@ impl Follow {
         caller: Caller,
         cancel: Option<CancelOnDrop>,
     ) -> Self {
-        let reader = Reader::of_feed(service, run.session, run.seq, feed);
+        let reader = EventReader::of_feed(service, run.session, run.seq, feed);
         Self {
             is_live: true,
             cancel,
@@ -80,11 +80,11 @@ impl Follow {
 
     /// Follows a run that began before, by its events alone.
     pub(super) fn of_journal(service: &Service, run: RunId, caller: Caller) -> Self {
-        let reader = Reader::new(service, run.session, run.seq);
+        let reader = EventReader::new(service, run.session, run.seq);
         Self::new(service, run, reader, caller)
     }
 
-    fn new(service: &Service, run: RunId, reader: Reader, caller: Caller) -> Self {
+    fn new(service: &Service, run: RunId, reader: EventReader, caller: Caller) -> Self {
         Self {
             caller,
             reader,
@@ -111,7 +111,7 @@ impl Follow {
 
     /// Returns what happens next, and a heartbeat if nothing does for a while; `None` if the run is
     /// over without an end in the journal, the server ends, or the client's token was revoked.
-    pub(super) async fn next(&mut self) -> Option<Line> {
+    pub(super) async fn next(&mut self) -> Option<FeedLine> {
         // A server that ends starts no further turn.
         if self.has_ended_turn && !self.service.runs.is_open() {
             return None;
@@ -123,36 +123,36 @@ impl Follow {
                 }
                 // Too far behind: what was missed is in the journal, except for the text so far.
                 self.has_gap = true;
-                self.reader = Reader::new(&self.service, self.run.session, self.next);
+                self.reader = EventReader::new(&self.service, self.run.session, self.next);
                 continue;
             };
             match line {
-                Line::Known(line) if line.path.is_empty() => match &line.content {
+                FeedLine::Known(line) if line.path.is_empty() => match &line.content {
                     StreamContent::Record(record) => {
                         self.next = record.seq.saturating_add(1);
                         self.has_gap = false;
                         self.has_ended_turn = matches!(record.event, Event::TurnEnded { .. });
-                        return Some(Line::Known(line));
+                        return Some(FeedLine::Known(line));
                     }
                     StreamContent::Live(_) if self.is_live && !self.has_gap => {
-                        return Some(Line::Known(line));
+                        return Some(FeedLine::Known(line));
                     }
                     StreamContent::Live(_) => {}
                 },
                 // What an agent says is the result of the call that started it.
-                Line::Known(_) => {}
+                FeedLine::Known(_) => {}
                 // It may have been text.
-                Line::Unknown(_) => self.has_gap = true,
-                Line::Failed(error) => return Some(Line::Failed(error)),
-                Line::Heartbeat if self.caller.is_revoked().await => {
+                FeedLine::Unknown(_) => self.has_gap = true,
+                FeedLine::Failed(error) => return Some(FeedLine::Failed(error)),
+                FeedLine::Heartbeat if self.caller.is_revoked().await => {
                     // As that of a client that hangs up.
                     drop(self.cancel.take());
                     return None;
                 }
-                Line::Heartbeat => {
+                FeedLine::Heartbeat => {
                     let runs = &self.service.runs;
                     return match runs.is_running_anywhere(self.run.session).await {
-                        true => Some(Line::Heartbeat),
+                        true => Some(FeedLine::Heartbeat),
                         false => self.rest().await,
                     };
                 }
@@ -161,14 +161,14 @@ impl Follow {
     }
 
     /// Returns an event that was recorded just before the run ended.
-    async fn rest(&mut self) -> Option<Line> {
+    async fn rest(&mut self) -> Option<FeedLine> {
         let store = self.service.store();
         match store.read(self.run.session, self.next).await {
             Ok(page) if page.is_empty() => return None,
             Ok(_) => {}
-            Err(error) => return Some(Line::Failed(error)),
+            Err(error) => return Some(FeedLine::Failed(error)),
         }
-        self.reader = Reader::new(&self.service, self.run.session, self.next);
-        Some(Line::Heartbeat)
+        self.reader = EventReader::new(&self.service, self.run.session, self.next);
+        Some(FeedLine::Heartbeat)
     }
 }

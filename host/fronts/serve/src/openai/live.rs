@@ -3,16 +3,16 @@
 use super::{
     follow::Follow,
     ids::RunId,
-    outcome::{Item, Outcome},
+    outcome::{ResponseItem, ResponseOutcome},
 };
-use crate::events::Line;
+use crate::events::FeedLine;
 use agent_host_engine::stream::{LiveLine, StreamContent};
 use agent_host_types::{event::Event, id::CallId};
 use std::sync::Arc;
 
 /// A kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TextKind {
     Reasoning,
     Message,
 }
@@ -28,19 +28,19 @@ pub(super) enum Closed {
 
 /// A piece of a response. Its item has an index; items follow each other.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Piece {
+pub(super) enum ResponsePiece {
     /// An item of text begins.
-    Open { index: usize, kind: Kind },
+    Open { index: usize, kind: TextKind },
     /// More of it.
     Delta {
         index: usize,
-        kind: Kind,
+        kind: TextKind,
         text: Arc<str>,
     },
     /// It ends, with the whole text.
     Close {
         index: usize,
-        kind: Kind,
+        kind: TextKind,
         text: String,
         end: Closed,
     },
@@ -54,15 +54,15 @@ pub(super) enum Piece {
 }
 
 /// The open item of text.
-struct Open {
+struct OpenText {
     index: usize,
-    kind: Kind,
+    kind: TextKind,
     text: String,
 }
 
 /// A response that runs.
 pub(super) struct Live {
-    outcome: Outcome,
+    outcome: ResponseOutcome,
     follow: Follow,
     /// The address of the server, for links.
     server: String,
@@ -72,7 +72,7 @@ pub(super) struct Live {
     sent: usize,
     /// The index of the next item.
     next_index: usize,
-    open: Option<Open>,
+    open: Option<OpenText>,
     /// Whether the reasoning of the current reply was sent.
     has_reasoned: bool,
     is_over: bool,
@@ -80,7 +80,12 @@ pub(super) struct Live {
 
 impl Live {
     /// Creates the response of a run. `outcome` has none of its events.
-    pub(super) fn new(outcome: Outcome, follow: Follow, server: String, is_quiet: bool) -> Self {
+    pub(super) fn new(
+        outcome: ResponseOutcome,
+        follow: Follow,
+        server: String,
+        is_quiet: bool,
+    ) -> Self {
         Self {
             outcome,
             follow,
@@ -99,7 +104,7 @@ impl Live {
     }
 
     /// Returns the response so far.
-    pub(super) fn outcome(&self) -> &Outcome {
+    pub(super) fn outcome(&self) -> &ResponseOutcome {
         &self.outcome
     }
 
@@ -114,14 +119,14 @@ impl Live {
     }
 
     /// Returns the next pieces; none of them after a while without any, and `None` at the end.
-    pub(super) async fn next(&mut self) -> Option<Vec<Piece>> {
+    pub(super) async fn next(&mut self) -> Option<Vec<ResponsePiece>> {
         if self.is_over {
             return None;
         }
         let mut pieces = Vec::new();
         while pieces.is_empty() && !self.is_over {
             let update = self.follow.next().await;
-            let is_idle = matches!(update, Some(Line::Heartbeat));
+            let is_idle = matches!(update, Some(FeedLine::Heartbeat));
             self.take(update, &mut pieces);
             if is_idle {
                 break;
@@ -130,9 +135,9 @@ impl Live {
         Some(pieces)
     }
 
-    fn take(&mut self, update: Option<Line>, pieces: &mut Vec<Piece>) {
+    fn take(&mut self, update: Option<FeedLine>, pieces: &mut Vec<ResponsePiece>) {
         match update {
-            Some(Line::Known(line)) => match &line.content {
+            Some(FeedLine::Known(line)) => match &line.content {
                 StreamContent::Record(record) => {
                     self.outcome.add(record);
                     if !self.is_quiet {
@@ -145,8 +150,8 @@ impl Live {
                 }
                 StreamContent::Live(live) => self.take_live(live, pieces),
             },
-            Some(Line::Unknown(_) | Line::Heartbeat) => {}
-            Some(Line::Failed(error)) => {
+            Some(FeedLine::Unknown(_) | FeedLine::Heartbeat) => {}
+            Some(FeedLine::Failed(error)) => {
                 tracing::error!("a response of the OpenAI API was interrupted: {error}");
                 self.outcome.break_off(error.to_string());
                 self.is_over = true;
@@ -159,17 +164,17 @@ impl Live {
     }
 
     /// Takes what is not in the journal, of which the reply alone is part of a response.
-    fn take_live(&mut self, live: &LiveLine, pieces: &mut Vec<Piece>) {
+    fn take_live(&mut self, live: &LiveLine, pieces: &mut Vec<ResponsePiece>) {
         match live {
             LiveLine::Text { text } if !self.is_quiet => {
-                self.extend(Kind::Message, Arc::clone(text), pieces);
+                self.extend(TextKind::Message, Arc::clone(text), pieces);
             }
             // Reasoning between texts is in the journal alone.
             LiveLine::Reasoning { text }
-                if !self.is_quiet && self.open_kind() != Some(Kind::Message) =>
+                if !self.is_quiet && self.open_kind() != Some(TextKind::Message) =>
             {
                 self.has_reasoned = true;
-                self.extend(Kind::Reasoning, Arc::clone(text), pieces);
+                self.extend(TextKind::Reasoning, Arc::clone(text), pieces);
             }
             LiveLine::Restarted => {
                 self.has_reasoned = false;
@@ -192,32 +197,32 @@ impl Live {
     }
 
     /// Closes what a reply left open: its items are in the journal.
-    fn end_reply(&mut self, pieces: &mut Vec<Piece>) {
+    fn end_reply(&mut self, pieces: &mut Vec<ResponsePiece>) {
         self.has_reasoned = false;
         let is_commentary = false;
         match self.open_kind() {
-            Some(Kind::Reasoning) => self.close(Closed::Complete { is_commentary }, pieces),
-            Some(Kind::Message) => self.close(Closed::Void, pieces),
+            Some(TextKind::Reasoning) => self.close(Closed::Complete { is_commentary }, pieces),
+            Some(TextKind::Message) => self.close(Closed::Void, pieces),
             None => {}
         }
     }
 
-    fn open_kind(&self) -> Option<Kind> {
+    fn open_kind(&self) -> Option<TextKind> {
         self.open.as_ref().map(|open| open.kind)
     }
 
     /// Sends what is left, and what the run waits for.
-    fn end(&mut self, pieces: &mut Vec<Piece>) {
+    fn end(&mut self, pieces: &mut Vec<ResponsePiece>) {
         self.follow.end();
         self.send_items(pieces);
         self.close(Closed::Void, pieces);
         if let Some(text) = self.outcome.waiting(&self.server) {
-            self.send_text(Kind::Message, text, false, pieces);
+            self.send_text(TextKind::Message, text, false, pieces);
         }
     }
 
     /// Sends the items that the journal has since the last time.
-    fn send_items(&mut self, pieces: &mut Vec<Piece>) {
+    fn send_items(&mut self, pieces: &mut Vec<ResponsePiece>) {
         let items = self
             .outcome
             .items
@@ -227,20 +232,22 @@ impl Live {
         self.sent = self.outcome.items.len();
         for item in items {
             match item {
-                Item::Reasoning(_) if self.has_reasoned => {}
-                Item::Reasoning(text) => self.send_text(Kind::Reasoning, text, false, pieces),
-                Item::Message {
+                ResponseItem::Reasoning(_) if self.has_reasoned => {}
+                ResponseItem::Reasoning(text) => {
+                    self.send_text(TextKind::Reasoning, text, false, pieces)
+                }
+                ResponseItem::Message {
                     text,
                     is_commentary,
-                } => self.send_text(Kind::Message, text, is_commentary, pieces),
-                Item::Call {
+                } => self.send_text(TextKind::Message, text, is_commentary, pieces),
+                ResponseItem::Call {
                     call_id,
                     name,
                     arguments,
                 } => {
                     self.close(Closed::Void, pieces);
                     let index = self.take_index();
-                    pieces.push(Piece::Call {
+                    pieces.push(ResponsePiece::Call {
                         index,
                         call_id,
                         name,
@@ -254,10 +261,10 @@ impl Live {
     /// Sends a whole text, of which the beginning may have been sent.
     fn send_text(
         &mut self,
-        kind: Kind,
+        kind: TextKind,
         text: String,
         is_commentary: bool,
-        pieces: &mut Vec<Piece>,
+        pieces: &mut Vec<ResponsePiece>,
     ) {
         let sent = self.open.as_ref().filter(|open| open.kind == kind);
         let rest = sent.and_then(|open| text.strip_prefix(&open.text));
@@ -272,15 +279,15 @@ impl Live {
     }
 
     /// Sends more text, of an item that may have to be opened.
-    fn extend(&mut self, kind: Kind, text: Arc<str>, pieces: &mut Vec<Piece>) {
+    fn extend(&mut self, kind: TextKind, text: Arc<str>, pieces: &mut Vec<ResponsePiece>) {
         if self.open_kind().is_some_and(|open| open != kind) {
             let is_commentary = false;
             self.close(Closed::Complete { is_commentary }, pieces);
         }
         if self.open.is_none() {
             let index = self.take_index();
-            pieces.push(Piece::Open { index, kind });
-            self.open = Some(Open {
+            pieces.push(ResponsePiece::Open { index, kind });
+            self.open = Some(OpenText {
                 index,
                 kind,
                 text: String::new(),
@@ -289,13 +296,13 @@ impl Live {
         if let Some(open) = self.open.as_mut().filter(|_| !text.is_empty()) {
             open.text.push_str(&text);
             let index = open.index;
-            pieces.push(Piece::Delta { index, kind, text });
+            pieces.push(ResponsePiece::Delta { index, kind, text });
         }
     }
 
-    fn close(&mut self, end: Closed, pieces: &mut Vec<Piece>) {
-        if let Some(Open { index, kind, text }) = self.open.take() {
-            pieces.push(Piece::Close {
+    fn close(&mut self, end: Closed, pieces: &mut Vec<ResponsePiece>) {
+        if let Some(OpenText { index, kind, text }) = self.open.take() {
+            pieces.push(ResponsePiece::Close {
                 index,
                 kind,
                 text,

@@ -20,7 +20,7 @@ pub(super) const NOTE: &str = "agent-host";
 
 /// A piece of a response, in the order of the run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Item {
+pub(super) enum ResponseItem {
     /// The reasoning that the model shows.
     Reasoning(String),
     /// The text of one reply, or that of the host in its place.
@@ -39,7 +39,7 @@ pub(super) enum Item {
 
 /// The state of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ResponseState {
     /// It runs, or was interrupted.
     Open,
     /// It has its answer, or calls for the client.
@@ -58,9 +58,9 @@ pub(super) enum State {
 
 /// A response.
 #[derive(Clone, Debug)]
-pub(super) struct Outcome {
+pub(super) struct ResponseOutcome {
     pub(super) run: RunId,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<ResponseItem>,
     /// The agent of the session.
     pub(super) agent: Option<String>,
     /// The fields of the request that the response repeats.
@@ -79,7 +79,7 @@ pub(super) struct Outcome {
     pub(super) has_successor: bool,
 }
 
-impl Outcome {
+impl ResponseOutcome {
     /// Creates the outcome of a run, whose events follow.
     fn new(run: RunId) -> Self {
         Self {
@@ -180,7 +180,8 @@ impl Outcome {
             | Event::AnswerReceived { .. } => self.end = None,
             Event::ModelReplied { reply, .. } => {
                 if !reply.reasoning.trim().is_empty() {
-                    self.items.push(Item::Reasoning(reply.reasoning.clone()));
+                    self.items
+                        .push(ResponseItem::Reasoning(reply.reasoning.clone()));
                 }
                 self.say(&reply.text, !reply.tool_calls.is_empty());
             }
@@ -197,7 +198,7 @@ impl Outcome {
 
     fn say(&mut self, text: &str, is_commentary: bool) {
         if !text.trim().is_empty() {
-            self.items.push(Item::Message {
+            self.items.push(ResponseItem::Message {
                 text: text.to_owned(),
                 is_commentary,
             });
@@ -206,10 +207,10 @@ impl Outcome {
 
     /// Removes the answer that was sent back to the model, unless it was empty and added no item.
     fn void_answer(&mut self) {
-        let is_answer = |item: &Item| {
+        let is_answer = |item: &ResponseItem| {
             matches!(
                 item,
-                Item::Message {
+                ResponseItem::Message {
                     is_commentary: false,
                     ..
                 }
@@ -229,7 +230,7 @@ impl Outcome {
             | TurnEnd::AwaitingAnswer { .. }
             | TurnEnd::AwaitingChildren { .. } => self.is_over = false,
             TurnEnd::PendingToolCalls { continuation } => {
-                let calls = continuation.calls().iter().map(|call| Item::Call {
+                let calls = continuation.calls().iter().map(|call| ResponseItem::Call {
                     call_id: call.call_id.clone(),
                     name: call.tool.clone(),
                     arguments: json!(call.input).to_string(),
@@ -241,7 +242,7 @@ impl Outcome {
                 output: Some(output),
                 ..
             } => {
-                if let Some(Item::Message { text, .. }) = self.items.last_mut() {
+                if let Some(ResponseItem::Message { text, .. }) = self.items.last_mut() {
                     *text = output.to_string();
                 }
             }
@@ -271,23 +272,25 @@ impl Outcome {
         self.end.is_some()
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> ResponseState {
         match &self.end {
-            None | Some(TurnEnd::NeedsMoreTurns) => State::Open,
+            None | Some(TurnEnd::NeedsMoreTurns) => ResponseState::Open,
             Some(TurnEnd::Done { .. }) => match self.stop_reason {
-                Some(StopReason::MaxTokens | StopReason::ContextWindow) => State::Length,
-                _ => State::Completed,
+                Some(StopReason::MaxTokens | StopReason::ContextWindow) => ResponseState::Length,
+                _ => ResponseState::Completed,
             },
-            Some(TurnEnd::Halted { .. } | TurnEnd::PendingToolCalls { .. }) => State::Completed,
-            Some(TurnEnd::BudgetExceeded { .. }) => State::Length,
-            Some(TurnEnd::Refusal { .. }) => State::Refused,
-            Some(TurnEnd::Cancelled) => State::Cancelled,
-            Some(TurnEnd::Error { .. }) => State::Failed,
+            Some(TurnEnd::Halted { .. } | TurnEnd::PendingToolCalls { .. }) => {
+                ResponseState::Completed
+            }
+            Some(TurnEnd::BudgetExceeded { .. }) => ResponseState::Length,
+            Some(TurnEnd::Refusal { .. }) => ResponseState::Refused,
+            Some(TurnEnd::Cancelled) => ResponseState::Cancelled,
+            Some(TurnEnd::Error { .. }) => ResponseState::Failed,
             Some(
                 TurnEnd::AwaitingConfirmation { .. }
                 | TurnEnd::AwaitingAnswer { .. }
                 | TurnEnd::AwaitingChildren { .. },
-            ) => State::Waiting,
+            ) => ResponseState::Waiting,
         }
     }
 

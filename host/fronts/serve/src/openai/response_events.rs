@@ -3,8 +3,8 @@
 use super::{
     fields::with,
     ids::RunId,
-    live::{Closed, Kind, Live, Piece},
-    outcome::State,
+    live::{Closed, Live, ResponsePiece, TextKind},
+    outcome::ResponseState,
     responses::{
         apart, function_call, item_id, message, output_text, reasoning, response, to_json,
     },
@@ -22,7 +22,7 @@ struct Events {
     run: RunId,
     /// The number of the next event.
     sequence: u64,
-    stage: Stage,
+    stage: EventStage,
     /// Whether a whole message was sent.
     has_message: bool,
     /// Whether the message that is sent has a beginning.
@@ -30,7 +30,7 @@ struct Events {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum EventStage {
     Beginning,
     Running,
     Over,
@@ -46,7 +46,7 @@ pub(super) fn events(
         live,
         is_stored,
         sequence: 0,
-        stage: Stage::Beginning,
+        stage: EventStage::Beginning,
         has_message: false,
         has_begun: false,
     };
@@ -58,30 +58,31 @@ impl Events {
     /// Returns the next events.
     async fn next(mut self) -> Option<(Vec<Event>, Self)> {
         let batch = match self.stage {
-            Stage::Over => return None,
-            Stage::Beginning => {
-                self.stage = Stage::Running;
+            EventStage::Over => return None,
+            EventStage::Beginning => {
+                self.stage = EventStage::Running;
                 let begun = self.begun();
                 vec![
                     self.event("response.created", json!({"response": begun})),
                     self.event("response.in_progress", json!({"response": begun})),
                 ]
             }
-            Stage::Running => match self.live.next().await {
+            EventStage::Running => match self.live.next().await {
                 Some(pieces) if pieces.is_empty() => vec![Event::default().comment("")],
                 Some(pieces) => {
                     let events = pieces.into_iter().flat_map(|piece| self.piece(piece));
                     events.collect()
                 }
                 None => {
-                    self.stage = Stage::Over;
+                    self.stage = EventStage::Over;
                     let response = response(&self.live, self.is_stored);
                     let name = match self.live.outcome().state() {
-                        State::Completed => "response.completed",
-                        State::Failed | State::Cancelled => "response.failed",
-                        State::Open | State::Waiting | State::Length | State::Refused => {
-                            "response.incomplete"
-                        }
+                        ResponseState::Completed => "response.completed",
+                        ResponseState::Failed | ResponseState::Cancelled => "response.failed",
+                        ResponseState::Open
+                        | ResponseState::Waiting
+                        | ResponseState::Length
+                        | ResponseState::Refused => "response.incomplete",
                     };
                     vec![self.event(name, json!({"response": response}))]
                 }
@@ -107,12 +108,12 @@ impl Events {
         self.event(name, json!({"output_index": index, "item": item}))
     }
 
-    fn piece(&mut self, piece: Piece) -> Vec<Event> {
+    fn piece(&mut self, piece: ResponsePiece) -> Vec<Event> {
         match piece {
-            Piece::Open { index, kind } => self.open(index, kind),
-            Piece::Delta {
+            ResponsePiece::Open { index, kind } => self.open(index, kind),
+            ResponsePiece::Delta {
                 index,
-                kind: Kind::Message,
+                kind: TextKind::Message,
                 text,
             } => {
                 let is_first = !std::mem::replace(&mut self.has_begun, true);
@@ -121,27 +122,27 @@ impl Events {
                 let data = with(place, "delta", json!(text));
                 vec![self.event("response.output_text.delta", data)]
             }
-            Piece::Delta {
+            ResponsePiece::Delta {
                 index,
-                kind: Kind::Reasoning,
+                kind: TextKind::Reasoning,
                 text,
             } => {
                 let data = with(summary_place(self.run, index), "delta", json!(text));
                 vec![self.event("response.reasoning_summary_text.delta", data)]
             }
-            Piece::Close {
+            ResponsePiece::Close {
                 index,
-                kind: Kind::Message,
+                kind: TextKind::Message,
                 text,
                 end,
             } => self.close_message(index, &text, end),
-            Piece::Close {
+            ResponsePiece::Close {
                 index,
-                kind: Kind::Reasoning,
+                kind: TextKind::Reasoning,
                 text,
                 ..
             } => self.close_reasoning(index, &text),
-            Piece::Call {
+            ResponsePiece::Call {
                 index,
                 call_id,
                 name,
@@ -150,16 +151,16 @@ impl Events {
         }
     }
 
-    fn open(&mut self, index: usize, kind: Kind) -> Vec<Event> {
+    fn open(&mut self, index: usize, kind: TextKind) -> Vec<Event> {
         let run = self.run;
         let (place, item, name, part) = match kind {
-            Kind::Message => (
+            TextKind::Message => (
                 text_place(run, index),
                 message(run, index, "", "in_progress", false),
                 "response.content_part.added",
                 output_text(""),
             ),
-            Kind::Reasoning => (
+            TextKind::Reasoning => (
                 summary_place(run, index),
                 reasoning(run, index, ""),
                 "response.reasoning_summary_part.added",

@@ -2,16 +2,16 @@
 
 use super::{
     chat::BETWEEN,
-    conversation::{Input, items},
+    conversation::{RequestInput, items},
     error::ApiError,
     fields::with,
     ids::RunId,
     live::Live,
     models::{self, model_of},
-    outcome::{Item, Outcome, State},
+    outcome::{ResponseItem, ResponseOutcome, ResponseState},
     parameters,
     response_events::events,
-    start::{Request, no_response},
+    start::{ResponseRequest, no_response},
     tools::{answer_schema, functions},
 };
 use crate::{
@@ -93,8 +93,8 @@ pub(super) async fn create(
     check_metadata(&metadata)?;
     let note = json!({"metadata": metadata, "previous": body.previous_response_id});
     let format = body.text.as_ref().and_then(|text| text.format.as_ref());
-    let input = Input::from_entries(items(body.input, body.instructions)?)?;
-    let request = Request {
+    let input = RequestInput::from_entries(items(body.input, body.instructions)?)?;
+    let request = ResponseRequest {
         caller,
         agent,
         previous: previous.transpose()?,
@@ -133,7 +133,7 @@ pub(super) async fn read(
         Err(problem) if problem.code == ProblemCode::NotFound => return Err(unknown()),
         visible => visible?,
     };
-    let outcome = match Outcome::read(&service, run).await {
+    let outcome = match ResponseOutcome::read(&service, run).await {
         Err(error) if error.code() == "not_found" => None,
         outcome => outcome?,
     };
@@ -189,13 +189,18 @@ pub(super) fn response(live: &Live, is_stored: bool) -> Value {
 }
 
 /// Returns the JSON of a response.
-pub(super) fn to_json(outcome: &Outcome, is_stored: bool, is_running: bool, server: &str) -> Value {
+pub(super) fn to_json(
+    outcome: &ResponseOutcome,
+    is_stored: bool,
+    is_running: bool,
+    server: &str,
+) -> Value {
     let run = outcome.run;
     let mut output = Vec::new();
     let mut has_message = false;
     for (index, item) in outcome.items.iter().enumerate() {
         output.push(item_json(run, index, item, has_message));
-        has_message |= matches!(item, Item::Message { .. });
+        has_message |= matches!(item, ResponseItem::Message { .. });
     }
     if let Some(text) = outcome.waiting(server).filter(|_| !is_running) {
         let text = apart(&text, has_message);
@@ -203,12 +208,12 @@ pub(super) fn to_json(outcome: &Outcome, is_stored: bool, is_running: bool, serv
     }
     let (status, reason) = match outcome.state() {
         _ if is_running => ("in_progress", None),
-        State::Completed => ("completed", None),
-        State::Open | State::Waiting => ("incomplete", None),
-        State::Length => ("incomplete", Some("max_output_tokens")),
-        State::Refused => ("incomplete", Some("content_filter")),
-        State::Cancelled => ("cancelled", None),
-        State::Failed => ("failed", None),
+        ResponseState::Completed => ("completed", None),
+        ResponseState::Open | ResponseState::Waiting => ("incomplete", None),
+        ResponseState::Length => ("incomplete", Some("max_output_tokens")),
+        ResponseState::Refused => ("incomplete", Some("content_filter")),
+        ResponseState::Cancelled => ("cancelled", None),
+        ResponseState::Failed => ("failed", None),
     };
     let error = outcome.error().map(|error| {
         let error = ApiError::from(error);
@@ -267,17 +272,17 @@ pub(super) fn apart(text: &str, has_message: bool) -> Cow<'_, str> {
     }
 }
 
-fn item_json(run: RunId, index: usize, item: &Item, has_message: bool) -> Value {
+fn item_json(run: RunId, index: usize, item: &ResponseItem, has_message: bool) -> Value {
     match item {
-        Item::Reasoning(text) => reasoning(run, index, text),
-        Item::Message {
+        ResponseItem::Reasoning(text) => reasoning(run, index, text),
+        ResponseItem::Message {
             text,
             is_commentary,
         } => {
             let text = apart(text, has_message);
             message(run, index, &text, "completed", *is_commentary)
         }
-        Item::Call {
+        ResponseItem::Call {
             call_id,
             name,
             arguments,

@@ -2,13 +2,13 @@
 //! idempotency key began.
 
 use super::{
-    conversation::Input,
+    conversation::RequestInput,
     error::ApiError,
     follow::{CancelOnDrop, Follow},
     ids::RunId,
     live::Live,
     models::model_of,
-    outcome::{NOTE, Outcome},
+    outcome::{NOTE, ResponseOutcome},
     tools::{Function, with_functions},
 };
 use crate::{
@@ -39,7 +39,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// A request for a response.
-pub(super) struct Request {
+pub(super) struct ResponseRequest {
     /// The client.
     pub(super) caller: Caller,
     /// The agent; `None` for that of the file's top level.
@@ -59,36 +59,46 @@ pub(super) struct Request {
     pub(super) server: String,
 }
 
-impl Request {
+impl ResponseRequest {
     /// Starts the run with an input.
-    pub(super) async fn start(self, service: &Service, input: Input) -> Result<Live, ApiError> {
+    pub(super) async fn start(
+        self,
+        service: &Service,
+        input: RequestInput,
+    ) -> Result<Live, ApiError> {
         let is_quiet = self.schema.is_some();
         let server = self.server.clone();
         let agent = self.agent.clone();
         let (follow, before) = self.begin(service, input).await?;
-        let outcome = Outcome::begin(service, follow.run(), agent, before).await?;
+        let outcome = ResponseOutcome::begin(service, follow.run(), agent, before).await?;
         Ok(Live::new(outcome, follow, server, is_quiet))
     }
 
     /// Starts the run. Returns it with the tokens of its session until then.
-    async fn begin(self, service: &Service, input: Input) -> Result<(Follow, Usage), ApiError> {
+    async fn begin(
+        self,
+        service: &Service,
+        input: RequestInput,
+    ) -> Result<(Follow, Usage), ApiError> {
         match (input, self.previous) {
-            (Input::Results(session, results), previous) => {
+            (RequestInput::Results(session, results), previous) => {
                 if previous.is_some_and(|previous| previous.session != session) {
                     let message = "the results belong to calls of another response";
                     return Err(ApiError::invalid(message).at("previous_response_id"));
                 }
                 self.submit(service, session, results).await
             }
-            (Input::Message { history, parts }, Some(previous)) if history.is_empty() => {
+            (RequestInput::Message { history, parts }, Some(previous)) if history.is_empty() => {
                 self.say(service, previous, parts).await
             }
-            (Input::Message { .. }, Some(_)) => {
+            (RequestInput::Message { .. }, Some(_)) => {
                 let message = "with `previous_response_id`, the input must contain only the user's new message; the \
                     session has the earlier ones";
                 Err(ApiError::invalid(message).at("input"))
             }
-            (Input::Message { history, parts }, None) => self.create(service, history, parts).await,
+            (RequestInput::Message { history, parts }, None) => {
+                self.create(service, history, parts).await
+            }
         }
     }
 
@@ -123,7 +133,7 @@ impl Request {
         let message = self.message(parts)?;
         let code = "previous_response_not_found";
         let (slot, opened) = self.open(service, previous.session, code).await?;
-        let known = Outcome::read(service, previous).await?;
+        let known = ResponseOutcome::read(service, previous).await?;
         let known = known.ok_or_else(|| no_response(code).at("previous_response_id"))?;
         if known.has_successor {
             let message = format!(

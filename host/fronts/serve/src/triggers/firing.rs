@@ -47,7 +47,7 @@ const READ: u32 = 64;
 const MAX_ATTEMPTS: u32 = 20;
 
 /// The start of a firing.
-pub(super) enum Start {
+pub(super) enum FiringStart {
     /// The session has the message.
     Started,
     /// Another run has the session, or this server is about to end.
@@ -140,8 +140,8 @@ async fn start(
     }
     let (ended, end) = oneshot::channel();
     match launch(service, trigger, &firing, ended).await {
-        Start::Busy => update(wait(&firing)).await.map(drop),
-        Start::Started => {
+        FiringStart::Busy => update(wait(&firing)).await.map(drop),
+        FiringStart::Started => {
             tracing::info!(by = trigger.by, session = %firing.session, "a firing started");
             let started = Firing {
                 state: FiringState::Started,
@@ -155,7 +155,7 @@ async fn start(
             }
             Ok(())
         }
-        Start::Failed { why, is_final } => {
+        FiringStart::Failed { why, is_final } => {
             tracing::error!(by = trigger.by, session = %firing.session, "a firing cannot start: {why}");
             let attempts = firing.attempts.saturating_add(1);
             let to = match is_final || attempts >= MAX_ATTEMPTS {
@@ -260,29 +260,29 @@ async fn launch(
     trigger: &Trigger,
     firing: &Firing,
     ended: oneshot::Sender<()>,
-) -> Start {
+) -> FiringStart {
     let by = Some(trigger.by.clone());
     let slot = match service.runs.reserve(firing.session, by).await {
         Ok(slot) => slot,
-        Err(Refused::Running | Refused::ShuttingDown | Refused::Full) => return Start::Busy,
+        Err(Refused::Running | Refused::ShuttingDown | Refused::Full) => return FiringStart::Busy,
     };
     let opened = open(&service.host, trigger, firing.session).await;
     let (agent, session, is_new) = match opened {
         Ok(opened) => opened,
-        Err(HostError::Journal(JournalError::Locked { .. })) => return Start::Busy,
+        Err(HostError::Journal(JournalError::Locked { .. })) => return FiringStart::Busy,
         Err(error) => {
             let is_final = !matches!(error, HostError::Journal(JournalError::Storage(_)));
             let why = error.to_string();
-            return Start::Failed { why, is_final };
+            return FiringStart::Failed { why, is_final };
         }
     };
     let text = firing.message.clone().unwrap_or_default();
     let input = match input(service, firing, text, is_new).await {
         Ok(Some(input)) => input,
-        Ok(None) => return Start::Started,
+        Ok(None) => return FiringStart::Started,
         Err(error) => {
             let why = error.to_string();
-            return Start::Failed {
+            return FiringStart::Failed {
                 why,
                 is_final: false,
             };
@@ -327,7 +327,7 @@ pub(super) async fn run(
     session: Session,
     input: AgentInput,
     ended: oneshot::Sender<()>,
-) -> Start {
+) -> FiringStart {
     let (started, first) = oneshot::channel();
     let host = Arc::clone(&service.host);
     tokio::spawn(async move {
@@ -335,8 +335,8 @@ pub(super) async fn run(
         drop(ended);
     });
     match first.await {
-        Ok(Ok(_)) => Start::Started,
-        Ok(Err(end)) => Start::Failed {
+        Ok(Ok(_)) => FiringStart::Started,
+        Ok(Err(end)) => FiringStart::Failed {
             is_final: !matches!(
                 *end,
                 TurnEnd::Error {
@@ -345,7 +345,7 @@ pub(super) async fn run(
             ),
             why: format!("the turn ended with `{}`", end.kind()),
         },
-        Err(_) => Start::Failed {
+        Err(_) => FiringStart::Failed {
             why: "its run ended at once".to_owned(),
             is_final: false,
         },

@@ -6,7 +6,7 @@
 
 use super::{
     Trigger,
-    firing::{Start, look_at_the_end, message_key, run},
+    firing::{FiringStart, look_at_the_end, message_key, run},
     notify::{self, Told},
 };
 use crate::Service;
@@ -125,10 +125,10 @@ async fn settle(
     let (ended, end) = oneshot::channel();
     let (by, session) = (&trigger.by, firing.session);
     let started = resume(service, trigger, &firing, ended).await;
-    if let Some(Start::Failed { why, .. }) = &started {
+    if let Some(FiringStart::Failed { why, .. }) = &started {
         tracing::error!(by, %session, "cannot deny calls that waited too long: {why}");
     }
-    let is_started = matches!(started, Some(Start::Started));
+    let is_started = matches!(started, Some(FiringStart::Started));
     if service.store().update_firing(firing, to.clone()).await? && is_started {
         tracing::warn!(by, %session, "calls waited too long for an approval and are denied");
         tokio::spawn(look_at_the_end(service.clone(), to, end));
@@ -142,11 +142,11 @@ async fn resume(
     trigger: &Trigger,
     firing: &Firing,
     ended: oneshot::Sender<()>,
-) -> Option<Start> {
+) -> Option<FiringStart> {
     let failed = |error: HostError| {
         let why = error.to_string();
         let is_final = false;
-        Some(Start::Failed { why, is_final })
+        Some(FiringStart::Failed { why, is_final })
     };
     let by = Some(trigger.by.clone());
     // It runs, or this server is about to end.

@@ -18,19 +18,19 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The files of a case; none by default.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Files {
+pub(super) struct CaseFiles {
     root: PathBuf,
     /// Paths below the root, directories before what is in them.
-    entries: Arc<Vec<(PathBuf, Kind)>>,
+    entries: Arc<Vec<(PathBuf, FileKind)>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FileKind {
     Directory,
     File,
 }
 
-impl Files {
+impl CaseFiles {
     /// Lists the files in a directory.
     pub(super) fn read(root: &Path) -> Result<Self, Reason> {
         let mut entries = Vec::new();
@@ -51,8 +51,8 @@ impl Files {
                 // Links are not followed.
                 let found = entry.metadata().map_err(fault)?;
                 let kind = match found.file_type() {
-                    kind if kind.is_dir() => Kind::Directory,
-                    kind if kind.is_file() => Kind::File,
+                    kind if kind.is_dir() => FileKind::Directory,
+                    kind if kind.is_file() => FileKind::File,
                     _ => {
                         return Err(Reason::from(format!(
                             "the files of a case include {}, which is neither a file nor a directory; replace links \
@@ -62,8 +62,8 @@ impl Files {
                     }
                 };
                 match kind {
-                    Kind::Directory => unread.push(below.clone()),
-                    Kind::File => bytes = bytes.saturating_add(found.len()),
+                    FileKind::Directory => unread.push(below.clone()),
+                    FileKind::File => bytes = bytes.saturating_add(found.len()),
                 }
                 entries.push((below, kind));
                 if entries.len() > MAX_ENTRIES || bytes > MAX_BYTES {
@@ -87,8 +87,8 @@ impl Files {
         for (below, kind) in self.entries.iter() {
             let (from, to) = (self.root.join(below), target.join(below));
             let copied = match kind {
-                Kind::Directory => DirBuilder::new().mode(0o700).create(&to),
-                Kind::File => copy(&from, &to, &mut left),
+                FileKind::Directory => DirBuilder::new().mode(0o700).create(&to),
+                FileKind::File => copy(&from, &to, &mut left),
             };
             copied.map_err(|error| named(&error, &from))?;
         }

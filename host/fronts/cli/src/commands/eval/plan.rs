@@ -1,6 +1,6 @@
 //! The runs of an evaluation: which case with which model, recorded to or played from which file.
 
-use super::{files::Files, process::Launcher};
+use super::{files::CaseFiles, process::Launcher};
 use crate::{args::EvalArgs, exit::Failure};
 use agent_host_app::{Config, config::ModelConfig};
 use agent_host_eval::{Case, Evaluation};
@@ -16,24 +16,24 @@ const MAX_TASKS: usize = 10_000;
 
 /// The runs of an evaluation.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct EvalPlan {
     /// The runs: by case, below it by model, below that by number.
-    pub(super) tasks: Vec<Task>,
+    pub(super) tasks: Vec<EvalRun>,
     cases: Vec<Case>,
     /// The files of each case.
-    files: Vec<Files>,
+    files: Vec<CaseFiles>,
     models: Vec<Model>,
 }
 
 /// A run.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
+pub(super) struct EvalRun {
     case: usize,
     model: usize,
     /// The number of the run, from 1.
     pub(super) run: u32,
     /// The files of the case.
-    pub(super) files: Files,
+    pub(super) files: CaseFiles,
     /// The `--model` of the run; absent for that of the configuration.
     pub(super) model_argument: Option<String>,
     /// The file to record the run in.
@@ -49,7 +49,7 @@ struct Model {
     argument: Option<String>,
 }
 
-impl Plan {
+impl EvalPlan {
     /// Plans the runs. Reads the directories with files; starts nothing.
     pub(super) fn new(
         evaluation: Evaluation,
@@ -63,8 +63,8 @@ impl Plan {
             cases.iter_mut().for_each(|case| case.runs = runs);
         }
         let files = cases.iter().map(|case| match &case.files {
-            Some(directory) => Files::read(&base.join(directory)),
-            None => Ok(Files::default()),
+            Some(directory) => CaseFiles::read(&base.join(directory)),
+            None => Ok(CaseFiles::default()),
         });
         let files = files
             .collect::<Result<Vec<_>, _>>()
@@ -103,7 +103,7 @@ impl Plan {
                     }
                     let replay = recording.as_ref().filter(|_| args.replay.is_some());
                     let replay = replay.map(|file| format!("replay:{}", file.display()));
-                    self.tasks.push(Task {
+                    self.tasks.push(EvalRun {
                         case,
                         model,
                         run,
@@ -184,13 +184,13 @@ impl Plan {
 
     /// Returns the case of a task.
     #[expect(clippy::indexing_slicing, reason = "tasks are made from the cases")]
-    pub(super) fn case(&self, task: &Task) -> &Case {
+    pub(super) fn case(&self, task: &EvalRun) -> &Case {
         &self.cases[task.case]
     }
 
     /// Returns the name of the model of a task.
     #[expect(clippy::indexing_slicing, reason = "tasks are made from the models")]
-    pub(super) fn model(&self, task: &Task) -> &str {
+    pub(super) fn model(&self, task: &EvalRun) -> &str {
         &self.models[task.model].name
     }
 

@@ -1,6 +1,6 @@
 //! The process of a run: this program, with `run`, in directories of its own.
 
-use super::{files::Files, plan::Task};
+use super::{files::CaseFiles, plan::EvalRun};
 use crate::{args::EvalArgs, exit::Failure, self_exec};
 use agent_host_app::{Config, Environment, Overrides};
 use agent_host_engine::policy::{DirMode, Grants};
@@ -63,7 +63,7 @@ impl Launcher {
     }
 
     /// Checks the configuration as a run has it.
-    pub(super) fn check(&self, task: &Task) -> Result<Config, Failure> {
+    pub(super) fn check(&self, task: &EvalRun) -> Result<Config, Failure> {
         let directory = self.root.join("check");
         let checked = prepare(&directory, &task.files)
             .map_err(|error| Failure::usage(format!("cannot prepare a run: {error}")))
@@ -105,7 +105,7 @@ impl Launcher {
     }
 
     /// Runs a case once. Returns what it did and how long it took, in milliseconds.
-    pub(super) async fn run(&self, index: usize, case: &Case, task: &Task) -> (Observed, u64) {
+    pub(super) async fn run(&self, index: usize, case: &Case, task: &EvalRun) -> (Observed, u64) {
         let started = Instant::now();
         let directory = self.root.join(index.to_string());
         let (end, transcript) = match self.start(&directory, case, task).await {
@@ -138,7 +138,7 @@ impl Launcher {
         &self,
         directory: &Path,
         case: &Case,
-        task: &Task,
+        task: &EvalRun,
     ) -> io::Result<(Config, Child, tokio::net::unix::pipe::Receiver)> {
         let (files, target) = (task.files.clone(), directory.to_owned());
         let prepared = tokio::task::spawn_blocking(move || prepare(&target, &files));
@@ -165,7 +165,7 @@ impl Launcher {
         Ok((config, child, output))
     }
 
-    fn arguments(&self, command: &mut Command, directory: &Path, task: &Task) {
+    fn arguments(&self, command: &mut Command, directory: &Path, task: &EvalRun) {
         command
             .args(["run", "--quiet", "--output-format", "stream-json"])
             .args(["--permission-prompts", "none", "--config"])
@@ -188,7 +188,7 @@ impl Launcher {
 }
 
 /// Creates the directory in which a run works, with the files of its case.
-fn prepare(directory: &Path, files: &Files) -> io::Result<PathBuf> {
+fn prepare(directory: &Path, files: &CaseFiles) -> io::Result<PathBuf> {
     let work = directory.join(WORK);
     fs::create_dir_all(&work)?;
     files.copy_to(&work)?;

@@ -14,11 +14,11 @@ const HEADINGS: [&str; 7] = [
     "CASE", "MODEL", "PASSED", "TURNS", "CALLS", "TOKENS", "COST",
 ];
 
-type Row = [String; 7];
+type TableRow = [String; 7];
 
 /// Lays out the report.
 pub(super) fn table(report: &Report) -> String {
-    let mut rows: Vec<(bool, Row)> = Vec::new();
+    let mut rows: Vec<(bool, TableRow)> = Vec::new();
     for case in &report.cases {
         let models = case.models.iter();
         rows.extend(models.map(|model| (model.passed, row(case, model))));
@@ -53,7 +53,7 @@ pub(super) fn table(report: &Report) -> String {
     lines.join("\n")
 }
 
-fn row(case: &CaseReport, model: &ModelReport) -> Row {
+fn row(case: &CaseReport, model: &ModelReport) -> TableRow {
     let mut sum = Figures::default();
     model.runs.iter().for_each(|run| sum += run.figures);
     [
@@ -68,7 +68,7 @@ fn row(case: &CaseReport, model: &ModelReport) -> Row {
 }
 
 /// Lays out a row: names at the left, figures at the right of their columns.
-fn line(row: &Row, widths: &[usize; 7]) -> String {
+fn line(row: &TableRow, widths: &[usize; 7]) -> String {
     let cells = row
         .iter()
         .zip(widths)

@@ -1,7 +1,7 @@
 //! Approvals and questions at the terminal: asks the user and returns the answers to the session.
 
 use super::{
-    Run,
+    RunParts,
     waiting::{listing, waiting_name},
 };
 use crate::{
@@ -33,7 +33,7 @@ pub(super) fn is_partial(input: &AgentInput) -> bool {
     }
 }
 
-impl Run<'_> {
+impl RunParts<'_> {
     /// Asks about the waiting calls in order, until the user decides later or the run is stopped.
     /// The decisions until then are kept, and the rest waits; `None` if nothing was decided.
     pub(super) async fn decide(&self, continuation: &Continuation) -> Option<AgentInput> {

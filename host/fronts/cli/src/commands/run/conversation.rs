@@ -4,7 +4,7 @@
 mod commands;
 mod slash;
 
-use super::{Run, attachments, recall};
+use super::{RunParts, attachments, recall};
 use crate::{
     args::RunArgs,
     exit::{Exit, Failure},
@@ -35,7 +35,7 @@ const HISTORIES: &str = "history";
 
 /// A conversation besides what every run has.
 struct Conversation<'c, 'h> {
-    run: &'c mut Run<'h>,
+    run: &'c mut RunParts<'h>,
     session: &'c mut Session,
     args: &'c RunArgs,
     /// The model and the effort that the user chose instead of those of `args`.
@@ -65,7 +65,7 @@ struct Unanswered {
 
 /// Runs a conversation until the user leaves; the files go with its first message.
 pub(super) async fn converse(
-    run: &mut Run<'_>,
+    run: &mut RunParts<'_>,
     session: &mut Session,
     files: Vec<ContentPart>,
     args: &RunArgs,
@@ -107,7 +107,7 @@ pub(super) async fn converse(
 }
 
 /// Follows the size of the terminal, and ends the run when the terminal goes away.
-fn listen(run: &Run<'_>) {
+fn listen(run: &RunParts<'_>) {
     let streams = (
         signal(SignalKind::window_change()),
         signal(SignalKind::hangup()),
@@ -172,11 +172,11 @@ impl Conversation<'_, '_> {
     }
 
     /// Returns what completes the arguments of commands.
-    async fn arguments(&self) -> slash::Arguments {
+    async fn arguments(&self) -> slash::ArgumentWords {
         let models = self.run.host.config().models.all();
         // Without a list, nothing completes.
         let sessions = self.sessions().await.unwrap_or_default();
-        slash::Arguments {
+        slash::ArgumentWords {
             models: models.map(ToString::to_string).collect(),
             sessions: sessions.iter().map(|row| row.id.to_string()).collect(),
         }
@@ -185,9 +185,9 @@ impl Conversation<'_, '_> {
     /// Takes what the user sent; returns the exit if it ends the conversation.
     async fn take(&mut self, text: String) -> Result<Option<Exit>, Failure> {
         match slash::parse(&text) {
-            slash::Line::Message(message) => self.message(message.to_owned()).await,
-            slash::Line::Command(command, argument) => self.command(command, argument).await,
-            slash::Line::Unknown { name, near } => {
+            slash::UserLine::Message(message) => self.message(message.to_owned()).await,
+            slash::UserLine::Command(command, argument) => self.command(command, argument).await,
+            slash::UserLine::Unknown { name, near } => {
                 let near = near.map(|near| format!(" Did you mean {near}?"));
                 self.run.terminal.note(&format!(
                     "Unknown command {}.{} /help lists the commands; //{} sends it as a message.",

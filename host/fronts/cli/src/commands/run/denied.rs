@@ -1,7 +1,7 @@
 //! The calls of a run that were denied since no one could approve them, and the flags that would
 //! have allowed them.
 
-use super::{Run, arguments::same_command};
+use super::{RunParts, arguments::same_command};
 use crate::{commands::shell_quoted, terminal::escape_line};
 use agent_host_app::allowing_flag;
 use agent_host_engine::{
@@ -122,7 +122,7 @@ impl Observer for DenialObserver<'_> {
     }
 }
 
-impl Run<'_> {
+impl RunParts<'_> {
     /// Names the flags that would have allowed what was denied for lack of an approval. Returns
     /// whether there is any.
     pub(super) fn note_denied(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The end of a run: what it prints, and its exit.
 
-use super::{Run, budget, waiting};
+use super::{RunParts, budget, waiting};
 use crate::{
     args::OutputFormat,
     exit::{Exit, Failure},
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// The maximum length of a failure in a note, in characters.
 const SHOWN_FAILURE: usize = 500;
 
-impl Run<'_> {
+impl RunParts<'_> {
     /// Prints the result of a run and returns its exit.
     pub(super) async fn finish(
         &self,

@@ -1,6 +1,6 @@
 //! `--idempotency-key`: a run that began before under its key.
 
-use super::Run;
+use super::RunParts;
 use crate::exit::{Exit, Failure};
 use agent_host_engine::session::Session;
 use agent_host_types::{
@@ -8,7 +8,7 @@ use agent_host_types::{
     turn::{AgentInput, TurnEnd, TurnReport},
 };
 
-impl Run<'_> {
+impl RunParts<'_> {
     /// Prints how the run ended, or continues it where it was interrupted.
     pub(super) async fn again(
         &mut self,

@@ -19,14 +19,14 @@ const FROM_STDIN: &str = "-";
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// The work of a run.
-pub(super) enum Task {
+pub(super) enum RunTask {
     /// One input, one answer.
     Once(Box<AgentInput>),
     /// A conversation on the terminal; the files go with its first message.
     Conversation(Vec<ContentPart>),
 }
 
-impl Task {
+impl RunTask {
     /// Returns the parts of the message.
     pub(super) fn parts(&self) -> &[ContentPart] {
         match self {
@@ -43,9 +43,9 @@ impl Task {
 ///
 /// # Errors
 /// They give none, or a file cannot be used.
-pub(super) fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
+pub(super) fn task(args: &RunArgs, terminal: &Terminal) -> Result<RunTask, Failure> {
     let files = attachments::read(&args.images, &args.files)?;
-    let once = |text, files| Ok(Task::Once(Box::new(attachments::input(text, files))));
+    let once = |text, files| Ok(RunTask::Once(Box::new(attachments::input(text, files))));
     match args.prompt.as_deref() {
         Some(FROM_STDIN) if terminal.stdin => {
             return Err(Failure::usage(
@@ -58,12 +58,12 @@ pub(super) fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure>
         Some(prompt) => return once(with_stdin(prompt, args, terminal)?, files),
     }
     if terminal.stdin {
-        return Ok(Task::Conversation(files));
+        return Ok(RunTask::Conversation(files));
     }
     let prompt = piped_input(MAX_PROMPT_BYTES, "the prompt")?;
     match (prompt.trim().is_empty(), &args.resume) {
         (false, _) => once(prompt, files),
-        (true, Some(_)) if files.is_empty() => Ok(Task::Once(Box::new(AgentInput::Continue))),
+        (true, Some(_)) if files.is_empty() => Ok(RunTask::Once(Box::new(AgentInput::Continue))),
         (true, _) => Err(Failure::usage(
             "there is no prompt: pass one as an argument, like agent-host run \"What is in this directory?\", or on \
              standard input",

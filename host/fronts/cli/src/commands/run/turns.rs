@@ -1,7 +1,7 @@
 //! The turns of a run at the terminal: what they show, what stops them, and who continues a paused
 //! run.
 
-use super::{Run, approval};
+use super::{RunParts, approval};
 use crate::{args::OutputFormat, terminal::json_text};
 use agent_host_app::{HostError, HostTurn};
 use agent_host_engine::{
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The front of a run whose user is at the terminal.
 pub(super) struct TerminalFront<'r, 'h> {
-    pub(super) run: &'r mut Run<'h>,
+    pub(super) run: &'r mut RunParts<'h>,
     pub(super) setup: Blob,
 }
 
@@ -76,7 +76,7 @@ impl RunFront for TerminalFront<'_, '_> {
     }
 }
 
-impl Run<'_> {
+impl RunParts<'_> {
     /// Returns the observers of a turn: the view and, in `stream-json`, the lines on stdout.
     fn observers<'a>(&'a self, write: &'a WriteLine<'a>) -> Vec<Box<dyn Observer + 'a>> {
         let mut observers: Vec<Box<dyn Observer + 'a>> = vec![Box::new(&self.view)];

@@ -2,7 +2,7 @@
 //! during an answer, or before a security prompt, is the beginning of it.
 
 use super::{
-    Event, Keyboard, MAX_SETTLE, READER,
+    InputEvent, Keyboard, MAX_SETTLE, READER,
     completion::{Completer, common_prefix},
     editor::Action,
     history::History,
@@ -154,16 +154,16 @@ impl Session<'_> {
             }
             let is_pasting = self.keyboard.reader.editor.is_pasting();
             match self.keyboard.key(is_pasting.then_some(MAX_SETTLE)) {
-                Event::Key(key) => {
+                InputEvent::Key(key) => {
                     if let Some(composed) = self.press(key) {
                         return self.close(composed);
                     }
                 }
                 // The end of the paste was lost.
-                Event::Quiet => self.keyboard.reader.editor.end_paste(),
-                Event::Resumed => self.screen.forget(),
-                Event::Resized | Event::Woken => {}
-                Event::End => return self.close(Composed::Left),
+                InputEvent::Quiet => self.keyboard.reader.editor.end_paste(),
+                InputEvent::Resumed => self.screen.forget(),
+                InputEvent::Resized | InputEvent::Woken => {}
+                InputEvent::End => return self.close(Composed::Left),
             }
         }
     }

@@ -11,7 +11,7 @@ pub(in crate::terminal) enum Key {
     Char(char),
     Enter,
     Tab,
-    /// Escape by itself; reported by [`Decoder::end_escape`] alone.
+    /// Escape by itself; reported by [`KeyDecoder::end_escape`] alone.
     Escape,
     /// Backspace.
     Erase,
@@ -65,7 +65,7 @@ const PASTE_END: &[u8] = b"[201~";
 
 /// The position in an escape or UTF-8 sequence.
 #[derive(Debug, Default)]
-enum State {
+enum SequencePosition {
     #[default]
     Ground,
     Escape,
@@ -81,14 +81,14 @@ enum State {
 
 /// Decodes keys, one byte at a time.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
-    state: State,
+pub(super) struct KeyDecoder {
+    state: SequencePosition,
     in_paste: bool,
     /// True after a pasted carriage return: a line feed belongs to it.
     after_return: bool,
 }
 
-impl Decoder {
+impl KeyDecoder {
     /// True inside a paste.
     pub(super) fn in_paste(&self) -> bool {
         self.in_paste
@@ -96,22 +96,22 @@ impl Decoder {
 
     /// True after an Escape that may begin a sequence.
     pub(super) fn in_escape(&self) -> bool {
-        matches!(self.state, State::Escape)
+        matches!(self.state, SequencePosition::Escape)
     }
 
     /// Ends a sequence of nothing but Escape, which no byte follows.
     pub(super) fn end_escape(&mut self) -> Key {
-        self.state = State::Ground;
+        self.state = SequencePosition::Ground;
         Key::Escape
     }
 
     /// Takes a byte and adds the keys that it completes.
     pub(super) fn feed(&mut self, byte: u8, keys: &mut VecDeque<Key>) {
         let key = match std::mem::take(&mut self.state) {
-            State::Ground => self.ground(byte),
-            State::Escape => match byte {
-                b'[' => self.enter(State::Control(Vec::new())),
-                b'O' => self.enter(State::Single),
+            SequencePosition::Ground => self.ground(byte),
+            SequencePosition::Escape => match byte {
+                b'[' => self.enter(SequencePosition::Control(Vec::new())),
+                b'O' => self.enter(SequencePosition::Single),
                 b'\r' | b'\n' => Some(Key::Alt('\n')),
                 0x08 | 0x7f => Some(Key::Alt('\u{7f}')),
                 0x20..=0x7e => Some(Key::Alt(char::from(byte))),
@@ -119,23 +119,23 @@ impl Decoder {
                 0..=0x1f => self.ground(byte),
                 0x80.. => Some(Key::Other),
             },
-            State::Control(parameters) => self.control(parameters, byte),
-            State::Single => match byte {
+            SequencePosition::Control(parameters) => self.control(parameters, byte),
+            SequencePosition::Single => match byte {
                 0..=0x1f | 0x7f => self.ground(byte),
                 _ => Some(named(&[], byte)),
             },
             // No byte within a character.
-            State::Utf8(_) if !matches!(byte, 0x80..=0xbf) => {
+            SequencePosition::Utf8(_) if !matches!(byte, 0x80..=0xbf) => {
                 keys.push_back(Key::Broken);
                 self.ground(byte)
             }
-            State::Utf8(bytes) => self.utf8(bytes, byte),
-            State::PasteEscape(matched) => self.paste_escape(matched, byte, keys),
+            SequencePosition::Utf8(bytes) => self.utf8(bytes, byte),
+            SequencePosition::PasteEscape(matched) => self.paste_escape(matched, byte, keys),
         };
         keys.extend(key);
     }
 
-    fn enter(&mut self, state: State) -> Option<Key> {
+    fn enter(&mut self, state: SequencePosition) -> Option<Key> {
         self.state = state;
         None
     }
@@ -145,7 +145,7 @@ impl Decoder {
             return self.pasted(byte);
         }
         Some(match byte {
-            0x1b => return self.enter(State::Escape),
+            0x1b => return self.enter(SequencePosition::Escape),
             b'\r' | b'\n' => Key::Enter,
             b'\t' => Key::Tab,
             0x20..=0x7e => Key::Char(char::from(byte)),
@@ -168,7 +168,7 @@ impl Decoder {
     fn pasted(&mut self, byte: u8) -> Option<Key> {
         let after_return = std::mem::replace(&mut self.after_return, byte == b'\r');
         Some(match byte {
-            0x1b => return self.enter(State::PasteEscape(0)),
+            0x1b => return self.enter(SequencePosition::PasteEscape(0)),
             0x03 => Key::Interrupt,
             b'\n' if after_return => return None,
             b'\r' | b'\n' => Key::Enter,
@@ -181,7 +181,7 @@ impl Decoder {
     fn paste_escape(&mut self, matched: usize, byte: u8, keys: &mut VecDeque<Key>) -> Option<Key> {
         if PASTE_END.get(matched) == Some(&byte) {
             if matched + 1 < PASTE_END.len() {
-                return self.enter(State::PasteEscape(matched + 1));
+                return self.enter(SequencePosition::PasteEscape(matched + 1));
             }
             self.in_paste = false;
             return Some(Key::PasteEnds);
@@ -198,7 +198,7 @@ impl Decoder {
                 if parameters.len() < MAX_PARAMETERS {
                     parameters.push(byte);
                 }
-                self.enter(State::Control(parameters))
+                self.enter(SequencePosition::Control(parameters))
             }
             0x40..=0x7e => Some(match (parameters.as_slice(), byte) {
                 (b"200", b'~') => {
@@ -221,7 +221,7 @@ impl Decoder {
                 _ => Key::Other,
             }),
             // Incomplete.
-            Err(error) if error.error_len().is_none() => self.enter(State::Utf8(bytes)),
+            Err(error) if error.error_len().is_none() => self.enter(SequencePosition::Utf8(bytes)),
             Err(_) => Some(Key::Broken),
         }
     }

@@ -9,11 +9,11 @@ const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// The input line of a security prompt.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct PromptLine {
     text: String,
 }
 
-impl Line {
+impl PromptLine {
     pub(super) fn into_text(self) -> String {
         self.text
     }
@@ -72,7 +72,7 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, Line};
+    use super::{Key, PromptLine};
     use pretty_assertions::assert_eq;
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
             ("\u{202e}", &[Key::Erase], "", &back("\\u{202e}".len())),
         ];
         for (text, keys, expected, written) in cases {
-            let mut line = Line::default();
+            let mut line = PromptLine::default();
             for character in text.chars() {
                 line.press(if character == '\n' {
                     Key::Enter

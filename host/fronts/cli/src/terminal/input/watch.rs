@@ -1,7 +1,7 @@
 //! The keyboard while an answer runs: what is typed is kept for the composer, and Ctrl-C or Escape
 //! stops the answer. A prompt that opens meanwhile gets the keyboard.
 
-use super::{CLAIMS, Event, Keyboard, keys::Key, wake};
+use super::{CLAIMS, InputEvent, Keyboard, keys::Key, wake};
 use crate::terminal::{Terminal, spinner::show_typed};
 use rustix::process::Signal;
 use std::{
@@ -55,21 +55,21 @@ fn read(keyboard: &mut Keyboard, ended: &AtomicBool, stop: &impl Fn()) -> bool {
             return true;
         }
         match keyboard.event(None) {
-            Event::Key(Key::Interrupt | Key::Escape) => stop(),
-            Event::Key(Key::Suspend) => {
+            InputEvent::Key(Key::Interrupt | Key::Escape) => stop(),
+            InputEvent::Key(Key::Suspend) => {
                 keyboard.suspend();
             }
-            Event::Key(Key::Quit) => {
+            InputEvent::Key(Key::Quit) => {
                 keyboard.interrupt(Signal::QUIT);
             }
-            Event::Key(key) => {
+            InputEvent::Key(key) => {
                 keyboard.reader.editor.type_ahead(key);
                 if keyboard.reader.unread.is_empty() {
                     show_typed(keyboard.reader.editor.text());
                 }
             }
-            Event::Quiet | Event::Resumed | Event::Resized | Event::Woken => {}
-            Event::End => return false,
+            InputEvent::Quiet | InputEvent::Resumed | InputEvent::Resized | InputEvent::Woken => {}
+            InputEvent::End => return false,
         }
     }
 }

@@ -13,7 +13,7 @@ const MAX_LINES: usize = 200;
 
 /// A finished part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum FinishedBlock {
     /// An empty line between others.
     Blank,
     /// The source of a block.
@@ -58,8 +58,8 @@ struct Fence {
 
 /// The block that the unfinished text starts with.
 #[derive(Debug, Default)]
-struct Start {
-    kind: Kind,
+struct BlockStart {
+    kind: BlockKind,
     /// The number of the first item of an ordered list.
     number: Option<u64>,
     /// Where the next block or item starts.
@@ -68,7 +68,7 @@ struct Start {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     /// Ends with an empty line.
     #[default]
     Lines,
@@ -91,7 +91,7 @@ impl BlockSplitter {
     }
 
     /// Adds text, and returns what it finishes.
-    pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
+    pub(super) fn push(&mut self, text: &str) -> Vec<FinishedBlock> {
         let mut out = Vec::new();
         for part in text.split_inclusive('\n') {
             self.text.push_str(part);
@@ -110,7 +110,7 @@ impl BlockSplitter {
     }
 
     /// Ends the text, and returns what is left.
-    pub(super) fn finish(&mut self) -> Vec<Piece> {
+    pub(super) fn finish(&mut self) -> Vec<FinishedBlock> {
         let mut out = Vec::new();
         if self.text.len() > self.whole {
             self.line(&mut out);
@@ -125,7 +125,7 @@ impl BlockSplitter {
     }
 
     /// Takes the last line, which is whole, into account.
-    fn line(&mut self, out: &mut Vec<Piece>) {
+    fn line(&mut self, out: &mut Vec<FinishedBlock>) {
         if !self.text.ends_with('\n') {
             self.text.push('\n');
         }
@@ -133,7 +133,7 @@ impl BlockSplitter {
             let line = std::mem::take(&mut self.text);
             self.whole = 0;
             out.push(fence.piece(&line));
-            if matches!(out.last(), Some(Piece::CodeEnd(_))) {
+            if matches!(out.last(), Some(FinishedBlock::CodeEnd(_))) {
                 self.fence = None;
             }
             return;
@@ -144,22 +144,22 @@ impl BlockSplitter {
     }
 
     /// Finishes what no further line changes.
-    fn settle(&mut self, out: &mut Vec<Piece>) {
+    fn settle(&mut self, out: &mut Vec<FinishedBlock>) {
         loop {
             self.skip_blank_lines();
             if self.text.is_empty() {
                 return;
             }
             let start = self.start();
-            if start.kind == Kind::Fenced {
+            if start.kind == BlockKind::Fenced {
                 self.open_fence(out);
                 return;
             }
             let is_full = self.lines >= MAX_LINES || self.text.len() >= MAX_BYTES;
             let is_ended = match start.kind {
-                Kind::Line => true,
-                Kind::Lines => ends_blank(&self.text),
-                Kind::Open | Kind::Fenced => false,
+                BlockKind::Line => true,
+                BlockKind::Lines => ends_blank(&self.text),
+                BlockKind::Open | BlockKind::Fenced => false,
             };
             let end = match start.next {
                 Some(next) => next,
@@ -171,16 +171,16 @@ impl BlockSplitter {
     }
 
     /// Finishes the first `end` bytes.
-    fn emit(&mut self, end: usize, out: &mut Vec<Piece>) {
+    fn emit(&mut self, end: usize, out: &mut Vec<FinishedBlock>) {
         let start = self.start();
-        if start.kind == Kind::Fenced {
+        if start.kind == BlockKind::Fenced {
             self.open_fence(out);
         } else {
             self.emit_block(&start, end, out);
         }
     }
 
-    fn emit_block(&mut self, start: &Start, end: usize, out: &mut Vec<Piece>) {
+    fn emit_block(&mut self, start: &BlockStart, end: usize, out: &mut Vec<FinishedBlock>) {
         let rest = self.text.split_off(end);
         let source = std::mem::replace(&mut self.text, rest);
         let number = start.number.map(|first| self.next_number.unwrap_or(first));
@@ -191,11 +191,11 @@ impl BlockSplitter {
         self.begin(out);
         self.blank = ends_blank(&source);
         self.measure();
-        out.push(Piece::Block { source, number });
+        out.push(FinishedBlock::Block { source, number });
     }
 
     /// Finishes the line that starts a code block, and takes the lines behind it as code.
-    fn open_fence(&mut self, out: &mut Vec<Piece>) {
+    fn open_fence(&mut self, out: &mut Vec<FinishedBlock>) {
         let end = self.text.find('\n').map_or(self.text.len(), |end| end + 1);
         let rest = self.text.split_off(end);
         let line = std::mem::take(&mut self.text);
@@ -203,7 +203,7 @@ impl BlockSplitter {
         self.next_number = None;
         self.begin(out);
         self.measure();
-        out.push(Piece::CodeStart(line.trim().to_owned()));
+        out.push(FinishedBlock::CodeStart(line.trim().to_owned()));
         for line in rest.split_inclusive('\n') {
             self.text.push_str(line);
             self.line(out);
@@ -211,9 +211,9 @@ impl BlockSplitter {
     }
 
     /// Adds the empty line before a piece.
-    fn begin(&mut self, out: &mut Vec<Piece>) {
+    fn begin(&mut self, out: &mut Vec<FinishedBlock>) {
         if std::mem::take(&mut self.blank) && self.has_begun {
-            out.push(Piece::Blank);
+            out.push(FinishedBlock::Blank);
         }
         self.has_begun = true;
     }
@@ -240,8 +240,8 @@ impl BlockSplitter {
     }
 
     /// Parses the first block.
-    fn start(&self) -> Start {
-        let mut start = Start::default();
+    fn start(&self) -> BlockStart {
+        let mut start = BlockStart::default();
         let (mut depth, mut items, mut is_list) = (0_usize, 0, false);
         let mut blocks = 0;
         for (event, range) in Parser::new_ext(&self.text, OPTIONS).into_offset_iter() {
@@ -270,13 +270,13 @@ impl BlockSplitter {
 }
 
 /// Returns how a block ends, and the number of its first item.
-fn kind(event: &Event<'_>) -> (Kind, Option<u64>) {
+fn kind(event: &Event<'_>) -> (BlockKind, Option<u64>) {
     match event {
-        Event::Rule | Event::Start(Tag::Heading { .. }) => (Kind::Line, None),
-        Event::Start(Tag::List(number)) => (Kind::Open, *number),
-        Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) => (Kind::Open, None),
-        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => (Kind::Fenced, None),
-        _ => (Kind::Lines, None),
+        Event::Rule | Event::Start(Tag::Heading { .. }) => (BlockKind::Line, None),
+        Event::Start(Tag::List(number)) => (BlockKind::Open, *number),
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) => (BlockKind::Open, None),
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => (BlockKind::Fenced, None),
+        _ => (BlockKind::Lines, None),
     }
 }
 
@@ -299,16 +299,16 @@ impl Fence {
     }
 
     /// Returns a line as code or as the end (CommonMark, section 4.5).
-    fn piece(self, line: &str) -> Piece {
+    fn piece(self, line: &str) -> FinishedBlock {
         let line = line.strip_suffix('\n').unwrap_or(line);
         let text = line.trim_start_matches(' ');
         let indent = line.len() - text.len();
         let behind = text.trim_start_matches(self.mark);
         let is_end = text.len() - behind.len() >= self.length;
         if indent < 4 && is_end && behind.trim().is_empty() {
-            return Piece::CodeEnd(text.trim_end().to_owned());
+            return FinishedBlock::CodeEnd(text.trim_end().to_owned());
         }
         let indent = indent.min(self.indent);
-        Piece::Code(line.get(indent..).unwrap_or_default().to_owned())
+        FinishedBlock::Code(line.get(indent..).unwrap_or_default().to_owned())
     }
 }

@@ -1,7 +1,7 @@
 //! Highlights code by its words alone: comments, strings, numbers and keywords. A grammar of each
 //! language would cost more than it shows; `DESIGN.md` has the figures.
 
-use super::wrap::{Row, Span};
+use super::wrap::{Span, TextRow};
 use crate::terminal::{DIM, GREEN, RED};
 use anstyle::{AnsiColor, Style};
 
@@ -182,14 +182,14 @@ impl Highlighter {
     }
 
     /// Highlights the next line.
-    pub(super) fn line(&mut self, line: &str) -> Row {
+    pub(super) fn line(&mut self, line: &str) -> TextRow {
         if self.is_diff {
             return vec![Span::styled(line, diff_style(line))];
         }
         let Some(language) = self.language.filter(|_| line.len() <= MAX_LINE_BYTES) else {
             return vec![Span::plain(line)];
         };
-        let (mut row, mut rest) = (Row::new(), line);
+        let (mut row, mut rest) = (TextRow::new(), line);
         let mut before = ' ';
         while !rest.is_empty() {
             let (length, style) = match self.open {

@@ -4,7 +4,7 @@ use super::{
     MIN_COLUMNS, OPTIONS,
     code::{self, Highlighter},
     table::Table,
-    wrap::{Row, Span, both, width, wrap, wrap_code},
+    wrap::{Span, TextRow, both, width, wrap, wrap_code},
 };
 use crate::terminal::{BOLD, DIM, escape, escape_line};
 use anstyle::{AnsiColor, Style};
@@ -24,7 +24,7 @@ const BULLETS: [&str; 2] = ["• ", "◦ "];
 
 /// Renders a block. `number` is the number of the first item of an ordered list, if it is another
 /// than the source says.
-pub(super) fn block(source: &str, number: Option<u64>, columns: usize) -> Vec<Row> {
+pub(super) fn block(source: &str, number: Option<u64>, columns: usize) -> Vec<TextRow> {
     let mut renderer = Renderer {
         source,
         columns,
@@ -60,9 +60,9 @@ struct Renderer<'s> {
     source: &'s str,
     columns: usize,
     number: Option<u64>,
-    rows: Vec<Row>,
+    rows: Vec<TextRow>,
     /// The lines of the paragraph so far.
-    lines: Vec<Row>,
+    lines: Vec<TextRow>,
     styles: Vec<Style>,
     /// The containers around the text, the outermost first.
     containers: Vec<Container>,
@@ -224,7 +224,7 @@ impl Renderer<'_> {
                     .last()
                     .is_some_and(|last| last.first.is_some())
                 {
-                    self.row(Row::new());
+                    self.row(TextRow::new());
                 }
                 self.containers.pop();
             }
@@ -312,7 +312,7 @@ impl Renderer<'_> {
             .fold(style, |one, other| both(*other, one));
         for (number, line) in escape(text).split('\n').enumerate() {
             if number > 0 || self.lines.is_empty() {
-                self.lines.push(Row::new());
+                self.lines.push(TextRow::new());
             }
             if let (false, Some(last)) = (line.is_empty(), self.lines.last_mut()) {
                 last.push(Span::styled(line.replace('\t', " "), style));
@@ -349,7 +349,7 @@ impl Renderer<'_> {
             .is_none_or(|last| last.first.is_none());
         if is_blank && has_begun && line > self.separated && !self.rows.is_empty() {
             self.separated = line;
-            self.row(Row::new());
+            self.row(TextRow::new());
         }
         self.uncovered(start);
     }
@@ -391,7 +391,7 @@ impl Renderer<'_> {
     }
 
     /// Adds a row in its containers.
-    fn row(&mut self, row: Row) {
+    fn row(&mut self, row: TextRow) {
         let prefix = self
             .containers
             .iter_mut()
@@ -399,7 +399,7 @@ impl Renderer<'_> {
                 Some(first) => first,
                 None => container.rest.clone(),
             });
-        let mut whole: Row = prefix.collect();
+        let mut whole: TextRow = prefix.collect();
         whole.extend(row);
         while let Some(last) = whole.last_mut() {
             last.text.truncate(last.text.trim_end().len());

@@ -1,6 +1,6 @@
 //! Lays out tables.
 
-use super::wrap::{Row, Span, both, width, wrap};
+use super::wrap::{Span, TextRow, both, width, wrap};
 use crate::terminal::{BOLD, DIM};
 use pulldown_cmark::Alignment;
 
@@ -18,7 +18,7 @@ const MIN_COLUMN: usize = 6;
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) alignments: Vec<Alignment>,
-    pub(super) rows: Vec<Vec<Row>>,
+    pub(super) rows: Vec<Vec<TextRow>>,
 }
 
 impl Table {
@@ -28,14 +28,14 @@ impl Table {
     }
 
     /// Adds a cell to the last row.
-    pub(super) fn push(&mut self, cell: Row) {
+    pub(super) fn push(&mut self, cell: TextRow) {
         if let Some(row) = self.rows.last_mut() {
             row.push(cell);
         }
     }
 
     /// Renders the table into rows of at most `columns` columns.
-    pub(super) fn render(mut self, columns: usize) -> Vec<Row> {
+    pub(super) fn render(mut self, columns: usize) -> Vec<TextRow> {
         for cell in self.rows.first_mut().into_iter().flatten() {
             for span in cell {
                 span.style = both(span.style, BOLD);
@@ -70,8 +70,8 @@ impl Table {
     }
 
     /// Renders a row of cells, each wrapped to the width of its column.
-    fn line(&self, row: &[Row], widths: &[usize]) -> Vec<Row> {
-        let cells: Vec<Vec<Row>> = widths
+    fn line(&self, row: &[TextRow], widths: &[usize]) -> Vec<TextRow> {
+        let cells: Vec<Vec<TextRow>> = widths
             .iter()
             .enumerate()
             .map(|(column, width)| match row.get(column) {
@@ -81,7 +81,7 @@ impl Table {
             .collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         let line = |number: usize| {
-            let mut line = Row::new();
+            let mut line = TextRow::new();
             for (column, (cell, available)) in cells.iter().zip(widths).enumerate() {
                 if column > 0 {
                     line.push(Span::dim(BAR));
@@ -105,10 +105,10 @@ impl Table {
     }
 
     /// Renders each row below the header as lines of a column's name and its cell.
-    fn as_list(&self, columns: usize) -> Vec<Row> {
+    fn as_list(&self, columns: usize) -> Vec<TextRow> {
         let mut rows = self.rows.iter();
         let header = rows.next().map(Vec::as_slice).unwrap_or_default();
-        let mut out: Vec<Row> = Vec::new();
+        let mut out: Vec<TextRow> = Vec::new();
         for row in rows.clone() {
             if !out.is_empty() {
                 out.push(vec![Span::styled("─".repeat(MIN_COLUMN), DIM)]);

@@ -15,7 +15,7 @@ pub(super) struct Span {
 }
 
 /// Text on one line.
-pub(super) type Row = Vec<Span>;
+pub(super) type TextRow = Vec<Span>;
 
 impl Span {
     pub(super) fn plain(text: impl Into<String>) -> Self {
@@ -56,7 +56,7 @@ pub(super) fn ansi(row: &[Span]) -> String {
 /// Wraps a line at words into at least one row of at most `columns` columns. A word that is longer
 /// than a row is broken, and wide characters (of Chinese, Japanese and Korean) are words of their
 /// own.
-pub(super) fn wrap(line: &[Span], columns: usize) -> Vec<Row> {
+pub(super) fn wrap(line: &[Span], columns: usize) -> Vec<TextRow> {
     let mut wrapper = Wrapper {
         columns,
         ..Wrapper::default()
@@ -70,8 +70,8 @@ pub(super) fn wrap(line: &[Span], columns: usize) -> Vec<Row> {
 }
 
 /// Breaks a line of code into at least one row of at most `columns` columns. No space is lost.
-pub(super) fn wrap_code(line: &[Span], columns: usize) -> Vec<Row> {
-    let mut rows = vec![Piece::default()];
+pub(super) fn wrap_code(line: &[Span], columns: usize) -> Vec<TextRow> {
+    let mut rows = vec![RowPiece::default()];
     let mut column = 0;
     for span in line {
         for character in span.text.chars() {
@@ -83,7 +83,7 @@ pub(super) fn wrap_code(line: &[Span], columns: usize) -> Vec<Row> {
                 let wide = columns_of(shown);
                 let is_full = rows.last().is_some_and(|row| row.width + wide > columns);
                 if is_full {
-                    rows.push(Piece::default());
+                    rows.push(RowPiece::default());
                 }
                 if let Some(row) = rows.last_mut() {
                     row.push(shown, span.style);
@@ -101,12 +101,12 @@ fn columns_of(character: char) -> usize {
 
 /// A part of a row.
 #[derive(Debug, Default)]
-struct Piece {
-    spans: Row,
+struct RowPiece {
+    spans: TextRow,
     width: usize,
 }
 
-impl Piece {
+impl RowPiece {
     fn push(&mut self, character: char, style: Style) {
         match self.spans.last_mut() {
             Some(span) if span.style == style => span.text.push(character),
@@ -129,11 +129,11 @@ impl Piece {
 #[derive(Debug, Default)]
 struct Wrapper {
     columns: usize,
-    rows: Vec<Row>,
-    row: Piece,
+    rows: Vec<TextRow>,
+    row: RowPiece,
     /// The spaces behind the row, which are dropped where it ends.
-    spaces: Piece,
-    word: Piece,
+    spaces: RowPiece,
+    word: RowPiece,
     /// True if the word may end behind its last character.
     may_end: bool,
 }
@@ -172,7 +172,7 @@ impl Wrapper {
         self.row.append(word);
     }
 
-    fn finish(mut self) -> Vec<Row> {
+    fn finish(mut self) -> Vec<TextRow> {
         self.end_word();
         self.rows.push(self.row.spans);
         self.rows

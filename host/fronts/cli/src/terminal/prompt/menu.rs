@@ -10,7 +10,7 @@ const THIS_TOOL: Remember = Remember {
 
 /// A parsed answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Reply {
+pub(super) enum MenuReply {
     /// The review is over.
     Decided(Decision),
     /// This call and those behind it are approved together.
@@ -67,31 +67,33 @@ pub(super) fn chosen(line: &str) -> Option<Remember> {
 }
 
 /// Parses an answer. Anything but an exact and allowed one is `None`: a stray key never approves.
-pub(super) fn parse(line: &str, call: &PendingCall, rest: usize) -> Option<Reply> {
+pub(super) fn parse(line: &str, call: &PendingCall, rest: usize) -> Option<MenuReply> {
     let call_id = call.call_id.clone();
     let line = line.trim();
     let (word, text) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let (kind, said) = match (word, text.trim()) {
-        ("l" | "later", "") => return Some(Reply::Later),
-        ("j", "") => return Some(Reply::Json),
+        ("l" | "later", "") => return Some(MenuReply::Later),
+        ("j", "") => return Some(MenuReply::Json),
         ("y" | "yes", "") => (
             DecisionKind::Approve,
-            Reply::Decided(Decision::approve(call_id)),
+            MenuReply::Decided(Decision::approve(call_id)),
         ),
-        ("a", "") if rest > 1 => (DecisionKind::Approve, Reply::Rest),
-        ("t", "") => (DecisionKind::Approve, Reply::Remember(Some(THIS_TOOL))),
-        ("p", glob) if !glob.is_empty() => (DecisionKind::Approve, Reply::Pattern(glob.to_owned())),
-        ("m", "") => (DecisionKind::Approve, Reply::Remember(None)),
-        ("e", "") => (DecisionKind::Edit, Reply::Edit),
+        ("a", "") if rest > 1 => (DecisionKind::Approve, MenuReply::Rest),
+        ("t", "") => (DecisionKind::Approve, MenuReply::Remember(Some(THIS_TOOL))),
+        ("p", glob) if !glob.is_empty() => {
+            (DecisionKind::Approve, MenuReply::Pattern(glob.to_owned()))
+        }
+        ("m", "") => (DecisionKind::Approve, MenuReply::Remember(None)),
+        ("e", "") => (DecisionKind::Edit, MenuReply::Edit),
         ("n" | "no", reason) => {
             let reason = (!reason.is_empty()).then(|| reason.to_owned());
             let reject = Decision::Reject { call_id, reason };
-            (DecisionKind::Reject, Reply::Decided(reject))
+            (DecisionKind::Reject, MenuReply::Decided(reject))
         }
         ("r", text) if !text.is_empty() => {
             let text = text.to_owned();
             let respond = Decision::Respond { call_id, text };
-            (DecisionKind::Respond, Reply::Decided(respond))
+            (DecisionKind::Respond, MenuReply::Decided(respond))
         }
         _ => return None,
     };

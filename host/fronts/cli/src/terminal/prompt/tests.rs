@@ -1,4 +1,4 @@
-use super::menu::{Reply, chosen, menu, parse};
+use super::menu::{MenuReply, chosen, menu, parse};
 use agent_host_types::{
     approval::{
         Decision, Remember,
@@ -28,11 +28,11 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
     }
 }
 
-fn decided(decision: Decision) -> Option<Reply> {
-    Some(Reply::Decided(decision))
+fn decided(decision: Decision) -> Option<MenuReply> {
+    Some(MenuReply::Decided(decision))
 }
 
-fn reject(reason: Option<&str>) -> Option<Reply> {
+fn reject(reason: Option<&str>) -> Option<MenuReply> {
     decided(Decision::Reject {
         call_id: CallId("c1".to_owned()),
         reason: reason.map(str::to_owned),
@@ -58,14 +58,14 @@ fn answer_that_is_not_exact_is_rejected() {
         ("no", reject(None)),
         ("n wrong file\n", reject(Some("wrong file"))),
         ("r it is  done\n", respond),
-        ("e", Some(Reply::Edit)),
-        ("m", Some(Reply::Remember(None))),
-        ("t", Some(Reply::Remember(Some(every)))),
-        ("p src/**", Some(Reply::Pattern("src/**".to_owned()))),
+        ("e", Some(MenuReply::Edit)),
+        ("m", Some(MenuReply::Remember(None))),
+        ("t", Some(MenuReply::Remember(Some(every)))),
+        ("p src/**", Some(MenuReply::Pattern("src/**".to_owned()))),
         ("p", None),
-        ("j", Some(Reply::Json)),
-        ("a", Some(Reply::Rest)),
-        ("l", Some(Reply::Later)),
+        ("j", Some(MenuReply::Json)),
+        ("a", Some(MenuReply::Rest)),
+        ("l", Some(MenuReply::Later)),
         ("", None),
         ("\n", None),
         ("Y", None),
@@ -79,7 +79,7 @@ fn answer_that_is_not_exact_is_rejected() {
     for (line, expected) in cases {
         assert_eq!(parse(line, &call, 2), expected, "{line:?}");
         // One call is no batch.
-        let alone = expected.filter(|reply| *reply != Reply::Rest);
+        let alone = expected.filter(|reply| *reply != MenuReply::Rest);
         assert_eq!(parse(line, &call, 1), alone, "{line:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The lines of a session that become part of a response, and the end of one that fails.
 
-use super::{Follow, Line, RunId};
+use super::{FeedLine, Follow, RunId};
 use crate::{
     Service,
     access::{Caller, ServerAccess},
@@ -71,7 +71,7 @@ async fn line_is_told_ignored_or_taken_as_lost() {
         .into_iter()
         .filter_map(|(line, is_told)| is_told.then_some(line));
     for line in expected {
-        let Some(Line::Known(told)) = follow.next().await else {
+        let Some(FeedLine::Known(told)) = follow.next().await else {
             panic!("{line}");
         };
         let told: Value = serde_json::from_str(told.json()).unwrap();
@@ -88,7 +88,7 @@ async fn unreadable_event_breaks_the_response_off_with_a_reason() {
     };
     let mut follow = Follow::of_journal(&service, run, caller);
     let update = follow.next().await;
-    let Some(Line::Failed(error)) = update else {
+    let Some(FeedLine::Failed(error)) = update else {
         panic!("{update:?}");
     };
     let reason = error.to_string();

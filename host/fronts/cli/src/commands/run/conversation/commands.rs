@@ -2,7 +2,7 @@
 
 use super::{
     Conversation,
-    slash::{Command, FORCE},
+    slash::{FORCE, SlashCommand},
 };
 use crate::{
     args::{ApprovalsArgs, ApprovalsCommand, ExplainArgs},
@@ -30,16 +30,16 @@ impl Conversation<'_, '_> {
     /// Runs a command; returns the exit if it ends the conversation. One that fails ends nothing.
     pub(super) async fn command(
         &mut self,
-        command: Command,
+        command: SlashCommand,
         argument: &str,
     ) -> Result<Option<Exit>, Failure> {
         let done = match command {
-            Command::Quit => return Ok(Some(Exit::Done)),
-            Command::Retry if self.can_continue() => {
+            SlashCommand::Quit => return Ok(Some(Exit::Done)),
+            SlashCommand::Retry if self.can_continue() => {
                 let text = self.unanswered.take().map(|unanswered| unanswered.text);
                 return self.answer(AgentInput::Continue, text).await;
             }
-            Command::Resume if !argument.is_empty() => match self.resume(argument).await {
+            SlashCommand::Resume if !argument.is_empty() => match self.resume(argument).await {
                 Ok(()) if self.session.state().is_unfinished() => {
                     return self.answer(AgentInput::Continue, None).await;
                 }
@@ -53,34 +53,38 @@ impl Conversation<'_, '_> {
         Ok(None)
     }
 
-    async fn show_or_change(&mut self, command: Command, argument: &str) -> Result<(), Failure> {
+    async fn show_or_change(
+        &mut self,
+        command: SlashCommand,
+        argument: &str,
+    ) -> Result<(), Failure> {
         match command {
-            Command::Help => self.run.terminal.note_at_words(&super::slash::help()),
-            Command::Retry => {
+            SlashCommand::Help => self.run.terminal.note_at_words(&super::slash::help()),
+            SlashCommand::Retry => {
                 self.note("There is nothing to retry: the last message was answered.");
             }
-            Command::Model => return self.choose_model(argument).await,
-            Command::Effort => return self.choose_effort(argument).await,
-            Command::Tools => self.show_tools(),
-            Command::Grants => {
+            SlashCommand::Model => return self.choose_model(argument).await,
+            SlashCommand::Effort => return self.choose_effort(argument).await,
+            SlashCommand::Tools => self.show_tools(),
+            SlashCommand::Grants => {
                 for line in reach(self.run.host.agents().registry()) {
                     self.note(&escape_line(&line));
                 }
             }
-            Command::Approvals => return self.show_approvals().await,
-            Command::Cost => self.show_cost(),
-            Command::Context => self.show_context(),
-            Command::Reasoning => self.show_reasoning(),
-            Command::Compact => self.compact(),
-            Command::Clear => return self.clear().await,
-            Command::Resume => return self.list_sessions().await,
-            Command::Fork => return self.fork().await,
-            Command::Image => return self.attach(argument, /* is_image */ true),
-            Command::File => return self.attach(argument, /* is_image */ false),
-            Command::Explain => return self.explain().await,
-            Command::Undo => return self.undo(argument).await,
-            Command::Export => return self.export(argument).await,
-            Command::Quit => {}
+            SlashCommand::Approvals => return self.show_approvals().await,
+            SlashCommand::Cost => self.show_cost(),
+            SlashCommand::Context => self.show_context(),
+            SlashCommand::Reasoning => self.show_reasoning(),
+            SlashCommand::Compact => self.compact(),
+            SlashCommand::Clear => return self.clear().await,
+            SlashCommand::Resume => return self.list_sessions().await,
+            SlashCommand::Fork => return self.fork().await,
+            SlashCommand::Image => return self.attach(argument, /* is_image */ true),
+            SlashCommand::File => return self.attach(argument, /* is_image */ false),
+            SlashCommand::Explain => return self.explain().await,
+            SlashCommand::Undo => return self.undo(argument).await,
+            SlashCommand::Export => return self.export(argument).await,
+            SlashCommand::Quit => {}
         }
         Ok(())
     }

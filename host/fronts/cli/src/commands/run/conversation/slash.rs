@@ -8,7 +8,7 @@ use agent_host_app::Effort;
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum SlashCommand {
     Help,
     Retry,
     Model,
@@ -45,14 +45,14 @@ enum Argument {
 
 /// The words that complete arguments.
 #[derive(Debug, Default)]
-pub(super) struct Arguments {
+pub(super) struct ArgumentWords {
     pub(super) models: Vec<String>,
     pub(super) sessions: Vec<String>,
 }
 
 /// A row of the table.
-struct Row {
-    command: Command,
+struct CommandRow {
+    command: SlashCommand,
     /// The name with its slash.
     name: &'static str,
     argument: Argument,
@@ -61,27 +61,27 @@ struct Row {
 
 /// The table.
 #[rustfmt::skip]
-const ROWS: [Row; 20] = [
-    row(Command::Help, "/help", Argument::None, "lists the commands and keys"),
-    row(Command::Retry, "/retry", Argument::None, "retries the last message"),
-    row(Command::Model, "/model", Argument::Model, "shows the model, or switches to another one"),
-    row(Command::Effort, "/effort", Argument::Effort, "shows or sets how much the model reasons"),
-    row(Command::Tools, "/tools", Argument::None, "lists the tools"),
-    row(Command::Grants, "/grants", Argument::None, "shows what the tools can access"),
-    row(Command::Approvals, "/approvals", Argument::None, "lists the remembered approvals"),
-    row(Command::Cost, "/cost", Argument::None, "shows the tokens and the cost of the session"),
-    row(Command::Context, "/context", Argument::None, "shows how full the model's window is"),
-    row(Command::Reasoning, "/reasoning", Argument::None, "shows the model's last reasoning in full"),
-    row(Command::Compact, "/compact", Argument::None, "shortens the conversation before the next answer"),
-    row(Command::Clear, "/clear", Argument::None, "starts a new session"),
-    row(Command::Resume, "/resume", Argument::Session, "lists the sessions of this project, or resumes one"),
-    row(Command::Fork, "/fork", Argument::None, "continues in a copy of the session"),
-    row(Command::Image, "/image", Argument::File, "attaches an image to the next message"),
-    row(Command::File, "/file", Argument::File, "attaches a document, an image or text to the next message"),
-    row(Command::Explain, "/explain", Argument::None, "shows what calls requested, and what was denied"),
-    row(Command::Undo, "/undo", Argument::Force, "restores the files that the last answer changed"),
-    row(Command::Export, "/export", Argument::NewFile, "writes the session to a new file"),
-    row(Command::Quit, "/quit", Argument::None, "leaves; the session is kept"),
+const ROWS: [CommandRow; 20] = [
+    row(SlashCommand::Help, "/help", Argument::None, "lists the commands and keys"),
+    row(SlashCommand::Retry, "/retry", Argument::None, "retries the last message"),
+    row(SlashCommand::Model, "/model", Argument::Model, "shows the model, or switches to another one"),
+    row(SlashCommand::Effort, "/effort", Argument::Effort, "shows or sets how much the model reasons"),
+    row(SlashCommand::Tools, "/tools", Argument::None, "lists the tools"),
+    row(SlashCommand::Grants, "/grants", Argument::None, "shows what the tools can access"),
+    row(SlashCommand::Approvals, "/approvals", Argument::None, "lists the remembered approvals"),
+    row(SlashCommand::Cost, "/cost", Argument::None, "shows the tokens and the cost of the session"),
+    row(SlashCommand::Context, "/context", Argument::None, "shows how full the model's window is"),
+    row(SlashCommand::Reasoning, "/reasoning", Argument::None, "shows the model's last reasoning in full"),
+    row(SlashCommand::Compact, "/compact", Argument::None, "shortens the conversation before the next answer"),
+    row(SlashCommand::Clear, "/clear", Argument::None, "starts a new session"),
+    row(SlashCommand::Resume, "/resume", Argument::Session, "lists the sessions of this project, or resumes one"),
+    row(SlashCommand::Fork, "/fork", Argument::None, "continues in a copy of the session"),
+    row(SlashCommand::Image, "/image", Argument::File, "attaches an image to the next message"),
+    row(SlashCommand::File, "/file", Argument::File, "attaches a document, an image or text to the next message"),
+    row(SlashCommand::Explain, "/explain", Argument::None, "shows what calls requested, and what was denied"),
+    row(SlashCommand::Undo, "/undo", Argument::Force, "restores the files that the last answer changed"),
+    row(SlashCommand::Export, "/export", Argument::NewFile, "writes the session to a new file"),
+    row(SlashCommand::Quit, "/quit", Argument::None, "leaves; the session is kept"),
 ];
 
 /// The argument of `/undo`.
@@ -107,8 +107,13 @@ Ctrl-C or Esc stops the answer, and the same key again leaves. Ctrl-D also leave
 /// The likeness from which an unknown name is taken for a misspelt one.
 const MIN_LIKENESS: f64 = 0.7;
 
-const fn row(command: Command, name: &'static str, argument: Argument, help: &'static str) -> Row {
-    Row {
+const fn row(
+    command: SlashCommand,
+    name: &'static str,
+    argument: Argument,
+    help: &'static str,
+) -> CommandRow {
+    CommandRow {
         command,
         name,
         argument,
@@ -118,11 +123,11 @@ const fn row(command: Command, name: &'static str, argument: Argument, help: &'s
 
 /// The meaning of what the user sent.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line<'t> {
+pub(super) enum UserLine<'t> {
     /// A message for the model.
     Message(&'t str),
     /// A command and its argument.
-    Command(Command, &'t str),
+    Command(SlashCommand, &'t str),
     /// A command that does not exist, and one with a similar name.
     Unknown {
         name: &'t str,
@@ -131,12 +136,12 @@ pub(super) enum Line<'t> {
 }
 
 /// Tells commands from messages. Two slashes begin a message with one, and a path is a message.
-pub(super) fn parse(text: &str) -> Line<'_> {
+pub(super) fn parse(text: &str) -> UserLine<'_> {
     let Some(rest) = text.strip_prefix('/') else {
-        return Line::Message(text);
+        return UserLine::Message(text);
     };
     if rest.starts_with('/') {
-        return Line::Message(rest);
+        return UserLine::Message(rest);
     }
     let (name, argument) = match text.split_once(char::is_whitespace) {
         Some((name, argument)) => (name, argument.trim()),
@@ -146,11 +151,11 @@ pub(super) fn parse(text: &str) -> Line<'_> {
         .strip_prefix('/')
         .is_some_and(|name| name.contains('/'))
     {
-        return Line::Message(text);
+        return UserLine::Message(text);
     }
     match ROWS.iter().find(|row| row.name == name) {
-        Some(row) => Line::Command(row.command, argument),
-        None => Line::Unknown {
+        Some(row) => UserLine::Command(row.command, argument),
+        None => UserLine::Unknown {
             name,
             near: near(name),
         },
@@ -159,7 +164,7 @@ pub(super) fn parse(text: &str) -> Line<'_> {
 
 /// Returns the name that one may have meant.
 fn near(name: &str) -> Option<&'static str> {
-    let likeness = |row: &Row| strsim::jaro_winkler(row.name, name);
+    let likeness = |row: &CommandRow| strsim::jaro_winkler(row.name, name);
     let nearest = ROWS
         .iter()
         .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))?;
@@ -176,7 +181,7 @@ pub(super) fn help() -> String {
 }
 
 /// Returns the commands as the composer completes them.
-pub(super) fn words(arguments: &Arguments) -> Vec<CommandWords> {
+pub(super) fn words(arguments: &ArgumentWords) -> Vec<CommandWords> {
     let words = ROWS.iter().map(|row| CommandWords {
         name: row.name.to_owned(),
         help: row.help.to_owned(),

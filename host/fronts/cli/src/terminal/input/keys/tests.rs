@@ -1,17 +1,17 @@
 //! Bytes of terminals, and the keys that they are.
 
 use super::{
-    Decoder,
     Key::{
         self, Alt, Broken, Char, Control, End, Enter, Erase, EraseLine, Escape, Interrupt, Named,
         Other, PasteBegins, PasteEnds, Suspend, Tab,
     },
+    KeyDecoder,
     Named::{Delete, Home, Up, WordLeft, WordRight},
 };
 use pretty_assertions::assert_eq;
 use std::collections::VecDeque;
 
-fn decode(decoder: &mut Decoder, bytes: &[u8]) -> VecDeque<Key> {
+fn decode(decoder: &mut KeyDecoder, bytes: &[u8]) -> VecDeque<Key> {
     let mut keys = VecDeque::new();
     for &byte in bytes {
         decoder.feed(byte, &mut keys);
@@ -99,7 +99,7 @@ fn terminal_bytes_decode_into_keys() {
         (b"\x1b[2000000000000000000000000~y", &[Other, Char('y')]),
     ];
     for (bytes, expected) in cases {
-        let mut decoder = Decoder::default();
+        let mut decoder = KeyDecoder::default();
         let keys = decode(&mut decoder, bytes);
         assert_eq!(keys, expected, "{:?}", bytes.escape_ascii().to_string());
         assert!(!decoder.in_paste());
@@ -109,7 +109,7 @@ fn terminal_bytes_decode_into_keys() {
 /// An Escape is a key when nothing follows it, which only time can tell.
 #[test]
 fn escape_by_itself_is_a_key() {
-    let mut decoder = Decoder::default();
+    let mut decoder = KeyDecoder::default();
     assert_eq!(decode(&mut decoder, b"\x1b"), []);
     assert!(decoder.in_escape());
     assert_eq!(decoder.end_escape(), Escape);
