@@ -7,10 +7,13 @@ mod tests;
 pub use select::{InputChecks, ToolNote};
 
 use crate::{
-    schema::{InputSchema, OutputSchema, SchemaError},
+    schema::{InputSchema, OutputSchema},
     text,
 };
-use agent_host_types::tool::{Effect, ToolDefinition, is_tool_name};
+use agent_host_types::{
+    reason::Reason,
+    tool::{Effect, ToolDefinition, is_tool_name},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{collections::HashMap, sync::Arc};
@@ -55,56 +58,6 @@ pub enum DefinitionsError {
         /// The reasons, at most 5.
         String,
     ),
-}
-
-/// A definition that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum DefinitionError {
-    /// Providers would not accept the name.
-    #[error("a name has 1 to 64 letters, digits, `_` and `-`")]
-    Name,
-    /// A field is too long.
-    #[error("the {field} has {bytes} bytes, and the maximum is {max_bytes}")]
-    TooLong {
-        /// The field.
-        field: &'static str,
-        /// Its length.
-        bytes: usize,
-        /// The bound.
-        max_bytes: usize,
-    },
-    /// A field has characters for which [`text::is_deceptive`] is true.
-    #[error(
-        "the {0} has control characters, invisible characters, or characters that change the text direction"
-    )]
-    Deceptive(&'static str),
-    /// A schema is not JSON.
-    #[error("the {field} is not JSON: {}", text::sanitize(&source.to_string(), 200))]
-    NotJson {
-        /// The field.
-        field: &'static str,
-        /// The parser's error.
-        source: serde_json::Error,
-    },
-    /// A schema nests too deep.
-    #[error("the {0} nests deeper than {MAX_SCHEMA_DEPTH} levels")]
-    TooDeep(&'static str),
-    /// A schema is longer than what the tools before left.
-    #[error(
-        "with the {0}, the schemas of all tools would have more than {MAX_ALL_SCHEMAS_BYTES} bytes together"
-    )]
-    TooLongTogether(&'static str),
-    /// Another tool has the same name when case is ignored.
-    #[error("another tool has this name, or one that differs only in case")]
-    Duplicate,
-    /// A schema cannot be used.
-    #[error("the {field}: {}", text::sanitize(&source.to_string(), 300))]
-    Schema {
-        /// The field.
-        field: &'static str,
-        /// The reason.
-        source: SchemaError,
-    },
 }
 
 /// The checked definitions of one source, with their compiled schemas.
@@ -182,9 +135,9 @@ impl Definitions {
 }
 
 /// Checks the name, the title and the description.
-fn check_texts(raw: &RawDefinition) -> Result<(), DefinitionError> {
+fn check_texts(raw: &RawDefinition) -> Result<(), Reason> {
     if !is_tool_name(&raw.name) {
-        return Err(DefinitionError::Name);
+        return Err("a name has 1 to 64 letters, digits, `_` and `-`".into());
     }
     if let Some(title) = &raw.title {
         check_text("title", title, MAX_TITLE_BYTES)?;
@@ -206,42 +159,46 @@ fn cut_description(description: &mut String) -> Option<String> {
     ))
 }
 
-fn check_length(
-    field: &'static str,
-    content: &str,
-    max_bytes: usize,
-) -> Result<(), DefinitionError> {
+fn check_length(field: &'static str, content: &str, max_bytes: usize) -> Result<(), Reason> {
     let bytes = content.len();
     if bytes > max_bytes {
-        return Err(DefinitionError::TooLong {
-            field,
-            bytes,
-            max_bytes,
-        });
+        return Err(Reason::from(format!(
+            "the {field} has {bytes} bytes, and the maximum is {max_bytes}"
+        )));
     }
     Ok(())
 }
 
-fn check_text(field: &'static str, content: &str, max_bytes: usize) -> Result<(), DefinitionError> {
+fn check_text(field: &'static str, content: &str, max_bytes: usize) -> Result<(), Reason> {
     check_length(field, content, max_bytes)?;
     if content.chars().any(text::is_deceptive) {
-        return Err(DefinitionError::Deceptive(field));
+        return Err(deceptive(field));
     }
     Ok(())
+}
+
+/// Returns the error of a field with characters for which [`text::is_deceptive`] is true.
+fn deceptive(field: &str) -> Reason {
+    Reason::from(format!(
+        "the {field} has control characters, invisible characters, or characters that change the text direction"
+    ))
 }
 
 /// Parses a schema within the bounds of its text.
-fn parse_json(field: &'static str, json: &str) -> Result<Value, DefinitionError> {
+fn parse_json(field: &'static str, json: &str) -> Result<Value, Reason> {
     check_length(field, json, MAX_SCHEMA_BYTES)?;
-    let schema: Value =
-        serde_json::from_str(json).map_err(|source| DefinitionError::NotJson { field, source })?;
+    let schema: Value = serde_json::from_str(json).map_err(|error| {
+        let error = text::sanitize(&error.to_string(), 200);
+        format!("the {field} is not JSON: {error}")
+    })?;
     if depth(&schema) > MAX_SCHEMA_DEPTH {
-        return Err(DefinitionError::TooDeep(field));
+        let reason = format!("the {field} nests deeper than {MAX_SCHEMA_DEPTH} levels");
+        return Err(reason.into());
     }
     // The JSON text may escape such characters, as `\u202e`; the model and the operator see the
     // value.
     if is_deceptive(&schema) {
-        return Err(DefinitionError::Deceptive(field));
+        return Err(deceptive(field));
     }
     Ok(schema)
 }

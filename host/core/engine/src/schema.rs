@@ -11,7 +11,7 @@ mod references;
 mod tests;
 
 use agent_host_types::failure::{ToolErrorCode, ToolFailure};
-pub use answer::{AnswerSchema, ParseAnswerError};
+pub use answer::AnswerSchema;
 pub use integers::with_integers;
 
 use crate::arguments::Arguments;

@@ -2,14 +2,14 @@
 //! not disable the others.
 
 use super::{
-    DefinitionError, Definitions, DefinitionsError, MAX_ALL_PATTERNS, MAX_ALL_SCHEMAS_BYTES,
-    MAX_TOOLS, RawDefinition, Schemas, check_texts, cut_description, parse_json,
+    Definitions, DefinitionsError, MAX_ALL_PATTERNS, MAX_ALL_SCHEMAS_BYTES, MAX_TOOLS,
+    RawDefinition, Schemas, check_texts, cut_description, parse_json,
 };
 use crate::{
     schema::{InputSchema, OutputSchema, SchemaError},
     text,
 };
-use agent_host_types::tool::ToolDefinition;
+use agent_host_types::{reason::Reason, tool::ToolDefinition};
 use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
@@ -109,7 +109,7 @@ impl RawDefinition {
     ///
     /// # Errors
     /// The first part that cannot be used.
-    pub fn check(self) -> Result<(), DefinitionError> {
+    pub fn check(self) -> Result<(), Reason> {
         Selection::new(InputChecks::Host).take(self).map(drop)
     }
 }
@@ -135,15 +135,13 @@ impl Selection {
         }
     }
 
-    fn take(
-        &mut self,
-        mut raw: RawDefinition,
-    ) -> Result<(ToolDefinition, Schemas), DefinitionError> {
+    fn take(&mut self, mut raw: RawDefinition) -> Result<(ToolDefinition, Schemas), Reason> {
         let cut = cut_description(&mut raw.description);
         check_texts(&raw)?;
         let lower = raw.name.to_ascii_lowercase();
         if self.names.contains(&lower) {
-            return Err(DefinitionError::Duplicate);
+            let reason = "another tool has this name, or one that differs only in case";
+            return Err(reason.into());
         }
         let before = (self.bytes_left, self.patterns_left);
         let (input_schema, input, removed) = self.take_input(&raw.input_schema)?;
@@ -185,10 +183,7 @@ impl Selection {
     }
 
     /// Returns a schema with its patterns that are left out.
-    fn take_input(
-        &mut self,
-        json: &str,
-    ) -> Result<(Value, InputSchema, Vec<String>), DefinitionError> {
+    fn take_input(&mut self, json: &str) -> Result<(Value, InputSchema, Vec<String>), Reason> {
         let bytes_left = self.spend(INPUT, json)?;
         let schema = parse_json(INPUT, json)?;
         let (schema, compiled) = match self.checks {
@@ -202,35 +197,36 @@ impl Selection {
                 (schema, compiled)
             }
         };
-        let schema_error = |source| DefinitionError::Schema {
-            field: INPUT,
-            source,
-        };
-        let (input, removed) = compiled.map_err(schema_error)?;
-        let patterns_left = self.patterns_left.checked_sub(input.patterns());
-        self.patterns_left = patterns_left.ok_or(schema_error(SchemaError::TooManyPatterns))?;
+        let (input, removed) = compiled.map_err(|error| schema_error(INPUT, &error))?;
+        self.patterns_left = self.patterns_after(INPUT, input.patterns())?;
         self.bytes_left = bytes_left;
         Ok((schema, input, removed))
     }
 
-    fn take_output(&mut self, json: &str) -> Result<(Value, OutputSchema), DefinitionError> {
-        let schema_error = |source| DefinitionError::Schema {
-            field: OUTPUT,
-            source,
-        };
+    fn take_output(&mut self, json: &str) -> Result<(Value, OutputSchema), Reason> {
         let schema = parse_json(OUTPUT, json)?;
         let bytes_left = self.spend(OUTPUT, json)?;
-        let compiled = OutputSchema::compile(&schema).map_err(schema_error)?;
-        let patterns_left = self.patterns_left.checked_sub(compiled.patterns());
-        self.patterns_left = patterns_left.ok_or(schema_error(SchemaError::TooManyPatterns))?;
+        let compiled =
+            OutputSchema::compile(&schema).map_err(|error| schema_error(OUTPUT, &error))?;
+        self.patterns_left = self.patterns_after(OUTPUT, compiled.patterns())?;
         self.bytes_left = bytes_left;
         Ok((schema, compiled))
     }
 
     /// Returns the bytes that are left after this schema.
-    fn spend(&self, field: &'static str, json: &str) -> Result<usize, DefinitionError> {
+    fn spend(&self, field: &'static str, json: &str) -> Result<usize, Reason> {
         let left = self.bytes_left.checked_sub(json.len());
-        left.ok_or(DefinitionError::TooLongTogether(field))
+        left.ok_or_else(|| {
+            Reason::from(format!(
+                "with the {field}, the schemas of all tools would have more than {MAX_ALL_SCHEMAS_BYTES} bytes together"
+            ))
+        })
+    }
+
+    /// Returns the patterns that are left after these.
+    fn patterns_after(&self, field: &str, count: usize) -> Result<usize, Reason> {
+        let left = self.patterns_left.checked_sub(count);
+        left.ok_or_else(|| schema_error(field, &SchemaError::TooManyPatterns))
     }
 
     fn note_patterns(&mut self, tool: &str, removed: &[String]) {
@@ -252,6 +248,11 @@ impl Selection {
         );
         self.notes.push(ToolNote::new(tool, note));
     }
+}
+
+fn schema_error(field: &str, error: &SchemaError) -> Reason {
+    let error = text::sanitize(&error.to_string(), 300);
+    format!("the {field}: {error}").into()
 }
 
 /// Adds the type of all arguments, which several servers omit.

@@ -1,18 +1,8 @@
 //! The schema of a run's final answer, which the model writes as text.
 
-use super::{Schema, SchemaError, ValueError};
+use super::{Schema, SchemaError};
+use agent_host_types::reason::Reason;
 use serde_json::Value;
-
-/// Text that is not an answer of the requested form.
-#[derive(Debug, thiserror::Error)]
-pub enum ParseAnswerError {
-    /// The text is not exactly one JSON value.
-    #[error("it is not one JSON value ({0})")]
-    NotJson(#[source] serde_json::Error),
-    /// The value does not fit the schema.
-    #[error(transparent)]
-    Value(#[from] ValueError),
-}
 
 /// The compiled schema of an answer. It comes from the operator and has the same bounds as the
 /// schemas of tools.
@@ -52,9 +42,11 @@ impl AnswerSchema {
     ///
     /// # Errors
     /// If the text is not one JSON value or the value does not fit the schema.
-    pub fn parse(&self, text: &str) -> Result<Value, ParseAnswerError> {
-        let value = serde_json::from_str(unfenced(text)).map_err(ParseAnswerError::NotJson)?;
-        self.compiled.check(&value, "the answer")?;
+    pub fn parse(&self, text: &str) -> Result<Value, Reason> {
+        let value = serde_json::from_str(unfenced(text))
+            .map_err(|error| format!("it is not one JSON value ({error})"))?;
+        let checked = self.compiled.check(&value, "the answer");
+        checked.map_err(|error| error.to_string())?;
         Ok(value)
     }
 }

@@ -327,7 +327,7 @@ impl Agent {
                     return Ok(TurnEnd::NeedsMoreTurns);
                 }
                 Err(error) => {
-                    let message = error.to_string();
+                    let message = error.into();
                     return Err(TurnError::InvalidAnswer { message });
                 }
             },
