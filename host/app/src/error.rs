@@ -3,10 +3,8 @@
 
 use crate::{
     config::{ComponentSource, ConfigError},
-    indexes::IndexFileError,
     lock_file::LockError,
     packages::PackageError,
-    recording::RecordingFileError,
     signed_file::SignedFileError,
     skill::SkillError,
 };
@@ -16,7 +14,7 @@ use agent_host_engine::{
 };
 use agent_host_mcp_client::ConnectError;
 use agent_host_sandbox::{LoadError, LoadFault, SandboxError};
-use agent_host_types::{id::SessionId, model::ModelError};
+use agent_host_types::{id::SessionId, model::ModelError, reason::Reason};
 use agent_host_workflow::check::Fault;
 use std::{io, path::PathBuf};
 
@@ -57,9 +55,9 @@ pub enum HostError {
         /// The failed operation.
         source: io::Error,
     },
-    /// A recording cannot be read or created.
+    /// A recording, or an index of components, cannot be read or written.
     #[error(transparent)]
-    Recording(#[from] RecordingFileError),
+    File(#[from] Reason),
     /// The sandbox does not start.
     #[error("cannot start the sandbox: {0}")]
     Sandbox(#[from] SandboxError),
@@ -102,9 +100,6 @@ pub enum HostError {
         /// The name of the component.
         name: String,
     },
-    /// An index of components cannot be read or written.
-    #[error(transparent)]
-    Index(#[from] IndexFileError),
     /// An MCP server that is required cannot be used.
     #[error(transparent)]
     Server(#[from] ConnectError),
@@ -256,10 +251,9 @@ impl HostError {
             }
             Self::Sandbox(_) | Self::Reread(_) | Self::Connection(_) | Self::Undo(_) => false,
             Self::Config(_)
-            | Self::Index(_)
             | Self::Model(_)
             | Self::Script { .. }
-            | Self::Recording(_)
+            | Self::File(_)
             | Self::UnknownBuiltin { .. }
             | Self::NotAHook { .. }
             | Self::HookAsTool { .. }

@@ -1,15 +1,12 @@
 //! Indexes of components, in a directory or in a registry.
 
 use crate::{
-    config::Config,
-    distribution::connect,
-    error::HostError,
-    packages::registry_error,
-    trusted_file::{self, FileError},
+    config::Config, distribution::connect, error::HostError, packages::registry_error, trusted_file,
 };
 use agent_host_registry::{
-    INDEX_FILE, Index, IndexEntry, IndexError, MAX_INDEX_BYTES, Reference, RegistryError,
+    INDEX_FILE, Index, IndexEntry, MAX_INDEX_BYTES, Reference, RegistryError,
 };
+use agent_host_types::reason::Reason;
 use std::{
     fmt, io,
     path::{Path, PathBuf},
@@ -22,38 +19,6 @@ pub enum IndexSource {
     Directory(PathBuf),
     /// In a registry.
     Registry(Reference),
-}
-
-/// Why an index in a directory is not read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum IndexFileError {
-    /// It cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: FileError,
-    },
-    /// It is no index.
-    #[error("{} {source}", path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: IndexError,
-    },
-    /// It cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// There is none.
-    #[error("there is no component index at {0}; create one with `agent-host push --index`")]
-    Absent(IndexSource),
 }
 
 impl fmt::Display for IndexSource {
@@ -71,7 +36,11 @@ impl fmt::Display for IndexSource {
 /// There is none, or it cannot be read.
 pub async fn read_index(config: &Config, source: &IndexSource) -> Result<Index, HostError> {
     let found = find(config, source).await?;
-    Ok(found.ok_or_else(|| IndexFileError::Absent(source.clone()))?)
+    Ok(found.ok_or_else(|| {
+        Reason::from(format!(
+            "there is no component index at {source}; create one with `agent-host push --index`"
+        ))
+    })?)
 }
 
 /// Adds a component to an index, in place of another version of it. Makes the index if there is
@@ -87,17 +56,13 @@ pub async fn add_to_index(
     match source {
         IndexSource::Directory(directory) => {
             let path = directory.join(INDEX_FILE);
-            let write = |source| IndexFileError::Write {
-                path: path.clone(),
-                source,
-            };
+            let shown = path.display();
+            let write = |error| Reason::from(format!("cannot write {shown}: {error}"));
             // One at a time, so that no entry is lost.
             let _alone = trusted_file::lock(&path).map_err(write)?;
             let mut index = read_file(&path)?.unwrap_or_default();
-            index.add(entry).map_err(|source| IndexFileError::Invalid {
-                path: path.clone(),
-                source,
-            })?;
+            let added = index.add(entry);
+            added.map_err(|error| Reason::from(format!("{shown} {error}")))?;
             trusted_file::replace(&path, &index.to_json(), 0o644).map_err(write)?;
             Ok(())
         }
@@ -129,18 +94,19 @@ async fn find(config: &Config, source: &IndexSource) -> Result<Option<Index>, Ho
     }
 }
 
-fn read_file(path: &Path) -> Result<Option<Index>, IndexFileError> {
+fn read_file(path: &Path) -> Result<Option<Index>, Reason> {
     let text = match trusted_file::read(path, MAX_INDEX_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => {
-            let path = path.to_owned();
-            return Err(IndexFileError::Read { path, source });
+        Err(error) => {
+            return Err(Reason::from(format!(
+                "cannot read {}: {error}",
+                path.display()
+            )));
         }
     };
     let parsed = Index::parse(text.as_bytes());
-    parsed.map(Some).map_err(|source| IndexFileError::Invalid {
-        path: path.to_owned(),
-        source,
-    })
+    parsed
+        .map(Some)
+        .map_err(|error| format!("{} {error}", path.display()).into())
 }

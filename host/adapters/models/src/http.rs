@@ -15,7 +15,7 @@ pub(crate) use body::Body;
 pub(crate) use entry::ModelEntry;
 pub use record::Recorder;
 pub(crate) use replay::ModelRecording;
-pub use replay::{RecordingError, RecordingLineError};
+pub use replay::RecordingError;
 
 use crate::{
     endpoint::{Endpoint, EndpointError, Timeouts},

@@ -53,14 +53,14 @@ pub use endpoint::{
     is_reserved_header,
 };
 pub use fallback::Fallback;
-pub use http::{Recorder, RecordingError, RecordingLineError};
+pub use http::{Recorder, RecordingError};
 pub use http_model::HttpModel;
 pub use listing::ModelList;
 pub use preset::Preset;
 pub use priced::Priced;
 pub use provider::Provider;
 pub use retry::RetryPolicy;
-pub use scripted::{InvalidScript, ScriptError, Scripted, TemplateError};
+pub use scripted::{ScriptError, Scripted};
 pub use send::SendSettings;
 pub use settings::{
     CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ReasoningTags, ServiceTier, SettingsReport,

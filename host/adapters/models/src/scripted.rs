@@ -24,7 +24,7 @@ use agent_host_types::{
     output::ContentPart,
     tool::ToolCall,
 };
-pub use error::{InvalidScript, ScriptError, TemplateError};
+pub use error::ScriptError;
 
 use context::Context;
 use script::{Call, Script, Turn};

@@ -63,7 +63,7 @@ pub use pinned_url::{PinnedUrl, PinnedUrlError};
 pub use pull::{PolicyLayer, Resolved};
 pub use push::{Package, Pushed};
 pub use reference::{Reference, ReferenceError};
-pub use remote::{Remote, RemoteError};
+pub use remote::Remote;
 pub use signature::{SignatureError, SignatureForm, verify_bundle, verify_simple};
 pub use tags::{newer_tag, parse_version};
 pub use wasm_config::{WasmConfig, WasmInterface};

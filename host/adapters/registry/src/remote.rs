@@ -1,7 +1,7 @@
 //! Components that are not on this machine: in a registry, or at an address with its digest.
 
-use crate::{PinnedUrl, PinnedUrlError, Reference, ReferenceError};
-use agent_host_types::id::Digest;
+use crate::{PinnedUrl, Reference};
+use agent_host_types::{id::Digest, reason::Reason};
 use std::{fmt, str::FromStr};
 
 /// The beginnings of texts that are meant as a remote component, and not as a file.
@@ -14,17 +14,6 @@ pub enum Remote {
     Registry(Reference),
     /// At an address.
     Url(PinnedUrl),
-}
-
-/// Why a text names no remote component. The texts are the ends of sentences that begin with it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RemoteError {
-    /// It is no reference to a registry.
-    #[error(transparent)]
-    Reference(#[from] ReferenceError),
-    /// It is not an address with a digest.
-    #[error(transparent)]
-    Url(#[from] PinnedUrlError),
 }
 
 impl Remote {
@@ -85,12 +74,12 @@ impl fmt::Display for Remote {
 }
 
 impl FromStr for Remote {
-    type Err = RemoteError;
+    type Err = Reason;
 
-    fn from_str(text: &str) -> Result<Self, RemoteError> {
+    fn from_str(text: &str) -> Result<Self, Reason> {
         match text.starts_with("http") {
-            true => Ok(Self::Url(text.parse()?)),
-            false => Ok(Self::Registry(text.parse()?)),
+            true => text.parse().map(Self::Url).map_err(reason),
+            false => text.parse().map(Self::Registry).map_err(reason),
         }
     }
 }
@@ -99,4 +88,8 @@ impl From<Reference> for Remote {
     fn from(reference: Reference) -> Self {
         Self::Registry(reference)
     }
+}
+
+fn reason(error: impl fmt::Display) -> Reason {
+    error.to_string().into()
 }

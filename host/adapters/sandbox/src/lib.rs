@@ -48,7 +48,7 @@ pub use call::{
     Call,
     hook::{HookReply, HookRequest, HookUse},
 };
-pub use caps::http::{HttpRecordingError, Recording};
+pub use caps::http::Recording;
 pub use component::{
     bytes::ComponentBytes,
     cache::{CacheContent, CachedComponent, CompileCache, Pruned},

@@ -16,6 +16,7 @@ use reqwest::{StatusCode, Url, header::HeaderMap};
 use serde_json::Value;
 use std::{
     collections::{BTreeSet, VecDeque},
+    error::Error,
     fmt::Display,
     str::FromStr,
     sync::{Mutex, PoisonError},
@@ -41,7 +42,7 @@ pub enum RecordingError {
         number: usize,
         /// The fault.
         #[source]
-        reason: RecordingLineError,
+        reason: Box<dyn Error + Send + Sync>,
     },
     /// No model is recorded.
     #[error("Cannot play the recording: it names no model.")]
@@ -65,22 +66,8 @@ pub enum RecordingError {
     NoResponse,
 }
 
-/// A fault of one line of a recording.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordingLineError {
-    /// It is not an entry.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    /// It is an entry that cannot follow the lines before it.
-    #[error("it is out of place")]
-    Misplaced,
-    /// It has an invalid status or header.
-    #[error(transparent)]
-    Head(#[from] http::Error),
-    /// It has invalid base64.
-    #[error(transparent)]
-    Base64(#[from] base64::DecodeError),
-}
+/// The fault of an entry that cannot follow the lines before it.
+const MISPLACED: &str = "it is out of place";
 
 impl From<RecordingError> for ModelError {
     fn from(error: RecordingError) -> Self {
@@ -145,7 +132,7 @@ impl ModelRecording {
             Some(Ok(_) | Err(_)) | None => return Err(RecordingError::NotARecording),
         }
         while let Some((number, line)) = lines.next() {
-            let read = serde_json::from_str(line).map_err(RecordingLineError::from);
+            let read = serde_json::from_str(line).map_err(Box::from);
             let added = read.and_then(|entry| add(entry, &mut models, &mut exchanges));
             // A run that was killed leaves half a line at the end.
             if added.is_err() && lines.peek().is_none() && !text.ends_with('\n') {
@@ -200,7 +187,7 @@ fn add(
     entry: RecordingEntry,
     models: &mut Vec<ModelEntry>,
     exchanges: &mut VecDeque<Exchange>,
-) -> Result<(), RecordingLineError> {
+) -> Result<(), Box<dyn Error + Send + Sync>> {
     let last = exchanges.back_mut();
     match (entry, last) {
         (RecordingEntry::Model(model), None) => models.push(*model),
@@ -241,17 +228,17 @@ fn add(
             | RecordingEntry::Request { .. }
             | RecordingEntry::Answer { .. },
             _,
-        ) => return Err(RecordingLineError::Misplaced),
+        ) => return Err(MISPLACED.into()),
     }
     Ok(())
 }
 
 /// Returns the response that is being read.
-fn open_response(last: Option<&mut Exchange>) -> Result<&mut RecordedResponse, RecordingLineError> {
+fn open_response(last: Option<&mut Exchange>) -> Result<&mut RecordedResponse, &'static str> {
     let outcome = last.and_then(|exchange| exchange.outcome.as_mut());
     outcome
         .and_then(|outcome| outcome.as_mut().ok())
-        .ok_or(RecordingLineError::Misplaced)
+        .ok_or(MISPLACED)
 }
 
 /// Returns a JSON pointer to the first difference of two values; none if they are equal.

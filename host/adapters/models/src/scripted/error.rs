@@ -1,7 +1,8 @@
 //! Errors of scripts.
 
-use super::{BUILTIN, script::MAX_SCRIPT_BYTES};
+use super::BUILTIN;
 use agent_host_types::model::{ModelError, ModelErrorKind};
+use agent_host_types::reason::Reason;
 use std::fmt;
 
 /// Why a script cannot be parsed or played.
@@ -16,8 +17,7 @@ pub enum ScriptError {
         /// The script's name.
         script: String,
         /// The fault.
-        #[source]
-        reason: InvalidScript,
+        reason: Reason,
     },
     /// A template or an expression is invalid or cannot be evaluated.
     #[error(
@@ -29,9 +29,8 @@ pub enum ScriptError {
         script: String,
         /// The turn, the call and the field.
         location: String,
-        /// The error.
-        #[source]
-        reason: TemplateError,
+        /// The reason.
+        reason: Reason,
     },
     /// Every turn was played.
     #[error(
@@ -45,52 +44,6 @@ pub enum ScriptError {
     },
 }
 
-/// A fault of a script file.
-#[derive(Debug, thiserror::Error)]
-pub enum InvalidScript {
-    /// It is too long.
-    #[error("it is longer than {MAX_SCRIPT_BYTES} bytes")]
-    TooLong,
-    /// It is not valid TOML, or has unknown or missing fields.
-    #[error("{}{}", line_prefix(*line), .error.message().trim_end())]
-    Toml {
-        /// The line, from 1, if it is known.
-        line: Option<usize>,
-        /// The parser's error.
-        #[source]
-        error: Box<toml::de::Error>,
-    },
-    /// It has no turns.
-    #[error("it has no turns; write at least one `[[turn]]`")]
-    NoTurns,
-    /// A turn has neither text nor calls; turns count from 1.
-    #[error("turn {0} is empty; give it a `text` or a `[[turn.call]]`")]
-    EmptyTurn(usize),
-    /// A `[[let]]` has the name of a built-in value.
-    #[error("`{0}` is a built-in name; choose another one for this `[[let]]`")]
-    ReservedName(String),
-}
-
-/// A fault of a template or an expression.
-#[derive(Debug, thiserror::Error)]
-pub enum TemplateError {
-    /// An error of the template engine, with its causes and its line.
-    #[error("{}", Causes(.0))]
-    Engine(#[source] minijinja::Error),
-    /// An expression has no value.
-    #[error("the value is undefined; test it with `is defined`, or set a default with `default()`")]
-    Undefined,
-    /// A template of a call's input rendered to a JSON value that is not an object.
-    #[error("it rendered to JSON that is not an object")]
-    NotAnObject,
-    /// A template of a call's input did not render to JSON.
-    #[error(
-        "it did not render to JSON ({0}); inserted values include their own quotes, so write {{\"path\": {{{{ name \
-         }}}}}}"
-    )]
-    NotJson(#[source] serde_json::Error),
-}
-
 impl From<ScriptError> for ModelError {
     fn from(error: ScriptError) -> Self {
         Self::new(ModelErrorKind::Script, error.to_string())
@@ -101,12 +54,8 @@ fn builtin_names() -> String {
     BUILTIN.map(|(name, _)| format!("`{name}`")).join(", ")
 }
 
-fn line_prefix(line: Option<usize>) -> String {
-    line.map_or_else(String::new, |line| format!("line {line}: "))
-}
-
 /// An error of the template engine in one line.
-struct Causes<'a>(&'a minijinja::Error);
+pub(super) struct Causes<'a>(pub(super) &'a minijinja::Error);
 
 impl fmt::Display for Causes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,9 +2,10 @@
 
 use super::{
     context::{Context, RESERVED},
-    error::{InvalidScript, ScriptError},
+    error::ScriptError,
     template::{Engine, Location},
 };
+use agent_host_types::reason::Reason;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -158,29 +159,34 @@ fn walk(value: &toml::Value, on_string: &mut OnString<'_>) -> Result<Value, Scri
 impl Script {
     /// Parses the TOML.
     pub(super) fn parse(name: &str, source: &str) -> Result<Self, ScriptError> {
-        let invalid = |reason| ScriptError::Invalid {
+        let invalid = |reason: Reason| ScriptError::Invalid {
             script: name.to_owned(),
             reason,
         };
         if source.len() > MAX_SCRIPT_BYTES {
-            return Err(invalid(InvalidScript::TooLong));
+            let reason = format!("it is longer than {MAX_SCRIPT_BYTES} bytes");
+            return Err(invalid(reason.into()));
         }
         let script: Self = toml::from_str(source).map_err(|error| {
             let before = error.span().and_then(|span| source.get(..span.start));
-            let line = before.map(|before| before.matches('\n').count() + 1);
-            let error = Box::new(error);
-            invalid(InvalidScript::Toml { line, error })
+            let line = before.map(|before| format!("line {}: ", before.matches('\n').count() + 1));
+            let (line, why) = (line.unwrap_or_default(), error.message().trim_end());
+            invalid(format!("{line}{why}").into())
         })?;
         if script.turns.is_empty() {
-            return Err(invalid(InvalidScript::NoTurns));
+            let reason = "it has no turns; write at least one `[[turn]]`";
+            return Err(invalid(reason.into()));
         }
         let is_empty = |turn: &Turn| turn.text.is_none() && turn.calls.is_empty();
         if let Some(index) = script.turns.iter().position(is_empty) {
-            return Err(invalid(InvalidScript::EmptyTurn(index + 1)));
+            let turn = index + 1;
+            let reason = format!("turn {turn} is empty; give it a `text` or a `[[turn.call]]`");
+            return Err(invalid(reason.into()));
         }
         let reserved = |binding: &&Binding| RESERVED.contains(&binding.name.as_str());
         if let Some(binding) = script.bindings.iter().find(reserved) {
-            return Err(invalid(InvalidScript::ReservedName(binding.name.clone())));
+            let reason = "is a built-in name; choose another one for this `[[let]]`";
+            return Err(invalid(format!("`{}` {reason}", binding.name).into()));
         }
         Ok(script)
     }

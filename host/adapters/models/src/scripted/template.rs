@@ -3,7 +3,7 @@
 
 use super::{
     context::Context,
-    error::{ScriptError, TemplateError},
+    error::{Causes, ScriptError},
     filters,
 };
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, syntax::SyntaxConfig};
@@ -108,7 +108,7 @@ impl Engine {
         self.environment
             .template_from_named_str(TEXT_TEMPLATE, source)
             .map(|_| ())
-            .map_err(|error| self.error(location, TemplateError::Engine(error)))
+            .map_err(|error| self.error(location, Causes(&error)))
     }
 
     /// Checks the syntax of an expression.
@@ -120,7 +120,7 @@ impl Engine {
         self.environment
             .compile_expression(source)
             .map(|_| ())
-            .map_err(|error| self.error(location, TemplateError::Engine(error)))
+            .map_err(|error| self.error(location, Causes(&error)))
     }
 
     /// Renders a template to text.
@@ -143,8 +143,11 @@ impl Engine {
         let text = self.render_as(JSON_TEMPLATE, location, source, context)?;
         let reason = match serde_json::from_str(&text) {
             Ok(Value::Object(object)) => return Ok(object),
-            Ok(_) => TemplateError::NotAnObject,
-            Err(error) => TemplateError::NotJson(error),
+            Ok(_) => "it rendered to JSON that is not an object".to_owned(),
+            Err(error) => format!(
+                "it did not render to JSON ({error}); inserted values include their own quotes, so write \
+                 {{\"path\": {{{{ name }}}}}}"
+            ),
         };
         Err(self.error(location, reason))
     }
@@ -160,9 +163,10 @@ impl Engine {
             .environment
             .compile_expression(source)
             .and_then(|expression| expression.eval(context.value()))
-            .map_err(|error| self.error(location, TemplateError::Engine(error)))?;
+            .map_err(|error| self.error(location, Causes(&error)))?;
         if value.is_undefined() {
-            return Err(self.error(location, TemplateError::Undefined));
+            let reason = "the value is undefined; test it with `is defined`, or set a default with `default()`";
+            return Err(self.error(location, reason));
         }
         Ok(value)
     }
@@ -182,15 +186,15 @@ impl Engine {
                     .render_captured_to(context.value(), &mut output)
                     .map(|_| ())
             })
-            .map_err(|error| self.error(location, TemplateError::Engine(error)))?;
+            .map_err(|error| self.error(location, Causes(&error)))?;
         Ok(String::from_utf8_lossy(&output.0).into_owned())
     }
 
-    fn error(&self, location: Location<'_>, reason: TemplateError) -> ScriptError {
+    fn error(&self, location: Location<'_>, reason: impl fmt::Display) -> ScriptError {
         ScriptError::Template {
             script: self.script.clone(),
             location: location.to_string(),
-            reason,
+            reason: reason.to_string().into(),
         }
     }
 }

@@ -19,7 +19,7 @@ mod target;
 pub(crate) mod tests;
 
 pub(crate) use client::HttpClient;
-pub use recording::{HttpRecordingError, Recording};
+pub use recording::Recording;
 
 use crate::{bindings::types as wit, caps::as_count, gate::Gate, secrets::Redactors};
 use agent_host_types::limits::Limits;

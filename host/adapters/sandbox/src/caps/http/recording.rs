@@ -9,9 +9,10 @@ mod tests;
 use super::error::ExchangeError;
 use crate::mutex::lock;
 use agent_host_engine::secrets::Secrets;
+use agent_host_types::reason::Reason;
 use bytes::Bytes;
 use http::{HeaderName, Response, header};
-use serde::{Deserialize, Serialize, de::Error as _};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::{fmt, sync::Mutex};
 use wasmtime_wasi_http::Error;
@@ -25,31 +26,6 @@ const CREDENTIALS: [HeaderName; 3] = [
     header::WWW_AUTHENTICATE,
     header::PROXY_AUTHENTICATE,
 ];
-
-/// A recording cannot be replayed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HttpRecordingError {
-    /// The first line is not the header of a recording.
-    #[error("it does not start like a recording; record it again")]
-    NotARecording,
-    /// The recording has another version of the format.
-    #[error(
-        "its format has version {found}, and this program reads version {VERSION}; record it again"
-    )]
-    Version {
-        /// The version of the recording.
-        found: u32,
-    },
-    /// A line is not an exchange.
-    #[error("line {line}: {source}")]
-    Line {
-        /// The number of the line, from 1.
-        line: usize,
-        /// The fault of the line.
-        source: serde_json::Error,
-    },
-}
 
 /// The HTTP exchanges of a component's calls, which are being recorded or replayed. The text form
 /// is JSON lines: first a `recording`, then an `exchange` each.
@@ -131,26 +107,27 @@ impl Recording {
     ///
     /// # Errors
     /// The text is not a recording of this version, or one of its lines is invalid.
-    pub fn replay(text: &str) -> Result<Self, HttpRecordingError> {
+    pub fn replay(text: &str) -> Result<Self, Reason> {
         let mut lines = (1_usize..).zip(text.lines());
         match lines.next().map(|(_, line)| serde_json::from_str(line)) {
             Some(Ok(Line::Recording { version: VERSION })) => {}
             Some(Ok(Line::Recording { version: found })) => {
-                return Err(HttpRecordingError::Version { found });
+                return Err(Reason::from(format!(
+                    "its format has version {found}, and this program reads version {VERSION}; record it again"
+                )));
             }
             Some(Ok(Line::Exchange(_)) | Err(_)) | None => {
-                return Err(HttpRecordingError::NotARecording);
+                return Err("it does not start like a recording; record it again".into());
             }
         }
         let exchanges = lines.map(|(line, text)| match serde_json::from_str(text) {
             Ok(Line::Exchange(exchange)) => Ok(exchange),
-            Ok(Line::Recording { .. }) => Err(HttpRecordingError::Line {
-                line,
-                source: serde_json::Error::custom("another recording begins here"),
-            }),
-            Err(source) => Err(HttpRecordingError::Line { line, source }),
+            Ok(Line::Recording { .. }) => {
+                Err(format!("line {line}: another recording begins here").into())
+            }
+            Err(error) => Err(format!("line {line}: {error}").into()),
         });
-        Ok(Self::replaying(exchanges.collect::<Result<_, _>>()?))
+        Ok(Self::replaying(exchanges.collect::<Result<_, Reason>>()?))
     }
 
     /// An empty recording to be replayed: no request has an answer.
