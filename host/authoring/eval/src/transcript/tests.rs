@@ -206,7 +206,7 @@ fn hostile_lines_are_errors() {
         ("", "is not valid `stream-json`"),
         ("{", "is not valid `stream-json`"),
         ("[]", "is not valid `stream-json`"),
-        ("{}", "neither an event nor"),
+        ("{}", "is not an event, and has no `live` key"),
         (
             "{\"event\": {\"kind\": \"unheard-of\"}}",
             "is not valid `stream-json`",

@@ -155,7 +155,7 @@ async fn unanswerable_rule_denies_and_is_named() {
             ("a", text("rule.look", "can change this [[rule]]")),
             (
                 "b",
-                text("effect.effectful", "sets `approvals` for this tool")
+                text("effect.effectful", "can set `approvals` for this tool")
             ),
         ])
     );
