@@ -25,10 +25,6 @@ use std::{
 /// The beginning of a sealed session, which also authenticates the version of the form.
 const PREFIX: &str = "agent-host-session.1.";
 
-/// The beginning of a sealed secret of a database, which also authenticates the version of the
-/// form.
-const SECRET_PREFIX: &[u8] = b"agent-host-secret.1.";
-
 /// The largest exported session that is sealed, in bytes: it is held in memory several times, and
 /// travels in a request.
 pub const MAX_SEALED_BYTES: usize = 16 * 1024 * 1024;
@@ -247,38 +243,7 @@ impl SealKey {
         Ok(text)
     }
 
-    /// Seals a secret of a database: it is opened under this name alone.
-    pub(crate) fn seal_secret(&self, name: &str, secret: &[u8]) -> Result<Vec<u8>, SealError> {
-        let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce).map_err(|_| SealError::Random)?;
-        let mut text = secret.to_vec();
-        let unique = Nonce::assume_unique_for_key(nonce);
-        let aad = Aad::from([SECRET_PREFIX, name.as_bytes()].concat());
-        self.cipher()?
-            .seal_in_place_append_tag(unique, aad, &mut text)
-            .map_err(|_| SealError::Seal)?;
-        Ok([SECRET_PREFIX, &nonce, &text].concat())
-    }
-
-    /// Opens a secret of a database.
-    pub(crate) fn open_secret(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
-        let rest = sealed.strip_prefix(SECRET_PREFIX).ok_or(SealError::Form)?;
-        let (nonce, text) = rest.split_first_chunk().ok_or(SealError::Form)?;
-        let mut text = text.to_vec();
-        let aad = Aad::from([SECRET_PREFIX, name.as_bytes()].concat());
-        let opened = self
-            .cipher()?
-            .open_in_place(Nonce::assume_unique_for_key(*nonce), aad, &mut text)
-            .map_err(|_| SealError::Seal)?;
-        Ok(opened.to_vec())
-    }
-
-    /// Whether a stored secret is sealed; its key is not checked.
-    pub(crate) fn is_sealed_secret(value: &[u8]) -> bool {
-        value.starts_with(SECRET_PREFIX)
-    }
-
-    fn cipher(&self) -> Result<LessSafeKey, SealError> {
+    pub(crate) fn cipher(&self) -> Result<LessSafeKey, SealError> {
         let key = UnboundKey::new(&CHACHA20_POLY1305, &self.0).map_err(|_| SealError::Key)?;
         Ok(LessSafeKey::new(key))
     }

@@ -4,11 +4,12 @@
 use super::database::Database;
 use crate::{
     error::{PostgresError, StoreError},
-    sealed::SealKey,
+    sealed::{SealError, SealKey},
     signature::{BYTES, RowKey},
 };
 use agent_host_engine::journal::JournalError;
 use deadpool_postgres::Transaction;
+use ring::aead::{Aad, NONCE_LEN, Nonce};
 use std::sync::{Arc, PoisonError};
 
 /// The name of the secret that signs continuations.
@@ -16,6 +17,10 @@ pub(super) const CONTINUATION_KEY: &str = "continuation-key";
 
 /// The name of the secret that signs rows.
 const ROWS_KEY: &str = "rows-key";
+
+/// The beginning of a sealed secret of a database, which also authenticates the version of the
+/// form.
+const SECRET_PREFIX: &[u8] = b"agent-host-secret.1.";
 
 /// A key that signs rows, before it is stored.
 pub(super) struct NewRowsKey {
@@ -28,6 +33,39 @@ impl NewRowsKey {
     pub(super) async fn keep(&self, tx: &Transaction<'_>) -> Result<bool, tokio_postgres::Error> {
         let insert = "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
         Ok(tx.execute(insert, &[&ROWS_KEY, &self.value]).await? > 0)
+    }
+}
+
+impl SealKey {
+    /// Seals a secret of a database: it is opened under this name alone.
+    pub(super) fn seal_secret(&self, name: &str, secret: &[u8]) -> Result<Vec<u8>, SealError> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).map_err(|_| SealError::Random)?;
+        let mut text = secret.to_vec();
+        let unique = Nonce::assume_unique_for_key(nonce);
+        let aad = Aad::from([SECRET_PREFIX, name.as_bytes()].concat());
+        self.cipher()?
+            .seal_in_place_append_tag(unique, aad, &mut text)
+            .map_err(|_| SealError::Seal)?;
+        Ok([SECRET_PREFIX, &nonce, &text].concat())
+    }
+
+    /// Opens a secret of a database.
+    pub(super) fn open_secret(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        let rest = sealed.strip_prefix(SECRET_PREFIX).ok_or(SealError::Form)?;
+        let (nonce, text) = rest.split_first_chunk().ok_or(SealError::Form)?;
+        let mut text = text.to_vec();
+        let aad = Aad::from([SECRET_PREFIX, name.as_bytes()].concat());
+        let opened = self
+            .cipher()?
+            .open_in_place(Nonce::assume_unique_for_key(*nonce), aad, &mut text)
+            .map_err(|_| SealError::Seal)?;
+        Ok(opened.to_vec())
+    }
+
+    /// Whether a stored secret is sealed; its key is not checked.
+    fn is_sealed_secret(value: &[u8]) -> bool {
+        value.starts_with(SECRET_PREFIX)
     }
 }
 
