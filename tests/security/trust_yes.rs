@@ -17,7 +17,7 @@ fn trust_without_a_terminal_needs_yes() {
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
         for says in [
             format!("  - {DEMAND}\n"),
-            "there is no terminal to ask you on, so nothing is trusted".to_owned(),
+            "nothing is trusted, because the question needs a terminal".to_owned(),
             format!("then trust it with: {command}\n"),
         ] {
             assert!(refused.stderr.contains(&says), "no {says:?} in {refused:?}");

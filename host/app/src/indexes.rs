@@ -38,7 +38,7 @@ pub async fn read_index(config: &Config, source: &IndexSource) -> Result<Index, 
     let found = find(config, source).await?;
     Ok(found.ok_or_else(|| {
         Reason::from(format!(
-            "there is no component index at {source}; create one with `agent-host push --index`"
+            "no component index was found at {source}; create one with `agent-host push --index`"
         ))
     })?)
 }

@@ -19,7 +19,7 @@ fn pushed_components_are_found_in_an_index() {
     let absent = env.run(&["search", "--index", &in_registry]);
     assert_eq!(absent.code, Some(2), "{}", absent.stderr);
     assert!(
-        absent.stderr.contains("there is no component index"),
+        absent.stderr.contains("no component index was found"),
         "{}",
         absent.stderr
     );

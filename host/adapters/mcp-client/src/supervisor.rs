@@ -45,7 +45,7 @@ pub fn supervise(args: &[OsString]) -> ExitCode {
 
 fn run(args: &[OsString]) -> io::Result<ExitCode> {
     let [parent, program, args @ ..] = args else {
-        return Err(io::Error::other("there is no command to run"));
+        return Err(io::Error::other("the command is missing"));
     };
     set_parent_process_death_signal(Some(Signal::TERM))?;
     // No signal is sent for a parent that ended before.

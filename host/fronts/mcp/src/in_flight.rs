@@ -158,7 +158,7 @@ impl Busy {
         };
         let Self { calls, free } = self;
         let message = format!(
-            "This call was not started, because {calls} calls of this tool are in flight, and there is room for only {free} more calls of all tools, or fewer with such long arguments. Call the tool again when others have ended."
+            "This call was not started, because {calls} calls of this tool are running, and the limit allows only {free} more calls of all tools, or fewer with arguments this long. Call the tool again when others have ended."
         );
         let failure = ToolFailure::new(ToolErrorCode::Busy, message);
         let result = call_result(failure.into(), Structured::Objects, StructuredAs::Value);

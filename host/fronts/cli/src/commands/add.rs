@@ -297,7 +297,7 @@ fn confirms(name: &str, pulled: &PulledComponent, terminal: &Terminal) -> bool {
     if !terminal.can_ask() {
         let exact = &pulled.exact;
         terminal.note(&format!(
-            "Nothing proves who made this component, and there is no terminal to ask you. To accept exactly this \
+            "Nothing proves who made this component, and asking you needs a terminal. To accept exactly this \
              one:\n  agent-host add {} --as {}",
             super::shell_quoted(&exact.to_string()),
             super::shell_quoted(name)

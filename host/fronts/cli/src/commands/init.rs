@@ -159,7 +159,7 @@ impl Wizard<'_> {
     fn ask(&self, question: &str, flag: &str) -> Result<String, Failure> {
         if !self.terminal.can_ask() {
             return Err(Failure::usage(format!(
-                "there is no terminal to ask you on; pass `{flag}`"
+                "this question needs a terminal; pass `{flag}` instead"
             )));
         }
         let answer = compose(self.terminal, question);

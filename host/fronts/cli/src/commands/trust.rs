@@ -92,7 +92,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
         return Ok(Exit::Done);
     }
     Err(Failure::usage(format!(
-        "there is no terminal to ask you on, so nothing is trusted; read {}, then trust it with: {}",
+        "nothing is trusted, because the question needs a terminal; read {}, then trust it with: {}",
         undecided.join(" and "),
         trust_command(&args.dir, &["--yes"])
     )))

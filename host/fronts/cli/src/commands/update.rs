@@ -187,7 +187,7 @@ fn confirms(name: &str, tag: Option<&str>, terminal: &Terminal) -> bool {
     if !terminal.can_ask() {
         let tag = tag.map(|tag| format!(" --to {}", super::shell_quoted(tag)));
         terminal.note(&format!(
-            "Nothing was accepted, and there is no terminal to ask you. To accept this:\n  agent-host update {}{} --accept",
+            "Nothing was accepted, because asking you needs a terminal. To accept this:\n  agent-host update {}{} --accept",
             super::shell_quoted(name),
             tag.unwrap_or_default()
         ));

@@ -208,7 +208,7 @@ fn confirmed(taken: &RunArguments, id: SessionId, terminal: &Terminal) -> Result
     let flags = flags(&widening(taken));
     if !terminal.can_ask() {
         return Err(Failure::usage(format!(
-            "session {id} was given more permissions than the configuration allows, and there is no terminal to confirm them; pass them again: {}",
+            "session {id} was given more permissions than the configuration allows, and confirming them needs a terminal; pass them again: {}",
             same_command(&flags)
         )));
     }
