@@ -232,11 +232,9 @@ fn question(prompt: &str) -> Value {
 fn approval() -> Value {
     json!({
         "mode": "form",
-        "message": "The model wants to run remember, which is effectful.\nThe arguments are:\n│ {\n│   \"key\": \
-                    \"size\",\n│   \"value\": 1\n│ }\nAll 33 characters of the arguments of remember are shown; rule \
-                    effect.effectful, arguments \
-                    sha256:e9ece91056ca2c55feeb39bde3a51ddd5f7c61cbf24722d9fcb3b55dc6c74682\nYour decision is about \
-                    remember, which is effectful.",
+        "message": "remember  changes things\n│ key: size\n│ value: 1\nAllow this call? All of its arguments are \
+                    shown (rule effect.effectful, arguments \
+                    sha256:e9ece91056ca2c55feeb39bde3a51ddd5f7c61cbf24722d9fcb3b55dc6c74682).",
         "requestedSchema": {
             "type": "object",
             "properties": {

@@ -34,11 +34,9 @@ fn approve_runs_exactly_what_was_shown() {
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for shown in [
-        "write_file, which is effectful",
-        "It comes from:\r\n│ the component `files`; access:",
-        "The tool's own title is:\r\n│ Write a file\r\n",
-        "│ content: hello\r\n│ path: note.txt",
-        "Run write_file, which is effectful? [y] yes",
+        "write_file note.txt  changes things  new file +1\r\n│ +hello\r\n",
+        "It can reach ",
+        "Allow write_file? [y] once  [a] always note.txt  [n] no  [?] more",
         "That is all.",
     ] {
         let plain = plain(&ran.stdout);
@@ -201,7 +199,7 @@ fn edited_arguments_run_when_they_fit() {
     for shown in [
         "This is not a JSON object",
         "The arguments do not fit the tool's schema",
-        "Run write_file, which is effectful, with these arguments?",
+        "Run write_file with these arguments?",
     ] {
         assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
     }
@@ -242,12 +240,22 @@ fn only_allowed_decisions_are_offered() {
         &env,
         &server,
         "run --model openai-compat:m 'write a note'",
-        "y\nm\nr x\nn\n",
+        "y\nt\nr x\n?\nn\n",
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let menu = " [e] with other arguments  [n] no\r\n[n REASON] no, and tell the model why  [l] decide later";
-    assert!(ran.stdout.contains(menu), "{}", ran.stdout);
-    assert!(!ran.stdout.contains("[y] yes"), "{}", ran.stdout);
+    let shown = plain(&ran.stdout);
+    assert!(
+        shown.contains("Allow write_file? [n] no  [?] more\r\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("[e] edit the arguments\r\n[n REASON] no,"),
+        "{shown}"
+    );
+    assert!(
+        !shown.contains("[y]") && !shown.contains("[r TEXT]"),
+        "{shown}"
+    );
     assert_eq!(
         ran.stdout
             .matches("That is not one of the answers.")
@@ -267,14 +275,14 @@ fn prompt_shows_the_whole_call() {
     );
     let input = json!({ "path": "note.txt", "content": content });
     let server = ChatServer::start(vec![
-        Answer::calls(&[("write_file", input.clone())]),
+        Answer::calls(&[("write_file", input)]),
         Answer::text("That is all."),
     ]);
     let ran = on_a_terminal(
         &env,
         &server,
         "run --write --model openai-compat:m 'write a note'",
-        "n\n",
+        "v\nn\n",
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let shown = format!(
@@ -282,12 +290,6 @@ fn prompt_shows_the_whole_call() {
         "0123456789".repeat(1_000)
     );
     assert!(unwrapped(&ran.stdout).contains(&shown), "{}", ran.stdout);
-    let size = serde_json::to_string_pretty(&input)
-        .unwrap()
-        .chars()
-        .count();
-    let below = format!("All {size} characters of the arguments of write_file");
-    assert!(ran.stdout.contains(&below), "{}", ran.stdout);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tests what an approval prompt looks like on a screen, and its keys: at several widths, with
 //! hostile arguments, and with files that it must not show.
 
+mod batch;
 mod editor;
 mod scripts;
 
@@ -53,15 +54,22 @@ fn prompt(ran: &Ran, columns: u16) -> Vec<String> {
     let rows = drawn(&ran.stdout, columns);
     let from = rows
         .iter()
-        .position(|row| row.contains("model wants to run"))
+        .position(|row| row.contains("  changes things"))
         .unwrap();
     let to = rows.iter().position(|row| row.starts_with("> ")).unwrap();
     rows[from..to].to_vec()
 }
 
-/// The target, the reach and the comparison, in rows that fit each width.
+/// A change of one line is one frame, in rows that fit each width.
 #[test]
 fn write_is_shown_as_a_comparison_at_each_width() {
+    let answers = |columns| match columns {
+        60 => vec![
+            "Allow write_file? [y] once  [a] always src/**  [n] no",
+            "[?] more",
+        ],
+        _ => vec!["Allow write_file? [y] once  [a] always src/**  [n] no  [?] more"],
+    };
     at_once([60, 80, 200], |columns| {
         let env = env();
         env.write("src/list.txt", "bread\nmilk\nsalt\n");
@@ -69,30 +77,31 @@ fn write_is_shown_as_a_comparison_at_each_width() {
         let ran = at(&env, columns, &call, &["y\n"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = prompt(&ran, columns);
-        assert_eq!(
-            shown[0],
-            "The model wants to run write_file, which is effectful."
-        );
-        assert_eq!(shown[1..3], ["Its target is:", "│ src/list.txt"]);
-        let from = shown
-            .iter()
-            .position(|row| row == "The file as it is now would change like this:");
-        let from = from.unwrap_or_else(|| panic!("{columns}: {shown:#?}"));
-        assert_eq!(
-            shown[from + 1..from + 6],
-            [
-                "│ @@ -1,3 +1,3 @@",
-                "│  bread",
-                "│ -milk",
-                "│ +oat milk",
-                "│  salt"
-            ],
-            "{columns}"
-        );
         let wide = shown
             .iter()
             .find(|row| row.chars().count() > usize::from(columns));
         assert_eq!(wide, None);
+        assert_eq!(
+            shown[..6],
+            [
+                "write_file src/list.txt  changes things  +1 -1",
+                "│ @@ -1,3 +1,3 @@",
+                "│  bread",
+                "│ -milk",
+                "│ +oat milk",
+                "│  salt",
+            ],
+            "{columns}"
+        );
+        let answers = answers(columns);
+        let (reach, asked) = shown[6..].split_at(shown.len() - 6 - answers.len());
+        let reach = reach.join(" ");
+        assert!(reach.starts_with("It can reach "), "{reach}");
+        assert!(
+            reach.ends_with(" as /workspace, read-write; no network."),
+            "{reach}"
+        );
+        assert_eq!(asked, answers, "{columns}");
         assert_eq!(
             read(&env, "src/list.txt").as_deref(),
             Some("bread\noat milk\nsalt\n")
@@ -106,112 +115,75 @@ fn write_is_shown_as_a_comparison_at_each_width() {
     });
 }
 
-/// The answers stand in rows that fit, each of them whole; so does the host's other text.
+/// Everything else is behind one key: who offers the tool, why it asks, and each other answer.
 #[test]
-fn answers_are_broken_between_words() {
-    let table: [(u16, &[&str]); 3] = [
-        (
-            60,
-            &[
-                "Run write_file, which is effectful? [y] yes",
-                "[a] show the remaining 2, and approve them",
-                "[t] yes, and each call of this tool in this session",
-                "[p GLOB] yes, and calls with a matching target",
-                "[m] yes, and do not ask again  [e] with other arguments",
-                "[n] no  [n REASON] no, and tell the model why",
-                "[r TEXT] no, use TEXT as its result  [l] decide later",
-                "[j] show the exact JSON",
-            ],
-        ),
-        (
-            80,
-            &[
-                "Run write_file, which is effectful? [y] yes",
-                "[a] show the remaining 2, and approve them",
-                "[t] yes, and each call of this tool in this session",
-                "[p GLOB] yes, and calls with a matching target  [m] yes, and do not ask again",
-                "[e] with other arguments  [n] no  [n REASON] no, and tell the model why",
-                "[r TEXT] no, use TEXT as its result  [l] decide later  [j] show the exact JSON",
-            ],
-        ),
-        (
-            200,
-            &[
-                "Run write_file, which is effectful? [y] yes  [a] show the remaining 2, and approve them  [t] yes, \
-                 and each call of this tool in this session  [p GLOB] yes, and calls with a matching target",
-                "[m] yes, and do not ask again  [e] with other arguments  [n] no  [n REASON] no, and tell the model \
-                 why  [r TEXT] no, use TEXT as its result  [l] decide later  [j] show the exact JSON",
-            ],
-        ),
-    ];
-    at_once(table, |(columns, answers)| {
+fn details_and_other_answers_are_behind_a_key() {
+    at_once([60, 80, 200], |columns| {
         let env = env();
         let hostile = "a\u{1b}[2Jb\u{202e}c\u{200b}d שלום";
         let calls = [write("a.txt", hostile), write("b.txt", "2")];
-        let ran = at(&env, columns, &calls, &["n\n", "n\n"]);
+        let ran = at(&env, columns, &calls, &["?\n", "n\n", "n\n"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = prompt(&ran, columns);
-        let from = shown.len() - answers.len();
-        assert_eq!(shown[from..], *answers, "{columns}");
-        let title = shown[..2].join(" ");
-        let title = title.trim_end_matches(" Its target is:");
         assert_eq!(
-            title,
-            "1 of 2: the model wants to run write_file, which is effectful."
+            shown[0],
+            "1 of 2  write_file a.txt  changes things  new file +1"
         );
-        let escaped = "│ content: a\\u{1b}[2Jb\\u{202e}c\\u{200b}d שלום".to_owned();
-        assert!(shown.contains(&escaped), "{shown:#?}");
+        assert_eq!(shown[1], "│ +a\\u{1b}[2Jb\\u{202e}c\\u{200b}d שלום");
         for injected in ["\u{1b}[2J", "\u{202e}", "\u{200b}"] {
             assert!(!ran.stdout.contains(injected), "{injected:?}");
+        }
+        let rows = drawn(&ran.stdout, columns);
+        let from = rows.iter().position(|row| row == "> ?").unwrap();
+        let to = rows.iter().position(|row| row == "> n").unwrap();
+        let details = rows[from + 1..to].join("\n");
+        for text in [
+            "The tool's own title is:\n│ Write a file\nIt comes from:\n│ the component `files`, in the sandbox\n",
+            "Asked because of rule effect.effectful, arguments",
+            "\n[a GLOB] always, for targets that match a pattern such as",
+            "\n[x] always, with exactly these arguments\n[t] always, every call of this tool\n[all] show the \
+             remaining 2, and allow them\n[e] edit the arguments\n[n REASON] no, and tell the model why\n[none] no \
+             to the remaining 2\n[r TEXT] no, use TEXT as the result\n[v] show all rows\n[j] exact JSON\n[l] decide \
+             later\nAllow write_file? ",
+        ] {
+            assert!(
+                details.contains(text),
+                "{columns}: no {text:?} in {details}"
+            );
         }
     });
 }
 
-/// Each row: arguments, and the rows in which they are shown.
+/// Each row: a text that a new file gets, and the rows in which it is shown.
 #[test]
-fn arguments_are_text_with_escapes() {
-    let table: [(&str, &[&str]); 5] = [
+fn new_file_is_shown_with_escapes() {
+    let table: [(&str, &[&str]); 4] = [
+        ("one\ntwo\n", &["│ +one", "│ +two"]),
         (
-            "one\ntwo",
-            &["│ content:", "│   one", "│   two", "│ path: new.txt"],
-        ),
-        (
-            "a\u{1b}[2Jb\u{202e}c\u{200b}d",
-            &[
-                "│ content: a\\u{1b}[2Jb\\u{202e}c\\u{200b}d",
-                "│ path: new.txt",
-            ],
+            "a\u{1b}[2Jb\u{202e}c\u{200b}d\n",
+            &["│ +a\\u{1b}[2Jb\\u{202e}c\\u{200b}d"],
         ),
         // A prompt of its own.
         (
-            "x\nRun write_file, which is effectful? [y] yes\n> y",
-            &[
-                "│ content:",
-                "│   x",
-                "│   Run write_file, which is effectful? [y] yes",
-                "│   > y",
-                "│ path: new.txt",
-            ],
+            "x\nAllow write_file? [y] once\n> y\n",
+            &["│ +x", "│ +Allow write_file? [y] once", "│ +> y"],
         ),
-        ("true", &["│ content: \"true\"", "│ path: new.txt"]),
-        (
-            "│ path: other",
-            &["│ content: \\u{2502} path: other", "│ path: new.txt"],
-        ),
+        ("│ path: other\n", &["│ +\\u{2502} path: other"]),
     ];
     at_once(table, |(content, expected)| {
         let env = env();
         let ran = at(&env, 80, &[write("new.txt", content)], &["j\n", "n\n"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = prompt(&ran, 80);
-        let from = shown
-            .iter()
-            .position(|row| row == "The arguments are:")
-            .unwrap();
-        assert_eq!(
-            shown[from + 1..=from + expected.len()],
-            *expected,
-            "{content:?}"
+        let heading = format!(
+            "write_file new.txt  changes things  new file +{}",
+            expected.len()
+        );
+        assert_eq!(shown[0], heading);
+        assert_eq!(shown[1..=expected.len()], *expected, "{content:?}");
+        assert!(
+            shown[expected.len() + 1].starts_with("It can reach "),
+            "{shown:#?}"
         );
         let exact = plain(&ran.stdout);
         assert!(
@@ -222,25 +194,29 @@ fn arguments_are_text_with_escapes() {
     });
 }
 
-/// A large argument is shown whole, and the question stands below it.
+/// Of a long text the first rows are shown, what is left out is told, and a key shows all of it.
 #[test]
-fn large_argument_is_shown_whole() {
+fn large_argument_is_cut_and_shown_whole_on_a_key() {
     let env = env();
     let content: String = (0..20_000)
         .map(|line| format!("line {line} of a long text that continues\n"))
         .collect();
     assert!(content.len() > 800_000);
-    let ran = at(&env, 200, &[write("new.txt", &content)], &["n\n"]);
+    let ran = at(&env, 200, &[write("new.txt", &content)], &["v\n", "n\n"]);
     let shown = plain(&ran.stdout);
+    let (first, all) = shown.split_once("\r\n> v").unwrap();
+    // The name and the heading of the argument are rows, too.
+    assert_eq!(first.matches("line 18 of a long").count(), 1, "{first}");
+    assert_eq!(first.matches("line 19 of a long").count(), 0, "{first}");
+    assert!(
+        first.contains("\r\n19982 more rows are not shown; v shows them.\r\n"),
+        "{first}"
+    );
     for line in [0, 9_999, 19_999] {
         let row = format!("│   line {line} of a long text that continues\r\n");
-        assert_eq!(shown.matches(&row).count(), 1, "{line}");
+        assert_eq!(all.matches(&row).count(), 1, "{line}");
     }
-    assert!(
-        shown
-            .trim_end()
-            .contains("Run write_file, which is effectful? [y] yes")
-    );
+    assert!(all.trim_end().contains("Allow write_file? [y] once"));
     assert_eq!(read(&env, "new.txt"), None);
 }
 
@@ -271,7 +247,7 @@ fn comparison_shows_no_file_that_is_masked_or_behind_a_link() {
         assert!(!ran.stdout.contains("TOPSECRET"), "{path}: {}", ran.stdout);
         let shown = prompt(&ran, 80).join("\n");
         assert!(
-            shown.contains("The tool says that the file cannot be compared:\n│ "),
+            shown.contains("The tool cannot read the file now:\n│ "),
             "{path}: {shown}"
         );
         assert!(shown.contains("│ content:\n│   new\n"), "{path}: {shown}");
@@ -308,34 +284,44 @@ fn file_that_changed_meanwhile_is_shown_again() {
     assert_eq!(read(&env, "list.txt").as_deref(), Some("salt\n"));
 }
 
-/// Calls of a batch are counted, and approved together after all of them were shown.
+/// On a terminal without cursor movements, calls of a batch are counted, and approved together
+/// after all of them were shown.
 #[test]
 fn batch_is_approved_after_it_was_shown() {
     let calls = [
-        write("a.txt", "1"),
-        write("b.txt", "2"),
-        write("c.txt", "3"),
+        write("a.txt", "1\n"),
+        write("b.txt", "2\n"),
+        write("c.txt", "3\n"),
     ];
     at_once([60, 80, 200], |columns| {
         let env = env();
-        let ran = at(&env, columns, &calls, &["n no\n", "a\n", "y\n"]);
+        let ran = at(&env, columns, &calls, &["n no\n", "all\n", "y\n"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = plain(&ran.stdout);
         for text in [
-            "1 of 3: the model wants to run write_file",
-            "[a] show the remaining 3, and approve them",
-            "[a] show the remaining 2, and approve them",
-            "All of these:\r\n  2. write_file, which is effectful\r\n  3. write_file, which is effectful\r\nRun all 2 calls? [y] yes",
+            "1 of 3  write_file a.txt  changes things",
+            "All of these:\r\n  2. write_file b.txt  changes things  new file +1\r\n  3. write_file c.txt  changes \
+             things  new file +1\r\nAllow all 2 calls? [y] yes",
         ] {
             assert!(shown.contains(text), "no {text:?} in {shown}");
         }
-        let last = shown.find("Run all 2 calls?").unwrap();
-        for content in ["│ content: \"2\"", "│ content: \"3\""] {
+        let last = shown.find("Allow all 2 calls?").unwrap();
+        for content in ["│ +2", "│ +3"] {
             assert!(shown.rfind(content).unwrap() < last, "{shown}");
         }
         let written = ["a.txt", "b.txt", "c.txt"].map(|path| read(&env, path));
-        assert_eq!(written, [None, Some("2".to_owned()), Some("3".to_owned())]);
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(written, [None, text("2\n"), text("3\n")]);
     });
+    let env = env();
+    let ran = at(&env, 80, &calls, &["y\n", "none too many\n"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let written = ["a.txt", "b.txt", "c.txt"].map(|path| read(&env, path).is_some());
+    assert_eq!(written, [true, false, false]);
+    let recorded = env.events();
+    let decisions = &of_kind(&recorded, "decision-recorded")[0]["decisions"];
+    assert_eq!(decisions[1]["reason"], "too many");
+    assert_eq!(decisions[2]["reason"], "too many");
 }
 
 /// Decisions that were made before a later question was put off are kept.
@@ -381,16 +367,14 @@ fn tool_is_approved_for_the_session() {
         Answer::text("That is all."),
     ]);
     let mut running = at_a_terminal_of(&env, &server, 80, RUN);
-    for (prompts, line) in ["t\n", "y\n"].iter().enumerate() {
+    for (prompts, line) in ["t\n", "s\n"].iter().enumerate() {
         running.stdout.says(MARKER, prompts + 1);
         running.types(line);
     }
     let ran = running.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        plain(&ran.stdout).contains(
-            "The rule is:\r\n│ in this session, without asking, every call of `write_file`"
-        )
+        plain(&ran.stdout).contains("The rule is:\r\n│ without asking, every call of `write_file`")
     );
     assert_eq!(read(&env, "b.txt").as_deref(), Some("2"));
     let events = env.events();
@@ -409,14 +393,14 @@ fn pattern_is_approved_and_never_widens() {
         Answer::text("That is all."),
     ]);
     let keys = [
-        "p other/**\n",
-        "p ../**\n",
-        "p /**\n",
-        "p **\n",
-        "p ./**\n",
-        "p src/**\n",
-        "1\n",
-        "y\n",
+        "a other/**\n",
+        "a ../**\n",
+        "a /**\n",
+        "a **\n",
+        "a ./**\n",
+        // The one that is offered.
+        "a\n",
+        "s\n",
         "n\n",
     ];
     let mut running = at_a_terminal_of(&env, &server, 200, RUN);
@@ -434,7 +418,7 @@ fn pattern_is_approved_and_never_widens() {
         1,
         "{shown}"
     );
-    let rule = "in this session, without asking, calls of `write_file` whose argument `/path` matches `src/**`";
+    let rule = "without asking, calls of `write_file` whose argument `/path` matches `src/**`";
     assert!(shown.contains(rule), "{shown}");
     let written = "│ In agent.toml, for every session:\r\n│ [[rule]]\r\n│ decision = \"allow\"\r\n│ tool = \"write_file\"\r\n\
                    │ arguments = { \"/path\" = \"src/**\" }\r\n";

@@ -74,12 +74,12 @@ fn session_approval_is_remembered() {
     let table = [
         // The same arguments, and then others.
         (
-            "m\n1\ny\nl\n",
+            "x\ns\nl\n",
             "calls of `send` with exactly the arguments sha256:",
             Some(3),
         ),
         (
-            "m\n2\ny\n",
+            "t\ns\n",
             "every call of `send`, whatever its arguments",
             Some(0),
         ),
@@ -92,9 +92,7 @@ fn session_approval_is_remembered() {
         // The rule is broken between words.
         let all = ran.stdout.replace("\r\n│ ", " ");
         let shown = all.find(rule).unwrap();
-        let asked = all
-            .find("Keep this rule, and run send, which is effectful?")
-            .unwrap();
+        let asked = all.find("Allow send, and keep this rule?").unwrap();
         assert!(shown < asked, "{}", ran.stdout);
         let listed = list(&env);
         assert_eq!(listed.len(), 1);
@@ -118,7 +116,7 @@ fn session_approval_is_remembered() {
 fn unconfirmed_rule_is_not_stored() {
     let env = env();
     let server = model(&[json!({})]);
-    let ran = on_a_terminal(&env, &server, RUN, "m\n4\nn\nb\nn\n");
+    let ran = on_a_terminal(&env, &server, RUN, "t\nq\nb\nn\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(server.tool_results(), ["Tool call execution denied."]);
     assert_eq!(list(&env), Vec::<Value>::new());
@@ -128,7 +126,7 @@ fn unconfirmed_rule_is_not_stored() {
 fn project_approval_is_remembered_until_revoked() {
     let env = env();
     let server = model(&[json!({ "to": 1 }), json!({ "to": 1 }), json!({ "to": 2 })]);
-    let ran = on_a_terminal(&env, &server, RUN, "m\n3\ny\nn\n");
+    let ran = on_a_terminal(&env, &server, RUN, "x\np\nn\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     // In the same session; the user was asked about other arguments and rejected them.
     assert_eq!(server.tool_results(), ["Tool call execution denied."]);
@@ -181,7 +179,7 @@ fn approval_of_a_dump_is_revoked_again_after_the_restore() {
     env.configure(format!("{CONFIG}[store]\nurl = \"file:database\"\n"));
     env.write("database", &dumped);
     let server = model(&[json!({ "to": 1 })]);
-    let ran = on_a_terminal(&env, &server, RUN, "m\n3\ny\n");
+    let ran = on_a_terminal(&env, &server, RUN, "x\np\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let dump = env.work().join("sessions.dump").display().to_string();
     by_operator("pg_dump", &["-Fc", "-d", &dumped, "-f", &dump]);
@@ -206,7 +204,7 @@ fn by_operator(program: &str, args: &[&str]) {
 fn session_approval_is_revoked() {
     let env = env();
     let server = model(&[json!({}), json!({})]);
-    let ran = on_a_terminal(&env, &server, RUN, "m\n2\ny\n");
+    let ran = on_a_terminal(&env, &server, RUN, "t\ns\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let revoked = env.run(&["approvals", "revoke", "--all"]);
     assert_eq!(
@@ -233,7 +231,7 @@ fn session_approval_is_revoked() {
 fn rule_revoked_during_wait_needs_approval_again() {
     let env = env();
     let server = model(&[json!({ "to": 1 })]);
-    let ran = on_a_terminal(&env, &server, RUN, "m\n3\ny\n");
+    let ran = on_a_terminal(&env, &server, RUN, "x\np\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
 
     let covered = ("send", json!({ "to": 1 }));
@@ -272,7 +270,7 @@ fn rule_revoked_during_wait_needs_approval_again() {
 fn revoke_all_skips_session_in_use() {
     let env = env();
     for _ in 0..2 {
-        let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "m\n2\ny\n");
+        let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "t\ns\n");
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
     let sessions: Vec<String> = list(&env)
@@ -310,7 +308,7 @@ fn revoke_all_skips_damaged_session() {
     let env = env();
     for prompt in ["go", "spoilt"] {
         let args = format!("run --model openai-compat:m {prompt}");
-        let ran = on_a_terminal(&env, &model(&[json!({})]), &args, "m\n2\ny\n");
+        let ran = on_a_terminal(&env, &model(&[json!({})]), &args, "t\ns\n");
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
     let file = env
@@ -340,7 +338,7 @@ fn revoke_all_skips_damaged_session() {
 fn changed_component_needs_approval_again() {
     let env = env();
     let server = model(&[json!({})]);
-    let ran = on_a_terminal(&env, &server, RUN, "m\n4\ny\n");
+    let ran = on_a_terminal(&env, &server, RUN, "t\np\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!asks(&env, &json!({})));
     env.write("mine.wasm", sends("sent elsewhere"));
@@ -356,7 +354,7 @@ fn changed_component_needs_approval_again() {
 #[test]
 fn changed_grants_need_approval_again() {
     let env = env();
-    let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "m\n4\ny\n");
+    let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "t\np\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!asks(&env, &json!({})));
     let wider = "[[grants.dir]]\nhost = \".\"\n[[grants.http]]\nhost = \"api.example.com\"\n";
@@ -370,7 +368,7 @@ fn changed_grants_need_approval_again() {
 #[test]
 fn disallowed_approval_needs_decision_again() {
     let env = env();
-    let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "m\n4\ny\n");
+    let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "t\np\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     env.configure(format!("{CONFIG}approval = [\"reject\"]\n"));
     assert!(asks(&env, &json!({})));
@@ -381,7 +379,7 @@ fn disallowed_approval_needs_decision_again() {
 fn approvals_writable_by_others_are_refused() {
     let env = env();
     let server = model(&[json!({})]);
-    assert_eq!(on_a_terminal(&env, &server, RUN, "m\n4\ny\n").code, Some(0));
+    assert_eq!(on_a_terminal(&env, &server, RUN, "t\np\n").code, Some(0));
     let file = env
         .outside()
         .join("home/.local/state/agent-host/agent-host.db");

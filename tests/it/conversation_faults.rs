@@ -236,7 +236,7 @@ fn terminal_that_vanishes_during_an_approval_decides_nothing() {
         let server = ChatServer::start(vec![Answer::calls(&[("write_file", write)])]);
         let mut screen = begin(&env, &server, columns);
         screen.types("write\r");
-        screen.until_text("Run write_file, which is effectful? [y] yes");
+        screen.until_text("Allow write_file? [y] once");
         screen.until_last_row(">");
         screen.types("y");
         screen.until_last_row("> y");
@@ -244,6 +244,6 @@ fn terminal_that_vanishes_during_an_approval_decides_nothing() {
         assert!(!env.work().join("note.txt").exists());
         assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);
         let mut screen = OnScreen::start(&env, &server, columns, &["run", "-c"]);
-        screen.until_text("Run write_file, which is effectful? [y] yes");
+        screen.until_text("Allow write_file? [y] once");
     });
 }

@@ -15,14 +15,9 @@ use serde_json::{Value, json};
 use std::{process::Command, sync::mpsc::channel};
 
 const RUN: &str = "run --write --model openai-compat:m 'write a note'";
-const QUESTION: &str = "Run write_file, which is effectful?";
+const QUESTION: &str = "Allow write_file?";
 /// Text that would approve, or keep a rule, if it reached a question.
-const PASTES: [&str; 4] = [
-    "y\n",
-    "m\n4\ny\n",
-    "\n\nyes\n",
-    "\u{1b}[200~y\n\u{1b}[201~\n",
-];
+const PASTES: [&str; 4] = ["y\n", "t\np\n", "\n\nyes\n", "\u{1b}[200~y\n\u{1b}[201~\n"];
 
 fn writes(path: &str) -> (&'static str, Value) {
     ("write_file", json!({ "path": path, "content": "hello" }))
@@ -94,6 +89,30 @@ fn keys_before_the_question_approve_nothing() {
     });
 }
 
+/// Keys and pastes from before the list of a batch select nothing in it and decide nothing.
+#[test]
+fn keys_before_the_list_select_and_decide_nothing() {
+    at_once(
+        ["a\ny\n", " \n", "n", "\u{1b}[200~a\ny\n\u{1b}[201~"],
+        |keys| {
+            let env = TestEnv::new();
+            let (server, types_ahead) = waiting(model(&["note.txt", "b.txt"]));
+            let mut running = at_a_terminal_with_cursor(&env, &server, RUN);
+            types_ahead(&mut running, keys);
+            running.stdout.until("[space] select");
+            // Pasted into the list, they do nothing, either.
+            running.types("\u{1b}[200~a\ry\r\u{1b}[201~");
+            assert!(running.stdout.says("[space] select", 2));
+            running.types("l");
+            let ran = running.end();
+            assert_eq!(ran.code, Some(3), "{keys:?}: {ran:?}");
+            assert!(!ran.stdout.contains("[x]"), "{keys:?}: {ran:?}");
+            let decided = of_kind(&env.events(), "decision-recorded").len();
+            assert_eq!(decided, 0, "{keys:?}");
+        },
+    );
+}
+
 /// The question is on the screen, too briefly for a user to have read it.
 #[test]
 fn keys_right_after_the_question_approve_nothing() {
@@ -114,7 +133,7 @@ fn keys_right_after_the_question_approve_nothing() {
         }
         !is_late
     };
-    for keys in ["y\n", "m\n4\ny\n"] {
+    for keys in ["y\n", "t\np\n"] {
         assert!((0..20).any(|_| attempt(keys)), "{keys:?} was an answer");
     }
 }
@@ -156,8 +175,8 @@ fn one_paste_answers_one_question() {
     let env = TestEnv::new();
     let server = ChatServer::start(model(&["note.txt"]));
     let running = at_a_terminal(&env, &server, RUN);
-    let ran = types(running, 0, &["m\n4\ny\n", "4\ny\n", "n\n", "b\n", "n\n"]);
-    nothing_approved(&env, &ran, "m, 4, y");
+    let ran = types(running, 0, &["t\np\n", "q\ns\n", "q\n", "b\n", "n\n"]);
+    nothing_approved(&env, &ran, "t, p, s");
 }
 
 #[test]

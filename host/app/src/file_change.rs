@@ -5,7 +5,7 @@
 //! what they mask, deny or leave out is not shown, and a link leads nowhere that the tool could not
 //! go.
 
-use crate::{ComponentSource, Registry};
+use crate::{ComponentSource, Registry, host_path};
 use agent_host_engine::tool::{Invocation, RunEnd};
 use agent_host_types::{
     id::{CallId, SessionId},
@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use similar::{ChangeTag, TextDiff};
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// The built-in component with the tools below.
@@ -38,8 +38,10 @@ const DIFF_TIME: Duration = Duration::from_millis(300);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FileChange {
-    /// The file is a text, and this would be changed.
+    /// The file is a text or does not exist, and this would be changed.
     Compared {
+        /// Whether the file does not exist yet.
+        is_new: bool,
         /// The rows of a unified diff.
         rows: Vec<DiffRow>,
         /// The arguments that the rows show.
@@ -103,19 +105,37 @@ impl Registry {
     /// Returns the change that a call would make to a file; `None` if it is not one of
     /// `builtin:files` that writes a text, or the change is too long to show.
     pub async fn file_change(&self, tool: &str, input: &Map<String, Value>) -> Option<FileChange> {
-        let (before, after) = match self.file_texts(tool, input).await? {
-            Ok(texts) => texts,
-            Err(reason) => {
+        let written = self.written_text(tool, input)?;
+        let (is_new, before, after) = match (self.file_texts(tool, input).await?, written.old) {
+            (Ok((before, after)), _) => (false, before, after),
+            (Err(_), None) if self.is_missing(tool, written.path) => {
+                (true, String::new(), written.new.to_owned())
+            }
+            (Err(reason), _) => {
                 let reason = reason.into();
                 return Some(FileChange::Unread { reason });
             }
         };
-        let shows: &[&str] = match self.written_text(tool, input)?.old {
+        let shows: &[&str] = match written.old {
             None => &["path", "content"],
             Some(_) => &["path", "old", "new"],
         };
         let rows = rows(&before, &after);
-        (rows.len() <= MAX_ROWS).then_some(FileChange::Compared { rows, shows })
+        (rows.len() <= MAX_ROWS).then_some(FileChange::Compared {
+            is_new,
+            rows,
+            shows,
+        })
+    }
+
+    /// Whether no file has this path, not even one that the tool may not see.
+    fn is_missing(&self, tool: &str, path: &str) -> bool {
+        let entry = self.component_of(tool);
+        let place = entry.and_then(|entry| host_path(&entry.grants, path));
+        place.is_some_and(|place| {
+            let found = place.symlink_metadata();
+            found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        })
     }
 
     /// Returns the texts of a file before a call and after it; the inner error is the reason of the

@@ -5,6 +5,7 @@ use crate::registry::Registry;
 use agent_host_engine::policy::{
     ArtifactAccess, DirGrant, DirMode, Grants, HttpGrant, SecretGrant,
 };
+use std::path::{Component, Path, PathBuf};
 
 /// Lists what the tools may reach; components with equal grants share a line, and what an MCP
 /// server reaches is unknown. The text is not escaped.
@@ -60,6 +61,36 @@ pub fn grant_lines(grants: &Grants) -> Vec<String> {
     lines
 }
 
+/// Returns the path on the host of a path that a tool names; a relative one is below the first
+/// granted directory. For display: nothing is opened by it.
+#[must_use]
+pub fn host_path(grants: &Grants, path: &str) -> Option<PathBuf> {
+    let (dir, rest) = match path.strip_prefix('/') {
+        None => (grants.dirs.first()?, path),
+        Some(_) => {
+            let below = |dir: &DirGrant| {
+                let rest = Path::new(path).strip_prefix(&dir.guest).ok()?;
+                Some(rest.to_str()?.len())
+            };
+            let below = grants
+                .dirs
+                .iter()
+                .filter_map(|dir| Some((below(dir)?, dir)));
+            let (length, dir) = below.min_by_key(|(length, _)| *length)?;
+            (dir, path.get(path.len() - length..)?)
+        }
+    };
+    let mut place = dir.host.clone();
+    for part in Path::new(rest).components() {
+        match part {
+            Component::Normal(name) => place.push(name),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(place)
+}
+
 fn artifact_line(access: ArtifactAccess) -> String {
     match access {
         ArtifactAccess::ReadOnly => "artifacts of the session, read-only",
@@ -101,4 +132,49 @@ fn secret_line(secret: &SecretGrant) -> String {
     };
     let audience = secret.audience();
     format!("secret {}, in {places} to {audience}", secret.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host_path;
+    use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+    use pretty_assertions::assert_eq;
+    use std::path::PathBuf;
+
+    #[test]
+    fn path_of_a_tool_is_shown_below_its_grant() {
+        let dir = |host: &str, guest: &str| DirGrant {
+            host: host.into(),
+            guest: guest.to_owned(),
+            mode: DirMode::ReadOnly,
+            allow: PathRules::default(),
+            deny: PathRules::default(),
+            mask: PathRules::default(),
+            allow_run_later: PathRules::default(),
+            quota: DirQuota::default(),
+        };
+        let dirs = vec![
+            dir("/home/ann/work", "/workspace"),
+            dir("/srv/data", "/workspace/data"),
+        ];
+        let grants = Grants {
+            dirs,
+            ..Grants::default()
+        };
+        for (path, expected) in [
+            ("a.txt", Some("/home/ann/work/a.txt")),
+            ("./src/a.rs", Some("/home/ann/work/src/a.rs")),
+            ("/workspace/a.txt", Some("/home/ann/work/a.txt")),
+            ("/workspace", Some("/home/ann/work")),
+            ("/workspace/data/b.csv", Some("/srv/data/b.csv")),
+            ("/workspaces/a.txt", None),
+            ("/etc/passwd", None),
+            ("../a.txt", None),
+            ("/workspace/../../etc/passwd", None),
+        ] {
+            let expected = expected.map(PathBuf::from);
+            assert_eq!(host_path(&grants, path), expected, "{path}");
+        }
+        assert_eq!(host_path(&Grants::default(), "a.txt"), None);
+    }
 }

@@ -43,8 +43,8 @@ fn arguments_are_edited_in_the_editor() {
     let shown = plain(&ran.stdout);
     for text in [
         "The arguments do not fit the tool's schema",
-        "Instead, you would run write_file",
-        "│ content: mine\r\n│ path: b.txt\r\n",
+        "Edited  write_file b.txt  changes things",
+        "│ content: mine\r\n",
     ] {
         assert!(shown.contains(text), "no {text:?} in {shown}");
     }

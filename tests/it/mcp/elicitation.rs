@@ -58,12 +58,9 @@ fn user_decides_through_the_client() {
         let (form, result) = answer(&mut client, said);
         let message = form["message"].as_str().unwrap();
         assert!(
-            message.starts_with(
-                "The model wants to run write_file, which is effectful.\nThe tool's own title is:\n│ Write a file\n"
-            ),
+            message.starts_with("write_file a.txt  changes things\n│ content: x\nAllow this call?"),
             "{message}"
         );
-        assert!(message.contains("\"content\": \"x\""), "{message}");
         let decision =
             json!({ "type": "string", "title": "Run it?", "enum": ["approve", "reject"] });
         let schema = json!({

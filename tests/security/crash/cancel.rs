@@ -219,7 +219,7 @@ fn signal_leaves_prompt_undecided() {
         let ran = running.end();
         assert_eq!(ran.code, Some(130), "{ran:?}");
     };
-    let asks = "Run write_file, which is effectful?";
+    let asks = "Allow write_file?";
     // A conversation continues, and ends at the second Ctrl-C.
     for (args, prompts) in [
         ("go", &[asks] as &[&str]),

@@ -33,6 +33,7 @@ pub use grants::{
 };
 pub use http::{HttpRequest, decide_address, decide_http};
 pub use paths::PathRules;
+pub(crate) use rule::PATH;
 pub use rule::{
     ArgumentGlob, ArgumentPointer, ArgumentTest, CallRequest, CallRule, MAIN_AGENT, MAX_RULES,
     NameGlob, RuleDecision, RuleError, deciding_rule, main_argument, pattern_fits,

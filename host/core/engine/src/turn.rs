@@ -40,7 +40,7 @@ use agent_host_types::{
     tool::ToolRuntime,
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
-pub use approval_view::{CallPreview, QuestionPreview, call_heading, mixed_words};
+pub use approval_view::{CallFrame, FrameArguments, QuestionPreview, mixed_words};
 pub use argument_text::{arguments_text, expand_tabs};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;

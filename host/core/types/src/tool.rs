@@ -41,6 +41,16 @@ impl Effect {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
+
+    /// Describes the effect in the words of an approval.
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Idempotent => "changes things, safe to repeat",
+            Self::Effectful => "changes things",
+        }
+    }
 }
 
 /// The definition of a tool for the model (`tool-definition` in WIT).

@@ -13,7 +13,7 @@ use crate::{
 use agent_host_engine::{
     BoxFuture,
     text::escape_line,
-    turn::{CallPreview, QuestionPreview, call_heading},
+    turn::{CallFrame, QuestionPreview},
 };
 use agent_host_mcp::{question_answer, question_form};
 use agent_host_types::{
@@ -113,9 +113,10 @@ impl AcpAgent {
         }
         // Everything that the user decides by is in the request: editors do not look elsewhere.
         let mut fields = call_fields(registry, &id, &call.tool, Some(&call.input));
-        fields.insert("title".to_owned(), call_heading(call).into());
+        let frame = CallFrame::unwrapped(call);
+        fields.insert("title".to_owned(), frame.heading.as_str().into());
         fields.insert("status".to_owned(), "pending".into());
-        let preview = json!({"type": "text", "text": CallPreview::unwrapped(call).to_string()});
+        let preview = json!({"type": "text", "text": frame.to_string()});
         let texts = registry.file_texts(&call.tool, &call.input).await;
         let diff = tools::diff(registry, &call.tool, &call.input, texts);
         if let Some(diff) = &diff {

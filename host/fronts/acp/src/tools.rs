@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_app::{ComponentSource, Registry};
+use agent_host_app::{ComponentSource, Registry, host_path};
 use agent_host_engine::{
     policy::{DirGrant, DirMode, Grants},
     text::escape_line,
@@ -15,7 +15,7 @@ use agent_host_types::{
     tool::Effect,
 };
 use serde_json::{Map, Value, json};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// The longest title, in characters.
 const MAX_TITLE_CHARS: usize = 120;
@@ -133,35 +133,6 @@ fn own_path<'a>(registry: &Registry, tool: &str, input: &'a Map<String, Value>) 
         ComponentSource::Builtin(name) if name == "files" => input.get("path")?.as_str(),
         _ => None,
     }
-}
-
-/// Returns the path on the host of a path that a tool names; a relative one is below the first
-/// granted directory. For display: nothing is opened by it.
-fn host_path(grants: &Grants, path: &str) -> Option<PathBuf> {
-    let (dir, rest) = match path.strip_prefix('/') {
-        None => (grants.dirs.first()?, path),
-        Some(_) => {
-            let below = |dir: &DirGrant| {
-                let rest = Path::new(path).strip_prefix(&dir.guest).ok()?;
-                Some(rest.to_str()?.len())
-            };
-            let below = grants
-                .dirs
-                .iter()
-                .filter_map(|dir| Some((below(dir)?, dir)));
-            let (length, dir) = below.min_by_key(|(length, _)| *length)?;
-            (dir, path.get(path.len() - length..)?)
-        }
-    };
-    let mut place = dir.host.clone();
-    for part in Path::new(rest).components() {
-        match part {
-            Component::Normal(name) => place.push(name),
-            Component::CurDir => {}
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    Some(place)
 }
 
 /// Returns the change that a call of `builtin:files` makes, as content of the protocol. `texts` are

@@ -26,7 +26,7 @@ pub(crate) use input::{
     watch as watch_keyboard,
 };
 pub(crate) use live::LiveView;
-pub(crate) use prompt::{Review, Reviewed};
+pub(crate) use prompt::{BatchList, BatchReply, Review, Reviewed, ToolReach};
 pub(crate) use question::{ask_question, choice_indexes, chosen};
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
@@ -138,9 +138,13 @@ impl Terminal {
     /// True if Markdown is rendered on stdout: a terminal that knows colours and cursor movements,
     /// without `NO_COLOR`.
     fn shows_markdown(&self) -> bool {
-        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         let choice = anstream::AutoStream::choice(&io::stdout());
-        self.stdout && !is_dumb && choice != anstream::ColorChoice::Never
+        self.stdout && moves_cursor() && choice != anstream::ColorChoice::Never
+    }
+
+    /// True if a list can be drawn over itself on stderr.
+    pub(crate) fn shows_lists(&self) -> bool {
+        self.stderr && moves_cursor()
     }
 
     /// Writes to stdout. An error is kept for [`Terminal::exit`], and nothing is written after it.
@@ -244,6 +248,11 @@ impl Terminal {
             false => self.note(&format!("{RED}error:{RED:#} {}", escape(text))),
         }
     }
+}
+
+/// Whether the terminal knows movements of the cursor.
+fn moves_cursor() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
 fn write(out: impl Write, bytes: &[u8]) {

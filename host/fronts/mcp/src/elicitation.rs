@@ -6,7 +6,7 @@ mod tests;
 
 use agent_host_engine::{
     text::{escape_line, escape_values},
-    turn::{CallPreview, QuestionPreview},
+    turn::{CallFrame, QuestionPreview},
 };
 use agent_host_types::{
     approval::Decision,
@@ -76,7 +76,7 @@ impl AwaitedInput {
     pub(crate) fn form(&self, agent: Option<&str>) -> ElicitRequestParams {
         let (message, requested_schema) = match self {
             Self::Approval(call) => (
-                CallPreview::unwrapped(call).to_string(),
+                CallFrame::unwrapped(call).to_string(),
                 decision_schema(call),
             ),
             Self::Question { tool, question } => (

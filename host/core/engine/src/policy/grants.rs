@@ -44,6 +44,16 @@ impl Grants {
             || self.artifacts == Some(ArtifactAccess::ReadWrite)
     }
 
+    /// Returns whether a call with these grants reaches nothing outside itself.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.dirs.is_empty()
+            && self.http.is_empty()
+            && self.env.is_empty()
+            && self.secrets.is_empty()
+            && self.artifacts.is_none()
+    }
+
     /// Returns the grants with the keys of `agent.toml`; variables and secrets without values.
     #[must_use]
     pub fn to_json(&self) -> Value {

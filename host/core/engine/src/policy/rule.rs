@@ -7,6 +7,7 @@ mod argument;
 mod main_argument;
 
 pub use argument::{ArgumentGlob, ArgumentPointer, ArgumentTest, pattern_fits};
+pub(crate) use main_argument::PATH;
 pub use main_argument::main_argument;
 
 use super::Ruling;

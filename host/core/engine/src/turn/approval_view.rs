@@ -1,61 +1,112 @@
 //! Renders a call or a question for the user who decides on it. The host's text comes first and
-//! last; text of a model or a tool stands between, in frames. Pure.
+//! last; text of a model or a tool stands between, in frames, except for a target that is one plain
+//! word. Pure.
 
 #[cfg(test)]
 mod tests;
 
-use crate::text::{escape_line, framed, mixed_scripts};
+use super::argument_text::arguments_text;
+use crate::{
+    policy::PATH,
+    text::{escape_line, framed, mixed_scripts},
+};
 use agent_host_types::{continuation::PendingCall, question::Question};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// The maximum number of rows of a title and of a question's prompt.
-const MAX_TITLE_ROWS: usize = 3;
+/// The maximum length of a target in the heading, in bytes.
+const MAX_HEADING_TARGET: usize = 60;
+
+/// The maximum number of rows of a question's prompt.
 const MAX_PROMPT_ROWS: usize = 40;
 
 /// The maximum number of rows about words that mix scripts.
 const MAX_MIXED_ROWS: usize = 8;
 
-/// A call as text for the user, complete and unshortened. `Display` writes all parts.
+/// A call that needs approval, as text for the user: what it does on one line, then its arguments,
+/// complete and unshortened. `Display` writes all parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallPreview {
-    /// The tool's name and its effect, as the policy sees it.
-    pub what: String,
-    /// The tool's display name, in a frame.
-    pub title: Option<String>,
-    /// The whole arguments, in a frame.
+pub struct CallFrame {
+    /// The tool, its target if that is one plain word, and its effect.
+    pub heading: String,
+    /// The target in a frame, if it is not in the heading.
+    pub target: Option<String>,
+    /// The other arguments in a frame; empty if there are none.
     pub arguments: String,
-    /// The size of the arguments, and the rule that requires approval.
-    pub below: String,
+    /// Notes about programs that the call may rewrite and words that mix scripts, each after a
+    /// line break.
+    pub warnings: String,
+    /// The rule that requires approval, and the digest of the arguments.
+    pub basis: String,
 }
 
-impl CallPreview {
-    /// Renders a waiting call, without wrapping rows.
+/// The arguments of a frame, and the screen that it is for.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameArguments<'a> {
+    /// The arguments of the run.
+    pub input: &'a Map<String, Value>,
+    /// The name of the argument that the call is mostly about, if its value is a text.
+    pub target: Option<&'a str>,
+    /// The arguments that are shown elsewhere.
+    pub without: &'a [&'a str],
+    /// The columns of the screen; `usize::MAX` for rows that are not wrapped.
+    pub columns: usize,
+}
+
+impl CallFrame {
+    /// Renders a waiting call for a client without a screen of known width and without the tool's
+    /// definition: the target is the text `path`, if the call has one.
     #[must_use]
     pub fn unwrapped(call: &PendingCall) -> Self {
-        let name = call.input_digest.to_string();
-        Self::new(call, &call.input, &name, usize::MAX)
+        let arguments = FrameArguments {
+            input: &call.input,
+            target: Some(PATH),
+            without: &[],
+            columns: usize::MAX,
+        };
+        Self::new(call, &arguments)
     }
 
-    /// Renders a call with these arguments, labelled `name`, for a screen of `columns` columns.
+    /// Renders a call with these arguments.
     #[must_use]
-    pub fn new(call: &PendingCall, input: &Map<String, Value>, name: &str, columns: usize) -> Self {
-        let text = serde_json::to_string_pretty(input).unwrap_or_default();
-        let title = call.title.as_deref();
+    pub fn new(call: &PendingCall, arguments: &FrameArguments<'_>) -> Self {
+        let FrameArguments {
+            input,
+            target: name,
+            without,
+            columns,
+        } = *arguments;
+        let target = name.and_then(|name| Some((name, input.get(name)?.as_str()?)));
+        let (mut heading, mut framed_target) = (escape_line(&call.tool), None);
+        let mut shown_above = without.to_vec();
+        if let Some((name, target)) = target {
+            shown_above.push(name);
+            match is_plain_word(target) {
+                true => heading.push_str(&format!(" {target}")),
+                false => framed_target = Some(framed(target, columns, usize::MAX)),
+            }
+        }
+        let text = arguments_text(input, &shown_above);
         Self {
-            what: call_heading(call),
-            title: title.map(|title| framed(title, columns, MAX_TITLE_ROWS)),
-            arguments: framed(&text, columns, usize::MAX),
-            below: format!(
-                "All {} characters of the arguments of {} are shown; rule {}, arguments {name}{}{}",
-                text.chars().count(),
-                escape_line(&call.tool),
-                escape_line(&call.rule),
-                executables(call, input, columns),
-                mixed(call, input, columns)
-            ),
+            heading: format!("{heading}  {}", call.effect.in_words()),
+            target: framed_target,
+            arguments: match text.is_empty() {
+                true => text,
+                false => framed(&text, columns, usize::MAX),
+            },
+            warnings: executables(call, input, columns) + &mixed(call, input, columns),
+            basis: match *input == *call.input {
+                true => format!("rule {}, arguments {}", call.rule, call.input_digest),
+                false => format!("rule {}, arguments as you wrote them", call.rule),
+            },
         }
     }
+}
+
+/// Whether a text stands beside words of the host without looking like some of them: ASCII, without
+/// spaces, so that it is one word, and short.
+fn is_plain_word(text: &str) -> bool {
+    (1..=MAX_HEADING_TARGET).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
 /// Returns a note on the files that run, now or later, which the arguments name. Unknown for
@@ -65,7 +116,7 @@ fn executables(call: &PendingCall, input: &Map<String, Value>, columns: usize) -
         return String::new();
     }
     let names = framed(&call.executables.join("\n"), columns, MAX_PROMPT_ROWS);
-    format!(".\nThe call may rewrite these files, which run now or later:\n{names}")
+    format!("\nThe call may rewrite these files, which run now or later:\n{names}")
 }
 
 /// Returns a note on the names in a call that may look like others.
@@ -75,7 +126,7 @@ fn mixed(call: &PendingCall, input: &Map<String, Value>, columns: usize) -> Stri
         return String::new();
     }
     let words = framed(&words.join("\n"), columns, MAX_MIXED_ROWS);
-    format!(".\nThese words mix scripts, so they may look like other words:\n{words}")
+    format!("\nThese words mix scripts, so they may look like other words:\n{words}")
 }
 
 /// Describes each word of a call's names and short texts whose letters are of several scripts, as
@@ -106,33 +157,29 @@ fn mixed_in_fields(fields: &Map<String, Value>, words: &mut Vec<String>) {
     }
 }
 
-impl fmt::Display for CallPreview {
+impl fmt::Display for CallFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            what,
-            title,
+            heading,
+            target,
             arguments,
-            below,
+            warnings,
+            basis,
         } = self;
-        writeln!(f, "The model wants to run {what}.")?;
-        if let Some(title) = title {
-            writeln!(f, "The tool's own title is:\n{title}")?;
+        writeln!(f, "{heading}")?;
+        let framed = target.iter().chain([arguments]);
+        for rows in framed.filter(|rows| !rows.is_empty()) {
+            writeln!(f, "{rows}")?;
+        }
+        let warnings = warnings.trim_start_matches('\n');
+        if !warnings.is_empty() {
+            writeln!(f, "{warnings}")?;
         }
         write!(
             f,
-            "The arguments are:\n{arguments}\n{below}\nYour decision is about {what}."
+            "Allow this call? All of its arguments are shown ({basis})."
         )
     }
-}
-
-/// Returns the tool's name and its effect, as the policy sees it.
-#[must_use]
-pub fn call_heading(call: &PendingCall) -> String {
-    format!(
-        "{}, which is {}",
-        escape_line(&call.tool),
-        call.effect.as_str()
-    )
 }
 
 /// A tool's question as text for the user. `Display` writes all parts.

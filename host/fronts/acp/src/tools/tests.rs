@@ -1,6 +1,6 @@
 //! Tests of kinds and places.
 
-use super::{host_path, kind_of, kind_of_run};
+use super::{kind_of, kind_of_run};
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
@@ -8,7 +8,6 @@ use agent_host_types::{
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
-use std::path::PathBuf;
 
 fn grants(dirs: &[(&str, &str, DirMode)]) -> Grants {
     let dirs = dirs.iter().map(|(host, guest, mode)| DirGrant {
@@ -25,29 +24,6 @@ fn grants(dirs: &[(&str, &str, DirMode)]) -> Grants {
         dirs: dirs.collect(),
         ..Grants::default()
     }
-}
-
-#[test]
-fn path_of_a_tool_is_shown_below_its_grant() {
-    let grants = grants(&[
-        ("/home/ann/work", "/workspace", DirMode::ReadOnly),
-        ("/srv/data", "/workspace/data", DirMode::ReadOnly),
-    ]);
-    for (path, expected) in [
-        ("a.txt", Some("/home/ann/work/a.txt")),
-        ("./src/a.rs", Some("/home/ann/work/src/a.rs")),
-        ("/workspace/a.txt", Some("/home/ann/work/a.txt")),
-        ("/workspace", Some("/home/ann/work")),
-        ("/workspace/data/b.csv", Some("/srv/data/b.csv")),
-        ("/workspaces/a.txt", None),
-        ("/etc/passwd", None),
-        ("../a.txt", None),
-        ("/workspace/../../etc/passwd", None),
-    ] {
-        let expected = expected.map(PathBuf::from);
-        assert_eq!(host_path(&grants, path), expected, "{path}");
-    }
-    assert_eq!(host_path(&Grants::default(), "a.txt"), None);
 }
 
 #[test]

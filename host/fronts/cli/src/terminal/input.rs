@@ -14,6 +14,7 @@ mod editor;
 mod history;
 mod keys;
 mod line;
+mod list;
 mod modes;
 mod screen;
 mod watch;
@@ -26,8 +27,10 @@ pub(crate) use watch::watch;
 use super::Terminal;
 use crate::exit::Failure;
 use editor::Editor;
-use keys::{Key, KeyDecoder};
+use keys::KeyDecoder;
+pub(super) use keys::{Key, Named};
 use line::PromptLine;
+pub(super) use list::pick;
 use modes::Screen;
 use rustix::{
     event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},

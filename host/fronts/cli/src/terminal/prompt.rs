@@ -1,19 +1,21 @@
-//! Asks the user whether a call may run. The prompt shows the whole input that will run, neither
-//! shortened nor hidden, and offers the decisions that the tool allows. Each question is a security
-//! prompt of its own and ends with what is decided, so that no text above it can imitate it.
+//! Asks the user whether a call may run. One frame tells the tool, its target, its effect and size,
+//! what it changes, and what it could reach besides; everything else is behind `?`. Each question
+//! is a security prompt of its own and ends with what is decided, so that no text above it can
+//! imitate it.
 
+mod batch;
 mod edit;
 mod menu;
+mod pattern;
 #[cfg(test)]
 mod tests;
 mod view;
 
-use super::{BOLD, Terminal, answer, one_line, packed};
+use super::{BOLD, Terminal, answer, one_line, packed, tool_name};
 use agent_host_app::FileChange;
 use agent_host_engine::{
     policy::{main_argument, pattern_fits},
     tool_set::ToolSet,
-    turn::call_heading,
 };
 use agent_host_types::{
     approval::{ApprovalRule, ArgumentPattern, Decision, Remember, RememberScope, RememberWhat},
@@ -21,11 +23,26 @@ use agent_host_types::{
     reason::Reason,
     tool::{DecisionKind, RegisteredTool},
 };
-use menu::{MenuReply, chosen, menu, parse};
+pub(crate) use batch::{BatchList, BatchReply};
+
+use menu::{MenuContext, MenuReply, menu, parse};
 use serde_json::{Map, Value};
 
 /// The maximum length of a schema error, in characters.
 const MAX_LINE_CHARACTERS: usize = 1_000;
+
+/// The maximum number of rows of a call that are shown at first.
+const MAX_ROWS: usize = 20;
+
+/// The place where the calls of a tool run, and what they may reach there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ToolReach {
+    /// The place, such as a component.
+    pub(crate) origin: String,
+    /// The predicate of a sentence about what a call may reach beyond its target; `None` if it
+    /// reaches nothing.
+    pub(crate) beyond: Option<String>,
+}
 
 /// A call under review, with its context.
 pub(crate) struct Review<'a> {
@@ -33,15 +50,13 @@ pub(crate) struct Review<'a> {
     pub(crate) call: &'a PendingCall,
     pub(crate) tools: &'a ToolSet,
     /// Where the tool's calls run and what they may reach there.
-    pub(crate) reach: &'a str,
+    pub(crate) reach: &'a ToolReach,
     /// The path shown for "this project".
     pub(crate) project: &'a str,
     /// The change of a file that the call would make.
     pub(crate) change: Option<&'a FileChange>,
     /// The position of the call among those of its request, from 1, and their number.
     pub(crate) position: (usize, usize),
-    /// Whether this call and those behind it may be approved together.
-    pub(crate) may_approve_rest: bool,
 }
 
 /// The end of a review.
@@ -51,55 +66,56 @@ pub(crate) enum Reviewed {
     Decided(Decision),
     /// This call and those behind it are to be shown and approved together.
     Rest,
+    /// This call and those behind it are denied, for this reason.
+    RejectRest(Option<String>),
     /// The user decides later, as at the end of the input.
     Later,
 }
 
 impl Review<'_> {
-    /// Shows a call and reads a decision.
-    pub(crate) fn ask(&self) -> Reviewed {
-        let call = self.call;
-        let rest = self.rest();
-        let question = self.question(&format!("Run {}?", call_heading(call)), &menu(call, rest));
-        let shown = self.shown();
+    /// Shows a call and reads a decision, if `may_decide_rest` also about those behind it.
+    pub(crate) fn ask(&self, may_decide_rest: bool) -> Reviewed {
+        let always = self.always();
+        let (position, count) = self.position;
+        let rest = match may_decide_rest {
+            true => count.saturating_sub(position) + 1,
+            false => 0,
+        };
+        let context = MenuContext {
+            always: &match &always {
+                RememberWhat::Pattern(pattern) => pattern.glob.clone(),
+                _ => "with these arguments".to_owned(),
+            },
+            rest,
+        };
+        let question = format!("Allow {}?", tool_name(&self.call.tool));
+        let question = self.question(&question, &menu(self.call, context));
+        let shown = self.shown(MAX_ROWS);
         let mut prompt = format!("{shown}\n{question}");
         loop {
             let Some(line) = answer(self.terminal, &prompt) else {
                 return Reviewed::Later;
             };
-            let decision = match parse(&line, call, rest) {
+            let step = match parse(&line, self.call, context.rest) {
                 Some(MenuReply::Decided(decision)) => return Reviewed::Decided(decision),
                 Some(MenuReply::Rest) => return Reviewed::Rest,
+                Some(MenuReply::RejectRest(reason)) => return Reviewed::RejectRest(reason),
                 Some(MenuReply::Later) => return Reviewed::Later,
-                Some(MenuReply::Json) => {
-                    prompt = format!("{}\n{question}", self.json());
-                    continue;
-                }
+                Some(MenuReply::Json) => PromptStep::Show(self.json()),
+                Some(MenuReply::Rows) => PromptStep::Show(self.shown(usize::MAX)),
+                Some(MenuReply::More) => PromptStep::Show(self.details(context)),
                 Some(MenuReply::Edit) => self.edit(),
-                Some(MenuReply::Remember(None)) => self.remember(),
-                Some(MenuReply::Remember(Some(remember))) => self
-                    .tool()
-                    .map_or(PromptStep::Back, |tool| self.confirm_rule(tool, remember)),
+                Some(MenuReply::Always) => self.confirm_rule(always.clone()),
+                Some(MenuReply::Remember(what)) => self.confirm_rule(what),
                 Some(MenuReply::Pattern(glob)) => self.remember_pattern(glob),
-                None => {
-                    prompt = format!("That is not one of the answers.\n{question}");
-                    continue;
-                }
+                None => PromptStep::Show("That is not one of the answers.".to_owned()),
             };
-            match decision {
+            prompt = match step {
                 PromptStep::Decided(decision) => return Reviewed::Decided(decision),
                 PromptStep::End => return Reviewed::Later,
-                PromptStep::Back => prompt = format!("{shown}\n{question}"),
-            }
-        }
-    }
-
-    /// Returns how many calls may be approved together; 0 if they may not.
-    fn rest(&self) -> usize {
-        let (position, count) = self.position;
-        match self.may_approve_rest {
-            true => count.saturating_sub(position) + 1,
-            false => 0,
+                PromptStep::Show(text) => format!("{text}\n{question}"),
+                PromptStep::Back => format!("{shown}\n{question}"),
+            };
         }
     }
 
@@ -109,14 +125,15 @@ impl Review<'_> {
         let Some(first) = reviews.first() else {
             return false;
         };
-        let mut prompt: String = reviews.iter().map(|review| review.shown() + "\n").collect();
+        let shown = reviews.iter().map(|review| review.shown(usize::MAX) + "\n");
+        let mut prompt: String = shown.collect();
         let calls = reviews.iter().map(|review| {
             let (position, _) = review.position;
-            format!("\n  {position}. {}", call_heading(review.call))
+            format!("\n  {position}. {}", review.line())
         });
         prompt.push_str(&format!("\n{BOLD}All of these:{BOLD:#}"));
         prompt.extend(calls);
-        let question = format!("Run all {} calls?", reviews.len());
+        let question = format!("Allow all {} calls?", reviews.len());
         first.confirms(&prompt, &question).unwrap_or_default()
     }
 
@@ -137,7 +154,7 @@ impl Review<'_> {
                 }
             };
             let shown = self.shown_edited(&input);
-            let question = format!("Run {}, with these arguments?", call_heading(self.call));
+            let question = format!("Run {} with these arguments?", tool_name(&self.call.tool));
             match self.confirms(&shown, &question) {
                 Some(true) => {
                     let call_id = self.call.call_id.clone();
@@ -163,120 +180,93 @@ impl Review<'_> {
         Some(&self.tools.get(&self.call.tool)?.tool)
     }
 
-    /// Reads the scope of a rule, shows the rule, and asks for confirmation.
-    fn remember(&self) -> PromptStep {
-        let Some(tool) = self.tool() else {
-            return PromptStep::Back;
-        };
-        loop {
-            let line = answer(
-                self.terminal,
-                &format!(
-                    "  [1] calls with exactly these arguments, in this session\n  [2] every call of this tool, in \
-                     this session\n  [3] calls with exactly these arguments, in this project\n  [4] every call of \
-                     this tool, in this project\n  [b] back\n{BOLD}Which calls of {} should not ask again?{BOLD:#}",
-                    call_heading(self.call)
-                ),
-            );
-            let Some(line) = line else {
-                return PromptStep::End;
-            };
-            if line.trim() == "b" {
-                return PromptStep::Back;
-            }
-            let Some(remember) = chosen(&line) else {
-                self.terminal.note("Please answer 1, 2, 3, 4 or b.");
-                continue;
-            };
-            match self.confirm_rule(tool, remember) {
-                PromptStep::Back => {}
-                asked => return asked,
-            }
-        }
+    /// Returns the name of the argument that the call is mostly about.
+    fn main_argument(&self) -> Option<&str> {
+        main_argument(&self.tool()?.definition)
     }
 
-    /// Reads the scope of a rule by a pattern of the main argument, shows the rule, and asks for
-    /// confirmation. The pattern matches this call, and is not all of them.
-    fn remember_pattern(&self, glob: String) -> PromptStep {
-        let back = |why: &str| {
-            self.terminal.note(why);
-            PromptStep::Back
+    /// Returns the calls that "always" is about: those with a target near this one, or those with
+    /// the same arguments where the target is not a path or an address.
+    fn always(&self) -> RememberWhat {
+        let near = || {
+            let target = self.call.input.get(self.main_argument()?)?.as_str()?;
+            self.pattern(pattern::near(target)?)
         };
-        let Some(tool) = self.tool() else {
-            return PromptStep::Back;
-        };
-        let Some(name) = main_argument(&tool.definition) else {
-            return back("This tool has no argument that a pattern could match.");
-        };
-        let name = name.replace('~', "~0").replace('/', "~1");
+        near().map_or(RememberWhat::Arguments, RememberWhat::Pattern)
+    }
+
+    /// Returns a pattern of the main argument; `None` if it does not match this call.
+    fn pattern(&self, glob: String) -> Option<ArgumentPattern> {
+        let name = self.main_argument()?.replace('~', "~0").replace('/', "~1");
         let pattern = ArgumentPattern {
             pointer: format!("/{name}"),
             glob,
         };
-        if !pattern_fits(&pattern, &self.call.input) {
-            return back(
+        pattern_fits(&pattern, &self.call.input).then_some(pattern)
+    }
+
+    /// Shows the rule of a pattern and asks for confirmation. The pattern matches this call, and is
+    /// not all of them.
+    fn remember_pattern(&self, glob: String) -> PromptStep {
+        let refuse = |why: &str| PromptStep::Show(why.to_owned());
+        if self.main_argument().is_none() {
+            return refuse("This tool has no argument that a pattern could match.");
+        }
+        let Some(pattern) = self.pattern(glob) else {
+            return refuse(
                 "This pattern does not match the target of this call. Write the pattern like the start of the \
                  target, without `..`, such as src/**.",
             );
-        }
-        if pattern
-            .glob
-            .chars()
-            .all(|c| matches!(c, '*' | '?' | '/' | '.'))
-        {
-            return back("This pattern matches every call; use [t] or [m] to remember that.");
-        }
-        loop {
-            let line = answer(
-                self.terminal,
-                &format!(
-                    "  [1] in this session\n  [2] in this project\n  [b] back\n{BOLD}Where should such calls of {} \
-                     not ask again?{BOLD:#}",
-                    call_heading(self.call)
-                ),
-            );
-            let scope = match line.as_deref().map(str::trim) {
-                None => return PromptStep::End,
-                Some("1") => RememberScope::Session,
-                Some("2") => RememberScope::Project,
-                Some("b") => return PromptStep::Back,
-                Some(_) => continue,
-            };
-            let what = RememberWhat::Pattern(pattern.clone());
-            match self.confirm_rule(tool, Remember { what, scope }) {
-                PromptStep::Back => {}
-                asked => return asked,
-            }
+        };
+        let is_wild = |c: char| matches!(c, '*' | '?' | '/' | '.');
+        match pattern.glob.chars().all(is_wild) {
+            true => refuse("This pattern matches every call; use t to remember that."),
+            false => self.confirm_rule(RememberWhat::Pattern(pattern)),
         }
     }
 
-    /// Shows a rule, and asks whether it is kept.
-    fn confirm_rule(&self, tool: &RegisteredTool, remember: Remember) -> PromptStep {
-        let rule = self.rule(tool, &remember);
+    /// Shows a rule, and asks for how long it is kept.
+    fn confirm_rule(&self, what: RememberWhat) -> PromptStep {
+        let Some(tool) = self.tool() else {
+            return PromptStep::Back;
+        };
+        let rule = self.rule(tool, &what);
         let rule = view::framed_words(&rule, self.terminal.columns(), usize::MAX);
-        let rule = format!("{BOLD}The rule is:{BOLD:#}\n{rule}");
-        let question = format!("Keep this rule, and run {}?", call_heading(self.call));
-        match self.confirms(&rule, &question) {
-            Some(true) => PromptStep::Decided(Decision::Approve {
+        let answers = [
+            "[s] in this session".to_owned(),
+            format!(
+                "[p] in every session of {}",
+                one_line(self.project, MAX_LINE_CHARACTERS)
+            ),
+            "[b] back".to_owned(),
+        ];
+        let question = format!("Allow {}, and keep this rule?", tool_name(&self.call.tool));
+        let prompt = format!(
+            "{BOLD}The rule is:{BOLD:#}\n{rule}\n{}",
+            self.question(&question, &answers)
+        );
+        loop {
+            let scope = match answer(self.terminal, &prompt).as_deref().map(str::trim) {
+                None => return PromptStep::End,
+                Some("s") => RememberScope::Session,
+                Some("p") => RememberScope::Project,
+                Some("b") => return PromptStep::Back,
+                Some(_) => continue,
+            };
+            return PromptStep::Decided(Decision::Approve {
                 call_id: self.call.call_id.clone(),
-                remember: Some(remember),
-            }),
-            Some(false) => PromptStep::Back,
-            None => PromptStep::End,
+                remember: Some(Remember { what, scope }),
+            });
         }
     }
 
     /// Describes the rule as it will be stored.
-    fn rule(&self, tool: &RegisteredTool, remember: &Remember) -> String {
-        let rule = ApprovalRule::new(tool, remember.what.clone(), self.call.input_digest);
-        let place = match remember.scope {
-            RememberScope::Session => "this session".to_owned(),
-            RememberScope::Project => format!("every session of {}", self.project),
-        };
-        let written = as_configuration(tool, &remember.what);
+    fn rule(&self, tool: &RegisteredTool, what: &RememberWhat) -> String {
+        let rule = ApprovalRule::new(tool, what.clone(), self.call.input_digest);
+        let written = as_configuration(tool, what);
         format!(
-            "in {place}, without asking, {rule}, while the tool and its grants stay as they are now ({}). Revoke it \
-             with `agent-host approvals revoke`.{written}",
+            "without asking, {rule}, while the tool and its grants stay as they are now ({}). Revoke it with \
+             `agent-host approvals revoke`.{written}",
             rule.identity
         )
     }
@@ -330,6 +320,8 @@ fn as_configuration(tool: &RegisteredTool, what: &RememberWhat) -> String {
 /// The end of a question behind a key.
 enum PromptStep {
     Decided(Decision),
+    /// This is shown before the question is asked again.
+    Show(String),
     /// The user goes back to the call.
     Back,
     /// The input ended.

@@ -55,10 +55,8 @@ fn reply(action: &str, content: Value) -> ElicitResult {
 fn approval_form_shows_the_call_as_the_terminal_does() {
     let digest = Digest::of(b"x");
     let message = format!(
-        "The model wants to run write_file, which is effectful.\nThe tool's own title is:\n│ Write a\n│ file\nThe \
-         arguments are:\n│ {{\n│   \"path\": \"a\\u{{202e}}b\"\n│ }}\nAll 19 characters of the arguments of \
-         write_file are shown; rule effect.effectful, arguments {digest}\nYour decision is about write_file, which is \
-         effectful."
+        "write_file  changes things\n│ a\\u{{202e}}b\nAllow this call? All of its arguments are shown (rule \
+         effect.effectful, arguments {digest})."
     );
     let expected = |values: &[&str]| {
         json!({

@@ -4,7 +4,7 @@ use agent_host_types::tool::ToolDefinition;
 use serde_json::Value;
 
 /// The name of the main argument of most tools of files.
-const PATH: &str = "path";
+pub(crate) const PATH: &str = "path";
 
 /// Returns the name of a tool's main argument: `path`, or else the first required argument, that is
 /// a text or a list of texts; `None` if there is none.

@@ -1,4 +1,4 @@
-use super::{CallPreview, QuestionPreview};
+use super::{CallFrame, FrameArguments, QuestionPreview};
 use agent_host_types::{
     continuation::PendingCall,
     id::{CallId, Digest},
@@ -52,28 +52,43 @@ fn rows_of_the_host(shown: &str, columns: usize) -> Vec<&str> {
     bare.collect()
 }
 
+/// Renders a call as on a screen of this width, with `path` as its target.
+fn shown(call: &PendingCall, columns: usize) -> String {
+    let arguments = FrameArguments {
+        input: &call.input,
+        target: Some("path"),
+        without: &[],
+        columns,
+    };
+    CallFrame::new(call, &arguments).to_string()
+}
+
 #[test]
-fn call_preview_cannot_imitate_the_host() {
+fn call_frame_cannot_imitate_the_host() {
     for lie in LIES {
         for columns in [24, 80, usize::MAX] {
-            let call = call(lie);
-            let shown = CallPreview::new(&call, &call.input, "as asked", columns).to_string();
-            let text = serde_json::to_string_pretty(&call.input).unwrap();
-            let size = format!(
-                "All {} characters of the arguments of wipe are shown; rule effect.effectful, arguments as asked.",
-                text.chars().count()
+            let mut call = call(lie);
+            let target = Map::from_iter([("path".to_owned(), json!(lie))]);
+            call.input = call
+                .input
+                .iter()
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .chain(target)
+                .collect::<Map<_, _>>()
+                .into();
+            let basis = format!(
+                "Allow this call? All of its arguments are shown (rule effect.effectful, arguments {}).",
+                call.input_digest
             );
+            let shown = shown(&call, columns);
             let mut found = rows_of_the_host(&shown, columns);
             found.retain(|row| !row.ends_with("more rows of this text are not shown)"));
             assert_eq!(
                 found,
                 [
-                    "The model wants to run wipe, which is effectful.",
-                    "The tool's own title is:",
-                    "The arguments are:",
-                    &size,
+                    "wipe  changes things",
                     "The call may rewrite these files, which run now or later:",
-                    "Your decision is about wipe, which is effectful.",
+                    &basis,
                 ],
                 "{lie:?}"
             );
@@ -81,12 +96,42 @@ fn call_preview_cannot_imitate_the_host() {
     }
 }
 
+/// A target is in the heading only as one plain word, which cannot look like the host's words.
+#[test]
+fn target_is_in_heading_only_as_one_word() {
+    let long = "x".repeat(61);
+    let cases = [
+        ("src/main.rs", "wipe src/main.rs  changes things\n"),
+        ("read-only", "wipe read-only  changes things\n"),
+        (
+            "a.rs  read-only",
+            "wipe  changes things\n│ a.rs  read-only\n",
+        ),
+        ("p\u{e4}th", "wipe  changes things\n│ p\u{e4}th\n"),
+        ("p\u{202e}th", "wipe  changes things\n│ p\\u{202e}th\n"),
+        ("", "wipe  changes things\n│ \n"),
+        (&long, &format!("wipe  changes things\n│ {long}\n")),
+    ];
+    for (target, expected) in cases {
+        let call = PendingCall {
+            executables: Vec::new(),
+            input: Map::from_iter([("path".to_owned(), json!(target))]).into(),
+            ..call("x")
+        };
+        let shown = shown(&call, 80);
+        assert!(
+            shown.starts_with(&format!("{expected}Allow this call? ")),
+            "{target:?}: {shown}"
+        );
+    }
+}
+
 /// A Cyrillic letter in a path, a tool's name or a key is told in the host's words, at each width.
 #[test]
-fn call_preview_marks_words_of_mixed_scripts() {
+fn call_frame_marks_words_of_mixed_scripts() {
     let mark = "These words mix scripts, so they may look like other words:";
     for columns in [24, 80, usize::MAX] {
-        let shown = |tool: &str, input: serde_json::Value| {
+        let hostile = |tool: &str, input: serde_json::Value| {
             let call = PendingCall {
                 tool: tool.to_owned(),
                 title: None,
@@ -94,26 +139,26 @@ fn call_preview_marks_words_of_mixed_scripts() {
                 input: input.as_object().unwrap().clone().into(),
                 ..call("")
             };
-            CallPreview::new(&call, &call.input, "as asked", columns).to_string()
+            shown(&call, columns)
         };
-        let hostile = [
-            shown("wipe", json!({"path": "/w/p\u{430}th"})),
-            shown("wip\u{435}", json!({})),
-            shown("wipe", json!({"p\u{430}th": "x"})),
-            shown("wipe", json!({"a": [{"to": ["p\u{430}th"]}]})),
+        let frames = [
+            hostile("wipe", json!({"path": "/w/p\u{430}th"})),
+            hostile("wip\u{435}", json!({})),
+            hostile("wipe", json!({"p\u{430}th": "x"})),
+            hostile("wipe", json!({"a": [{"to": ["p\u{430}th"]}]})),
         ];
-        for shown in hostile {
+        for shown in frames {
             let found = rows_of_the_host(&shown, columns);
             assert!(found.contains(&mark), "{shown}");
         }
         let ordinary = json!({"path": "/w/файл.txt", "日本語テキスト": "Tシャツ", "text": "p\u{430}th\nlines"});
-        assert!(!shown("wipe", ordinary).contains(mark));
+        assert!(!hostile("wipe", ordinary).contains(mark));
     }
     let call = PendingCall {
         input: Map::from_iter([("path".to_owned(), json!("p\u{430}th"))]).into(),
         ..call("x")
     };
-    let shown = CallPreview::unwrapped(&call).to_string();
+    let shown = CallFrame::unwrapped(&call).to_string();
     let row = "\n│ p\u{430}th: Latin and Cyrillic (\u{430} is U+0430)\n";
     assert!(shown.contains(row), "{shown}");
 }

@@ -1,7 +1,7 @@
 //! Approval of calls: the request, the effect of each decision, and refused decisions.
 
 use super::harness::*;
-use crate::turn::{CallPreview, Prompts};
+use crate::turn::{CallFrame, Prompts};
 use agent_host_types::{
     approval::Decision,
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
@@ -71,9 +71,9 @@ fn shown_call_names_the_executables_of_its_arguments() {
     };
     let warning = "The call may rewrite these files, which run now or later:\n│ /workspace/run.sh\n│ /workspace/\\u{202e}x\n";
     assert!(
-        CallPreview::unwrapped(&call).to_string().contains(warning),
+        CallFrame::unwrapped(&call).to_string().contains(warning),
         "{}",
-        CallPreview::unwrapped(&call)
+        CallFrame::unwrapped(&call)
     );
 }
 

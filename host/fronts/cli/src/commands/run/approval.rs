@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     commands::permission_summary,
-    terminal::{Review, Reviewed, ask_question},
+    terminal::{BatchList, BatchReply, Review, Reviewed, ask_question},
 };
 use agent_host_app::{FileChange, project};
 use agent_host_engine::{BoxFuture, turn::Prompts};
@@ -33,6 +33,13 @@ pub(super) fn is_partial(input: &AgentInput) -> bool {
     }
 }
 
+/// Whether all calls may be approved and rejected, so that one answer can decide on all of them.
+fn may_list(calls: &[PendingCall]) -> bool {
+    let needed = [DecisionKind::Approve, DecisionKind::Reject];
+    let may_decide = |call: &PendingCall| needed.iter().all(|kind| call.decisions.contains(kind));
+    calls.iter().all(may_decide)
+}
+
 impl RunParts<'_> {
     /// Asks about the waiting calls in order, until the user decides later or the run is stopped.
     /// The decisions until then are kept, and the rest waits; `None` if nothing was decided.
@@ -41,20 +48,10 @@ impl RunParts<'_> {
         if !self.can_ask() || self.is_postponed(calls) {
             return None;
         }
-        let mut decisions = Vec::with_capacity(calls.len());
-        while decisions.len() < calls.len() {
-            match self.review(calls, decisions.len()).await {
-                Some(Reviewed::Decided(decision)) => decisions.push(decision),
-                Some(Reviewed::Rest) => {
-                    let rest = calls.get(decisions.len()..).unwrap_or_default();
-                    if self.approves_all(calls, rest).await {
-                        let approved = rest.iter().map(|call| call.call_id.clone());
-                        decisions.extend(approved.map(Decision::approve));
-                    }
-                }
-                Some(Reviewed::Later) | None => break,
-            }
-        }
+        let decisions = match self.terminal.shows_lists() && calls.len() > 1 && may_list(calls) {
+            true => self.decide_in_list(calls).await.unwrap_or_default(),
+            false => self.decide_one_by_one(calls).await,
+        };
         let rest = calls.get(decisions.len()..).unwrap_or_default();
         let mut postponed = self
             .postponed
@@ -65,6 +62,60 @@ impl RunParts<'_> {
             continuation: continuation.clone(),
             decisions,
         })
+    }
+
+    /// Asks about all calls in one list with a cursor; `None` if the user decides later.
+    async fn decide_in_list(&self, calls: &[PendingCall]) -> Option<Vec<Decision>> {
+        let mut list = BatchList::new(calls);
+        loop {
+            let changes = self.changes(calls).await;
+            let shown = changes.clone();
+            let look = move |reviews: &[Review<'_>]| {
+                let reply = list.ask(reviews);
+                (list, reply)
+            };
+            let (looked_at, reply) = self.reviewing(calls, 0, look, changes).await?;
+            list = looked_at;
+            match reply {
+                BatchReply::Open(index) => {
+                    if let Reviewed::Decided(decision) = self.review(calls, index, false).await? {
+                        list.mark(index, decision);
+                    }
+                }
+                BatchReply::Decided(_) if self.changes(calls).await != shown => {
+                    self.terminal.note(CHANGED);
+                }
+                BatchReply::Decided(decisions) => return Some(decisions),
+                BatchReply::Later => return None,
+            }
+        }
+    }
+
+    /// Asks about one call after the other, until the user decides later.
+    async fn decide_one_by_one(&self, calls: &[PendingCall]) -> Vec<Decision> {
+        let mut decisions = Vec::with_capacity(calls.len());
+        while decisions.len() < calls.len() {
+            match self.review(calls, decisions.len(), may_list(calls)).await {
+                Some(Reviewed::Decided(decision)) => decisions.push(decision),
+                Some(Reviewed::Rest) => {
+                    let rest = calls.get(decisions.len()..).unwrap_or_default();
+                    if self.approves_all(calls, rest).await {
+                        let approved = rest.iter().map(|call| call.call_id.clone());
+                        decisions.extend(approved.map(Decision::approve));
+                    }
+                }
+                Some(Reviewed::RejectRest(reason)) => {
+                    let rest = calls.get(decisions.len()..).unwrap_or_default();
+                    let rejected = rest.iter().map(|call| Decision::Reject {
+                        call_id: call.call_id.clone(),
+                        reason: reason.clone(),
+                    });
+                    decisions.extend(rejected);
+                }
+                Some(Reviewed::Later) | None => break,
+            }
+        }
+        decisions
     }
 
     /// Whether the user left one of these calls for later in this run.
@@ -80,20 +131,21 @@ impl RunParts<'_> {
 
     /// Asks about the call at an index; `None` if the run is stopped. A comparison with a file
     /// holds for the file as it is when the user answers.
-    async fn review(&self, calls: &[PendingCall], index: usize) -> Option<Reviewed> {
+    async fn review(
+        &self,
+        calls: &[PendingCall],
+        index: usize,
+        may_decide_rest: bool,
+    ) -> Option<Reviewed> {
         let call = calls.get(index)?;
         loop {
             let change = self.change(call).await;
             let shown = change.clone();
-            let reviewed = self.reviewing(
-                calls,
-                index,
-                move |reviews| {
-                    let review = reviews.first().map(Review::ask);
-                    review.unwrap_or(Reviewed::Later)
-                },
-                vec![change],
-            );
+            let ask = move |reviews: &[Review<'_>]| {
+                let review = reviews.first();
+                review.map_or(Reviewed::Later, |review| review.ask(may_decide_rest))
+            };
+            let reviewed = self.reviewing(calls, index, ask, vec![change]);
             let reviewed = reviewed.await?;
             let is_approved = matches!(reviewed, Reviewed::Decided(Decision::Approve { .. }));
             if !is_approved || self.change(call).await == shown {
@@ -140,9 +192,7 @@ impl RunParts<'_> {
         changes: Vec<Option<FileChange>>,
     ) -> Option<T> {
         let (terminal, count) = (self.terminal.for_prompt(), calls.len());
-        let may_approve = |call: &PendingCall| call.decisions.contains(&DecisionKind::Approve);
         let left = calls.get(first..).unwrap_or_default();
-        let may_approve_rest = left.iter().all(may_approve);
         let asked = left.iter().zip(changes).map(|(call, change)| {
             let reach = permission_summary::for_tool(self.host.agents().registry(), &call.tool);
             (call.clone(), reach, change)
@@ -160,7 +210,6 @@ impl RunParts<'_> {
                 project: &project,
                 change: change.as_ref(),
                 position: (first + index + 1, count),
-                may_approve_rest,
             });
             ask(&reviews.collect::<Vec<_>>())
         })

@@ -1,6 +1,6 @@
 //! Other arguments of a call: in the user's editor, or on one line.
 
-use super::{BOLD, Review, answer, call_heading};
+use super::{BOLD, Review, answer, tool_name};
 use std::{
     ffi::OsString,
     fs::{File, OpenOptions},
@@ -31,7 +31,7 @@ pub(super) enum Edited {
 impl Review<'_> {
     /// Has the user edit arguments, or enter them.
     pub(super) fn read_edited(&self, before: &str) -> Edited {
-        let heading = call_heading(self.call);
+        let heading = tool_name(&self.call.tool);
         let Some(editor) = editor() else {
             let question = format!(
                 "{BOLD}Run {heading}, with which arguments?{BOLD:#} On one line, as a JSON object; an empty line cancels:"

@@ -1,12 +1,6 @@
 //! The answers to the question whether a call runs.
 
-use super::{Decision, DecisionKind, PendingCall, Remember, RememberScope, RememberWhat};
-
-/// Every call of the tool, in this session.
-const THIS_TOOL: Remember = Remember {
-    what: RememberWhat::Tool,
-    scope: RememberScope::Session,
-};
+use super::{Decision, DecisionKind, PendingCall, RememberWhat};
 
 /// A parsed answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,55 +9,81 @@ pub(super) enum MenuReply {
     Decided(Decision),
     /// This call and those behind it are approved together.
     Rest,
+    /// This call and those behind it are denied, for this reason.
+    RejectRest(Option<String>),
     /// Not now: the session waits.
     Later,
     /// Other arguments are to be entered.
     Edit,
+    /// All rows of the call are to be shown.
+    Rows,
+    /// Everything else about the call is to be shown, with the other answers.
+    More,
     /// The arguments are to be shown as JSON.
     Json,
-    /// An approval is to be remembered, with this scope if it is chosen.
-    Remember(Option<Remember>),
+    /// An approval is to be remembered for the calls of the offered pattern.
+    Always,
     /// An approval is to be remembered for targets that this glob matches.
     Pattern(String),
+    /// An approval is to be remembered for these calls.
+    Remember(RememberWhat),
 }
 
-/// Returns the answers that the tool allows, each with its key. `rest` is the number of calls that
-/// may be approved together.
-pub(super) fn menu(call: &PendingCall, rest: usize) -> Vec<String> {
+/// The context of a call that its answers depend on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MenuContext<'a> {
+    /// The calls that `a` approves from now on.
+    pub(super) always: &'a str,
+    /// The number of calls that may be decided on together.
+    pub(super) rest: usize,
+}
+
+/// Returns the common answers that the tool allows, each with its key.
+pub(super) fn menu(call: &PendingCall, context: MenuContext<'_>) -> Vec<String> {
     let mut answers: Vec<String> = Vec::new();
-    let mut add = |these: &[&str]| answers.extend(these.iter().map(|&answer| answer.to_owned()));
     for kind in &call.decisions {
         match kind {
             DecisionKind::Approve => {
-                add(&["[y] yes"]);
-                if rest > 1 {
-                    add(&[&format!("[a] show the remaining {rest}, and approve them")]);
-                }
-                add(&[
-                    "[t] yes, and each call of this tool in this session",
-                    "[p GLOB] yes, and calls with a matching target",
-                    "[m] yes, and do not ask again",
-                ]);
+                answers.push("[y] once".to_owned());
+                answers.push(format!("[a] always {}", context.always));
             }
-            DecisionKind::Edit => add(&["[e] with other arguments"]),
-            DecisionKind::Reject => add(&["[n] no", "[n REASON] no, and tell the model why"]),
-            DecisionKind::Respond => add(&["[r TEXT] no, use TEXT as its result"]),
+            DecisionKind::Reject => answers.push("[n] no".to_owned()),
+            DecisionKind::Edit | DecisionKind::Respond => {}
         }
     }
-    add(&["[l] decide later", "[j] show the exact JSON"]);
+    answers.push("[?] more".to_owned());
     answers
 }
 
-/// Parses the choice of a rule.
-pub(super) fn chosen(line: &str) -> Option<Remember> {
-    let (what, scope) = match line.trim() {
-        "1" => (RememberWhat::Arguments, RememberScope::Session),
-        "2" => (RememberWhat::Tool, RememberScope::Session),
-        "3" => (RememberWhat::Arguments, RememberScope::Project),
-        "4" => (RememberWhat::Tool, RememberScope::Project),
-        _ => return None,
-    };
-    Some(Remember { what, scope })
+/// Returns the other answers that the tool allows, each with its key.
+pub(super) fn more(call: &PendingCall, context: MenuContext<'_>) -> Vec<String> {
+    let mut answers: Vec<String> = Vec::new();
+    let mut add = |these: &[&str]| answers.extend(these.iter().map(|&answer| answer.to_owned()));
+    let rest = context.rest;
+    for kind in &call.decisions {
+        match kind {
+            DecisionKind::Approve => {
+                add(&[
+                    "[a GLOB] always, for targets that match a pattern such as src/**",
+                    "[x] always, with exactly these arguments",
+                    "[t] always, every call of this tool",
+                ]);
+                if rest > 1 {
+                    add(&[&format!("[all] show the remaining {rest}, and allow them")]);
+                }
+            }
+            DecisionKind::Reject => {
+                add(&["[n REASON] no, and tell the model why"]);
+                if rest > 1 {
+                    add(&[&format!("[none] no to the remaining {rest}")]);
+                }
+            }
+            DecisionKind::Edit => add(&["[e] edit the arguments"]),
+            DecisionKind::Respond => add(&["[r TEXT] no, use TEXT as the result"]),
+        }
+    }
+    add(&["[v] show all rows", "[j] exact JSON", "[l] decide later"]);
+    answers
 }
 
 /// Parses an answer. Anything but an exact and allowed one is `None`: a stray key never approves.
@@ -71,22 +91,31 @@ pub(super) fn parse(line: &str, call: &PendingCall, rest: usize) -> Option<MenuR
     let call_id = call.call_id.clone();
     let line = line.trim();
     let (word, text) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let reason = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let (kind, said) = match (word, text.trim()) {
+        ("?", "") => return Some(MenuReply::More),
         ("l" | "later", "") => return Some(MenuReply::Later),
         ("j", "") => return Some(MenuReply::Json),
+        ("v", "") => return Some(MenuReply::Rows),
         ("y" | "yes", "") => (
             DecisionKind::Approve,
             MenuReply::Decided(Decision::approve(call_id)),
         ),
-        ("a", "") if rest > 1 => (DecisionKind::Approve, MenuReply::Rest),
-        ("t", "") => (DecisionKind::Approve, MenuReply::Remember(Some(THIS_TOOL))),
-        ("p", glob) if !glob.is_empty() => {
-            (DecisionKind::Approve, MenuReply::Pattern(glob.to_owned()))
-        }
-        ("m", "") => (DecisionKind::Approve, MenuReply::Remember(None)),
+        ("all", "") if rest > 1 => (DecisionKind::Approve, MenuReply::Rest),
+        ("none", text) if rest > 1 => (DecisionKind::Reject, MenuReply::RejectRest(reason(text))),
+        ("a" | "always", "") => (DecisionKind::Approve, MenuReply::Always),
+        ("a" | "always", glob) => (DecisionKind::Approve, MenuReply::Pattern(glob.to_owned())),
+        ("x", "") => (
+            DecisionKind::Approve,
+            MenuReply::Remember(RememberWhat::Arguments),
+        ),
+        ("t", "") => (
+            DecisionKind::Approve,
+            MenuReply::Remember(RememberWhat::Tool),
+        ),
         ("e", "") => (DecisionKind::Edit, MenuReply::Edit),
-        ("n" | "no", reason) => {
-            let reason = (!reason.is_empty()).then(|| reason.to_owned());
+        ("n" | "no", text) => {
+            let reason = reason(text);
             let reject = Decision::Reject { call_id, reason };
             (DecisionKind::Reject, MenuReply::Decided(reject))
         }

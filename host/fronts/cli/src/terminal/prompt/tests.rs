@@ -1,8 +1,7 @@
-use super::menu::{MenuReply, chosen, menu, parse};
+use super::menu::{MenuContext, MenuReply, menu, more, parse};
 use agent_host_types::{
     approval::{
-        Decision, Remember,
-        RememberScope::{Project, Session},
+        Decision,
         RememberWhat::{Arguments, Tool},
     },
     continuation::PendingCall,
@@ -47,10 +46,6 @@ fn answer_that_is_not_exact_is_rejected() {
         call_id: call.call_id.clone(),
         text: "it is  done".to_owned(),
     });
-    let every = Remember {
-        what: Tool,
-        scope: Session,
-    };
     let cases = [
         ("y\n", approve.clone()),
         ("  yes  ", approve),
@@ -59,18 +54,26 @@ fn answer_that_is_not_exact_is_rejected() {
         ("n wrong file\n", reject(Some("wrong file"))),
         ("r it is  done\n", respond),
         ("e", Some(MenuReply::Edit)),
-        ("m", Some(MenuReply::Remember(None))),
-        ("t", Some(MenuReply::Remember(Some(every)))),
-        ("p src/**", Some(MenuReply::Pattern("src/**".to_owned()))),
-        ("p", None),
+        ("x", Some(MenuReply::Remember(Arguments))),
+        ("t", Some(MenuReply::Remember(Tool))),
+        ("a", Some(MenuReply::Always)),
+        ("a src/**", Some(MenuReply::Pattern("src/**".to_owned()))),
+        ("?", Some(MenuReply::More)),
+        ("v", Some(MenuReply::Rows)),
         ("j", Some(MenuReply::Json)),
-        ("a", Some(MenuReply::Rest)),
+        ("all", Some(MenuReply::Rest)),
+        ("none", Some(MenuReply::RejectRest(None))),
+        (
+            "none too many",
+            Some(MenuReply::RejectRest(Some("too many".to_owned()))),
+        ),
         ("l", Some(MenuReply::Later)),
         ("", None),
         ("\n", None),
         ("Y", None),
         ("y sure", None),
-        ("m 1", None),
+        ("x 1", None),
+        ("all of them", None),
         ("e {}", None),
         ("r", None),
         ("ok", None),
@@ -79,7 +82,9 @@ fn answer_that_is_not_exact_is_rejected() {
     for (line, expected) in cases {
         assert_eq!(parse(line, &call, 2), expected, "{line:?}");
         // One call is no batch.
-        let alone = expected.filter(|reply| *reply != MenuReply::Rest);
+        let about_rest =
+            |reply: &MenuReply| matches!(reply, MenuReply::Rest | MenuReply::RejectRest(_));
+        let alone = expected.filter(|reply| !about_rest(reply));
         assert_eq!(parse(line, &call, 1), alone, "{line:?}");
     }
 }
@@ -88,48 +93,41 @@ fn answer_that_is_not_exact_is_rejected() {
 #[test]
 fn menu_offers_only_allowed_decisions() {
     use DecisionKind::{Approve, Edit, Reject, Respond};
-    let table: [(&[DecisionKind], &str, &[&str]); 3] = [
+    let context = MenuContext {
+        always: "src/**",
+        rest: 1,
+    };
+    let table: [(&[DecisionKind], &str, &str, &[&str]); 3] = [
         (
             &[Approve],
-            "[y] yes  [t] yes, and each call of this tool in this session  [p GLOB] yes, and calls with a matching target  [m] yes, and do not ask again  [l] decide later  [j] show the exact JSON",
-            &["y", "t", "m", "l", "j"],
+            "[y] once  [a] always src/**  [?] more",
+            "[a GLOB] always, for targets that match a pattern such as src/**  [x] always, with exactly these \
+             arguments  [t] always, every call of this tool  ",
+            &["y", "a", "x", "t", "l", "j"],
         ),
         (
             &[Edit, Reject],
-            "[e] with other arguments  [n] no  [n REASON] no, and tell the model why  [l] decide later  [j] show the \
-             exact JSON",
+            "[n] no  [?] more",
+            "[e] edit the arguments  [n REASON] no, and tell the model why  ",
             &["e", "n", "l", "j"],
         ),
         (
             &[Respond],
-            "[r TEXT] no, use TEXT as its result  [l] decide later  [j] show the exact JSON",
+            "[?] more",
+            "[r TEXT] no, use TEXT as the result  ",
             &["r x", "l", "j"],
         ),
     ];
-    for (decisions, shown, taken) in table {
+    for (decisions, shown, others, taken) in table {
         let call = call(decisions);
-        assert_eq!(menu(&call, 1).join("  "), shown);
-        let answers = ["y", "a", "t", "m", "e", "n", "r x", "l", "j"].into_iter();
+        assert_eq!(menu(&call, context).join("  "), shown);
+        let others = format!("{others}[v] show all rows  [j] exact JSON  [l] decide later");
+        assert_eq!(more(&call, context).join("  "), others);
+        let answers = ["y", "a", "x", "t", "all", "e", "n", "none", "r x", "l", "j"];
+        let answers = answers.into_iter();
         let found: Vec<&str> = answers
             .filter(|line| parse(line, &call, 1).is_some())
             .collect();
         assert_eq!(found, taken);
-    }
-}
-
-#[test]
-fn remembered_rule_is_chosen_by_number() {
-    let cases = [
-        ("1\n", Some((Arguments, Session))),
-        ("2", Some((Tool, Session))),
-        (" 3 ", Some((Arguments, Project))),
-        ("4", Some((Tool, Project))),
-        ("5", None),
-        ("", None),
-        ("y", None),
-    ];
-    for (line, expected) in cases {
-        let expected = expected.map(|(what, scope)| Remember { what, scope });
-        assert_eq!(chosen(line), expected, "{line:?}");
     }
 }
