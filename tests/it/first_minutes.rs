@@ -29,6 +29,8 @@ fn server() -> ChatServer {
     let content = "# Notes\n\nWhat this directory is for: a list of books.\n";
     let write = json!({ "path": "README.md", "content": content });
     ChatServer::start(vec![
+        // `init` looks for servers, and then lists the models of the chosen one.
+        list(),
         list(),
         Answer::text("OK"),
         Answer::text("One file, **books.txt**: a list of *two* books."),
@@ -95,10 +97,7 @@ fn first_minutes_are_as_documented() {
     let steps: [(&str, &[&str]); 7] = [
         (run, &["n"]),
         ("explain latest", &[]),
-        (
-            "init",
-            &["openai-compat", &server.base_url.clone(), "1", "y"],
-        ),
+        ("init", &["", "", "1", "y"]),
         (run, &[]),
         (
             "run --write \"Write a README.md for this directory\"",

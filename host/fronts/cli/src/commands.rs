@@ -109,15 +109,39 @@ async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let is_json = args.output_format == OutputFormat::Json;
     let ran = match args.show_prompt {
         true => show_prompt::show_prompt(args, terminal).await,
-        false => {
-            init::offer(&args, terminal).await?;
-            run::run(args, terminal).await
-        }
+        false => run_and_offer_init(args, terminal).await,
     };
     ran.map_err(|failure| match is_json {
         true => failure.document(terminal),
         false => failure,
     })
+}
+
+/// Runs the agent. At the first start, without a model, it offers to set one up: a conversation and
+/// a user with a key before anything runs, others after the tour that plays in place of an answer.
+async fn run_and_offer_init(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let (first, has_prompt) = (
+        init::FirstStart::of_run(&args, terminal)?,
+        args.prompt.is_some(),
+    );
+    let before = match (first, has_prompt) {
+        (Some(init::FirstStart::WithoutChoice), _) => {
+            Some("A key is set, but no model is chosen. Choose one now?\n[y] yes  [n] no")
+        }
+        (Some(init::FirstStart::WithoutModel), false) => Some(
+            "No model is configured. Set one up now?\n[y] yes  [n] no: play a scripted tour without a model",
+        ),
+        _ => None,
+    };
+    if let Some(question) = before {
+        init::offer(question, terminal).await;
+    }
+    let exit = run::run(args, terminal).await?;
+    if first.is_some() && before.is_none() && exit == Exit::Done {
+        let question = "\nSet up a language model now, in place of this script?\n[y] yes  [n] no";
+        init::offer(question, terminal).await;
+    }
+    Ok(exit)
 }
 
 /// Loads the configuration with the overrides of the arguments. A discovered one that asks for more

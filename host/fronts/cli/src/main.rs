@@ -22,6 +22,7 @@ use log::LogFormat;
 use mimalloc::MiMalloc;
 use std::{
     env,
+    ffi::OsString,
     panic::{AssertUnwindSafe, catch_unwind},
     process::ExitCode,
     thread,
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
 fn start(terminal: &Terminal) -> Result<Exit, Failure> {
     limits::check_stack()?;
     signals::exit_on_first_signal().map_err(Failure::failed)?;
-    let args = match args::Args::try_parse() {
+    let args = match args::Args::try_parse_from(arguments(terminal)) {
         Ok(args) => args,
         Err(answer) => return Ok(show_clap_message(&answer, terminal)),
     };
@@ -83,6 +84,15 @@ fn start(terminal: &Terminal) -> Result<Exit, Failure> {
     runtime.shutdown_background();
     // The hook has reported the panic.
     ran.unwrap_or(Ok(Exit::Failed))
+}
+
+/// Returns the arguments of the process. On a terminal, the program alone starts a conversation.
+fn arguments(terminal: &Terminal) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = env::args_os().collect();
+    if arguments.len() == 1 && terminal.can_ask() && terminal.stdout {
+        arguments.push("run".into());
+    }
+    arguments
 }
 
 /// Returns the number of threads for host tasks; guests have their own. It is at least two, so that

@@ -2,6 +2,8 @@
 //! configuration. A file that exists is never overwritten, and a key is neither shown nor an
 //! argument.
 
+mod found;
+
 use crate::{
     args::{InitArgs, OutputFormat, RunArgs},
     exit::{Exit, Failure},
@@ -15,6 +17,7 @@ use agent_host_types::{
     message::{Message, Role},
     model::ModelRequest,
 };
+use found::{key_variable, offered_services};
 use std::{
     fs::{DirBuilder, File},
     io::{self, Write as _},
@@ -80,41 +83,57 @@ pub(super) async fn init(args: InitArgs, terminal: &Terminal) -> Result<Exit, Fa
     ended
 }
 
-/// Offers to set up a model at the first start on a terminal: where none is configured, and no
-/// session was kept yet.
-pub(super) async fn offer(args: &RunArgs, terminal: &Terminal) -> Result<(), Failure> {
-    let chosen = args.model.is_some() || args.config.config.is_some() || args.quiet;
-    if chosen || !terminal.can_ask() || args.output_format != OutputFormat::Text {
-        return Ok(());
+/// A start on a terminal without a configuration of the user, and without a session before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FirstStart {
+    /// No provider is known.
+    WithoutModel,
+    /// A key is set, but which of the models is meant is unknown.
+    WithoutChoice,
+}
+
+impl FirstStart {
+    /// Returns whether a run would be a first start; the answer holds until the run begins.
+    pub(super) fn of_run(args: &RunArgs, terminal: &Terminal) -> Result<Option<Self>, Failure> {
+        let chosen = args.model.is_some() || args.config.config.is_some() || args.quiet;
+        if chosen || !terminal.can_ask() || args.output_format != OutputFormat::Text {
+            return Ok(None);
+        }
+        let environment = Environment::from_process()?;
+        let overrides = Overrides {
+            state_dir: args.config.state_dir.clone(),
+            on_untrusted: OnUntrusted::Use,
+            ..Overrides::default()
+        };
+        // The run reports what is wrong with it.
+        let Ok(config) = Config::load(None, &overrides, &environment) else {
+            return Ok(None);
+        };
+        let has_file = environment.user_config().is_none_or(|file| file.exists());
+        if has_file || config.models.first.is_some() || config.state_dir.exists() {
+            return Ok(None);
+        }
+        Ok(Some(match config.models.selection_error {
+            Some(_) => Self::WithoutChoice,
+            None => Self::WithoutModel,
+        }))
     }
-    let environment = Environment::from_process()?;
-    let overrides = Overrides {
-        state_dir: args.config.state_dir.clone(),
-        on_untrusted: OnUntrusted::Use,
-        ..Overrides::default()
-    };
-    // The run reports what is wrong with it.
-    let Ok(config) = Config::load(None, &overrides, &environment) else {
-        return Ok(());
-    };
-    let models = &config.models;
-    let has_model = models.first.is_some() || models.selection_error.is_some();
-    let file = environment.user_config();
-    if has_model || config.state_dir.exists() || file.is_none_or(|file| file.exists()) {
-        return Ok(());
-    }
-    let question = "No model is configured. Set one up now?\n[y] yes  [n] no: play a scripted tour without a model";
+}
+
+/// Offers to set up a model. A failure is reported, and the run that offered it goes on.
+pub(super) async fn offer(question: &str, terminal: &Terminal) {
     let answer = compose(terminal, question).unwrap_or_default();
-    if matches!(answer.trim(), "y" | "yes") {
-        init(InitArgs::default(), terminal).await?;
+    if matches!(answer.trim(), "y" | "yes")
+        && let Err(failure) = init(InitArgs::default(), terminal).await
+    {
+        failure.report(terminal);
     }
-    Ok(())
 }
 
 impl Wizard<'_> {
     async fn run(&mut self) -> Result<Exit, Failure> {
         let asks = self.args.provider.is_none() || self.args.model.is_none();
-        let preset = self.provider()?;
+        let preset = self.provider().await?;
         let base_url = self.base_url(preset)?;
         let key = self.key(preset)?;
         let mut setup = Setup {
@@ -157,63 +176,77 @@ impl Wizard<'_> {
 
     /// Asks a question on the terminal; `flag` answers it without one.
     fn ask(&self, question: &str, flag: &str) -> Result<String, Failure> {
+        self.ask_or(question, None, flag)
+    }
+
+    /// Asks a question that Enter alone answers with `default`.
+    fn ask_or(&self, question: &str, default: Option<&str>, flag: &str) -> Result<String, Failure> {
         if !self.terminal.can_ask() {
             return Err(Failure::usage(format!(
                 "this question needs a terminal; pass `{flag}` instead"
             )));
         }
-        let answer = compose(self.terminal, question);
-        let answer = answer.ok_or_else(|| Failure::new(Exit::Refused, "Nothing was written."))?;
-        Ok(answer.trim().to_owned())
+        let enter = default.map_or_else(String::new, |default| {
+            format!(" (Enter for {})", escape_line(default))
+        });
+        let question = format!("{question}{enter}:");
+        loop {
+            let answer = compose(self.terminal, &question);
+            let answer =
+                answer.ok_or_else(|| Failure::new(Exit::Refused, "Nothing was written."))?;
+            match (answer.trim(), default) {
+                ("", None) => {}
+                ("", Some(default)) => return Ok(default.to_owned()),
+                (answer, _) => return Ok(answer.to_owned()),
+            }
+        }
     }
 
-    fn provider(&self) -> Result<Preset, Failure> {
+    async fn provider(&self) -> Result<Preset, Failure> {
         if let Some(name) = &self.args.provider {
             return preset(name);
         }
-        let presets: Vec<Preset> = Preset::all().collect();
-        let rows = (1..).zip(&presets).map(|(number, preset)| {
-            let about = match (self.variable(*preset), preset.wants_key) {
-                (Some(name), _) => format!("{name} is set"),
-                (None, true) => String::new(),
-                (None, false) => "needs no key".to_owned(),
-            };
-            format!("  {number:>2}  {:<14} {DIM}{about}{DIM:#}", preset.name)
+        let services = offered_services(&self.file, &self.environment).await;
+        let rows = (1..).zip(&services).map(|(number, service)| {
+            let (name, about) = (service.preset.name, &service.about);
+            format!("  {number:>2}  {name:<14} {DIM}{about}{DIM:#}")
         });
         let rows = rows.collect::<Vec<_>>().join("\n");
-        let question = format!("Which provider has your model?\n{rows}\nIts number or name:");
+        let first = services.first().filter(|service| service.is_found);
+        let question = format!("Which provider has your model?\n{rows}\nIts number or name");
         loop {
-            let answer = self.ask(&question, "--provider NAME")?;
+            let default = first.map(|service| service.preset.name);
+            let answer = self.ask_or(&question, default, "--provider NAME")?;
             let numbered = answer.parse::<usize>().ok();
-            let numbered = numbered.and_then(|number| presets.get(number.checked_sub(1)?));
-            match numbered.copied().map_or_else(|| preset(&answer), Ok) {
+            let numbered = numbered.and_then(|number| services.get(number.checked_sub(1)?));
+            match numbered.map_or_else(|| preset(&answer), |service| Ok(service.preset)) {
                 Ok(preset) => return Ok(preset),
                 Err(refused) => self.terminal.error(refused.text()),
             }
         }
     }
 
-    /// Returns the variable with the key of a service that is set.
-    fn variable(&self, preset: Preset) -> Option<&'static str> {
-        let mut names = preset.key_variables.iter().copied();
-        let is_set = |name: &str| {
-            let value = self.environment.variables.get(name);
-            value.is_some_and(|value| !value.is_empty())
-        };
-        names.find(|name| is_set(name))
-    }
-
     fn base_url(&self, preset: Preset) -> Result<Option<String>, Failure> {
         if self.args.base_url.is_some() || preset.base_url.is_some() {
             return Ok(self.args.base_url.clone());
         }
-        let question = "The address of the server, such as http://127.0.0.1:8000/v1:";
-        self.ask(question, "--base-url URL").map(Some)
+        let variable = preset.provider.base_url_variable();
+        let set = self.environment.variables.get(variable);
+        let set = set.filter(|value| !value.is_empty());
+        let (question, flag) = ("The address of the server", "--base-url URL");
+        let answer = match set {
+            Some(url) => self.ask_or(question, Some(url), flag),
+            None => self.ask(
+                &format!("{question}, such as http://127.0.0.1:8000/v1"),
+                flag,
+            ),
+        };
+        answer.map(Some)
     }
 
     /// Returns the source of the key; absent for a server without one.
     fn key(&mut self, preset: Preset) -> Result<Option<String>, Failure> {
-        let variable = self.variable(preset);
+        let variable = key_variable(preset, &self.environment);
         match self.args.key.as_deref() {
             Some("-") => {
                 let key = piped_input(MAX_KEY_BYTES, "the key")?;
@@ -242,7 +275,7 @@ impl Wizard<'_> {
         let question = format!(
             "Where is the key?\n   1  in an environment variable{is_set}\n   2  type or paste it now: it is stored \
              in a file that only you can read\n   3  a command prints it, such as `pass show {name}` or `secret-tool \
-             lookup service {name}`\nA number:",
+             lookup service {name}`\nA number",
             name = preset.name
         );
         loop {
@@ -253,7 +286,7 @@ impl Wizard<'_> {
                     return self.keep(preset, &key.unwrap_or_default()).map(Some);
                 }
                 "3" => {
-                    let command = self.ask("The command:", "--key cmd:COMMAND")?;
+                    let command = self.ask("The command", "--key cmd:COMMAND")?;
                     return Ok(Some(format!("cmd:{command}")));
                 }
                 _ => self.terminal.note("Please type 1, 2 or 3."),
@@ -262,9 +295,7 @@ impl Wizard<'_> {
     }
 
     fn variable_name(&self, default: &str) -> Result<String, Failure> {
-        let question = format!("Its name (Enter for {default}):");
-        let name = self.ask(&question, "--key env:NAME")?;
-        let name = if name.is_empty() { default } else { &name };
+        let name = self.ask_or("Its name", Some(default), "--key env:NAME")?;
         Ok(format!("env:{name}"))
     }
 
@@ -311,19 +342,13 @@ impl Wizard<'_> {
             more => format!("\n      and {more} more"),
         };
         let question = format!(
-            "Which model?\n{}{more}\nIts number or name:",
+            "Which model?\n{}{more}\nIts number or name",
             rows.join("\n")
         );
-        loop {
-            let answer = self.ask(&question, "--model NAME")?;
-            let numbered = answer.parse::<usize>().ok();
-            let numbered = numbered.and_then(|number| names.get(number.checked_sub(1)?));
-            match numbered {
-                Some(name) => return Ok((*name).to_owned()),
-                None if !answer.is_empty() => return Ok(answer),
-                None => {}
-            }
-        }
+        let answer = self.ask(&question, "--model NAME")?;
+        let numbered = answer.parse::<usize>().ok();
+        let numbered = numbered.and_then(|number| names.get(number.checked_sub(1)?));
+        Ok(numbered.map_or(answer, |name| (*name).to_owned()))
     }
 
     /// Asks the model one thing.

@@ -161,6 +161,7 @@ impl Conversation<'_, '_> {
                 Some(unanswered.text.clone())
             }),
             was_stopped: std::mem::take(&mut self.was_stopped),
+            takes_nothing: false,
         };
         let (composer, terminal) = (Arc::clone(&self.composer), self.run.terminal.for_prompt());
         let compose = move || {

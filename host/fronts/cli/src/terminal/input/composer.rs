@@ -33,6 +33,8 @@ pub(crate) struct Opening {
     pub(crate) text: Option<String>,
     /// True after an answer that the user stopped: a second Ctrl-C or Escape leaves.
     pub(crate) was_stopped: bool,
+    /// True if Enter alone is an answer.
+    pub(crate) takes_nothing: bool,
 }
 
 /// The result of composing.
@@ -59,6 +61,7 @@ struct Session<'a> {
     search: Option<Search>,
     /// True if the next Ctrl-C leaves, and how it came to that.
     may_leave: MayLeave,
+    takes_nothing: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +83,8 @@ struct Search {
     before: String,
 }
 
-/// Reads one text outside a conversation, without a history; `None` if the user leaves. Ctrl-C ends
-/// the process.
+/// Reads one text outside a conversation, without a history; empty for Enter alone, `None` if the
+/// user leaves. Ctrl-C ends the process.
 pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
     let mut composer = Composer {
         history: History::default(),
@@ -90,6 +93,7 @@ pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
     let opening = Opening {
         question: question.to_owned(),
         was_stopped: true,
+        takes_nothing: true,
         ..Opening::default()
     };
     match composer.read(terminal, opening) {
@@ -130,6 +134,7 @@ impl Composer {
             notices: Vec::new(),
             recalled: None,
             search: None,
+            takes_nothing: opening.takes_nothing,
             may_leave: match opening.was_stopped {
                 true => MayLeave::ByAnyStop,
                 false => MayLeave::No,
@@ -247,7 +252,8 @@ impl Session<'_> {
     }
 
     fn submit(&mut self) -> Option<Composed> {
-        if self.keyboard.reader.editor.text().trim().is_empty() {
+        let is_empty = self.keyboard.reader.editor.text().trim().is_empty();
+        if is_empty && !self.takes_nothing {
             return None;
         }
         let editor = &mut self.keyboard.reader.editor;
