@@ -213,3 +213,60 @@ fn reasoning_is_recorded_and_not_sent_back() {
     ask(&env, &server, &["hi"]);
     assert_eq!(reply(&env, 0), Value::Null);
 }
+
+/// Each row: the answer of a server that no repetition would change, and what the run says of it.
+#[test]
+fn failure_that_stays_says_what_to_do() {
+    let list =
+        json!({ "data": [{ "id": "gpt-5" }, { "id": "gpt-5-mini" }, { "id": "other\u{1b}[2J" }] });
+    let list = || Answer::status("200 OK", &list);
+    let error =
+        |code: &str, message: &str| json!({ "error": { "code": code, "message": message } });
+    let table = [
+        (
+            "gpt5",
+            vec![
+                Answer::status("404 Not Found", &error("model_not_found", "none")),
+                list(),
+            ],
+            "It has: gpt-5, gpt-5-mini.",
+        ),
+        (
+            "mistral",
+            vec![
+                Answer::status("404 Not Found", &error("model_not_found", "none")),
+                list(),
+            ],
+            "It has 3 other models: `agent-host models` lists them.",
+        ),
+        (
+            "gpt-5",
+            vec![Answer::status(
+                "429 Too Many Requests",
+                &error("insufficient_quota", "You exceeded your current quota"),
+            )],
+            "has no credit left (429). Add credit there, or choose a model of another provider.",
+        ),
+        (
+            "gpt-5",
+            vec![Answer::status(
+                "403 Forbidden",
+                &error("unsupported_country_region_territory", "Not here"),
+            )],
+            "does not serve the country that the request came from (403).",
+        ),
+    ];
+    for (model, answers, says) in table {
+        let (env, count) = (TestEnv::new(), answers.len());
+        let server = ChatServer::start(answers);
+        let ran = env
+            .command(&["run", "--model", &format!("openai-compat:{model}"), "hello"])
+            .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(says), "no {says:?} in {stderr}");
+        assert_eq!(server.received().len(), count, "{stderr}");
+    }
+}

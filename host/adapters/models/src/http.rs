@@ -2,6 +2,7 @@
 //! every wait, and a limit on every read. A recording can take the place of the network. It knows
 //! no provider's JSON.
 
+mod account;
 mod body;
 mod connection;
 mod entry;

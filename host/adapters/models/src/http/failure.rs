@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Server, hint::hint, overflow::is_context_overflow};
+use super::{Server, account::AccountFault, hint::hint, overflow::is_context_overflow};
 use crate::{
     retry::Retry,
     wire::{DecodeError, ServerError},
@@ -101,11 +101,40 @@ impl Server {
         if may_be_overflow && is_overflow {
             (kind, retry) = (ModelErrorKind::ContextWindow, Retry::Never);
         }
+        let account = AccountFault::from_error(number, &error.tags, message.unwrap_or_default());
+        if let Some(fault) = account {
+            // Another provider may answer, which a fallback asks; this one will not.
+            retry = Retry::Never;
+            kind = match fault {
+                AccountFault::NoCredit => ModelErrorKind::RateLimited,
+                AccountFault::Region => ModelErrorKind::Unauthorized,
+            };
+        }
         if let (Retry::Backoff, Some(wait)) = (retry, wait) {
             retry = Retry::After(wait);
         }
+        let mut text = match account {
+            Some(fault) => fault.text(self.shown_url().as_str(), number),
+            None => self.explanation(kind, number),
+        };
+        if let Some(message) = message {
+            // Writing to a string cannot fail.
+            let _ = write!(text, " It says: \"{}\"", self.quote(message));
+            let may_be_field = matches!(
+                kind,
+                ModelErrorKind::InvalidRequest | ModelErrorKind::Server
+            );
+            if let Some(hint) = hint(message).filter(|_| may_be_field) {
+                let _ = write!(text, " {hint}");
+            }
+        }
+        AttemptError::new(kind, text, retry)
+    }
+
+    /// Says what a status means, and what to do.
+    fn explanation(&self, kind: ModelErrorKind, number: u16) -> String {
         let (url, model) = (self.shown_url(), &self.model);
-        let mut text = match kind {
+        match kind {
             ModelErrorKind::Unauthorized if self.has_key() => format!(
                 "The model server at {url} did not accept the key ({number}). Check the key in {}.",
                 self.key_source
@@ -138,19 +167,7 @@ impl Server {
                     "The server at {url} sent an answer ({number}) that is not from a model server. Check the base URL."
                 )
             }
-        };
-        if let Some(message) = message {
-            // Writing to a string cannot fail.
-            let _ = write!(text, " It says: \"{}\"", self.quote(message));
-            let may_be_field = matches!(
-                kind,
-                ModelErrorKind::InvalidRequest | ModelErrorKind::Server
-            );
-            if let Some(hint) = hint(message).filter(|_| may_be_field) {
-                let _ = write!(text, " {hint}");
-            }
         }
-        AttemptError::new(kind, text, retry)
     }
 
     /// Classifies a response that cannot be decoded. A reply that the model or the server broke off

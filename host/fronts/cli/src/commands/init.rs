@@ -120,7 +120,7 @@ impl FirstStart {
     }
 }
 
-/// Offers to set up a model. A failure is reported, and the run that offered it goes on.
+/// Offers to set up a model. A failure is reported, and the run continues.
 pub(super) async fn offer(question: &str, terminal: &Terminal) {
     let answer = compose(terminal, question).unwrap_or_default();
     if matches!(answer.trim(), "y" | "yes")

@@ -12,6 +12,7 @@ mod figures;
 mod files;
 mod intro;
 mod keyed;
+mod near_models;
 mod recall;
 mod reply;
 mod settings;

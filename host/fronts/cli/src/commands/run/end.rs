@@ -1,6 +1,6 @@
 //! The end of a run: what it prints, and its exit.
 
-use super::{RunParts, budget, waiting};
+use super::{RunParts, budget, near_models::near_models, waiting};
 use crate::{
     args::OutputFormat,
     exit::{Exit, Failure},
@@ -35,7 +35,8 @@ impl RunParts<'_> {
             let document = json!({ "session": session.id(), "outcome": report });
             self.terminal.println(&json_text(&document));
         }
-        self.print_end(&report)?;
+        let near = near_models(self.host.config(), &report.end).await;
+        self.print_end(&report, &near)?;
         if report.end == TurnEnd::Cancelled {
             return Ok(self.stop.exit());
         }
@@ -50,7 +51,8 @@ impl RunParts<'_> {
         }
     }
 
-    fn print_end(&self, report: &TurnReport) -> Result<(), Failure> {
+    /// Prints how a run ended; `near` is what helps after a missing model.
+    fn print_end(&self, report: &TurnReport, near: &str) -> Result<(), Failure> {
         match &report.end {
             TurnEnd::Done {
                 text,
@@ -97,7 +99,7 @@ impl RunParts<'_> {
                 } else {
                     format!("\nThe session is kept: {}", self.resume)
                 };
-                let failure = Failure::new((&report.end).into(), format!("{error}{kept}"));
+                let failure = Failure::new((&report.end).into(), format!("{error}{near}{kept}"));
                 return Err(failure.documented());
             }
         }

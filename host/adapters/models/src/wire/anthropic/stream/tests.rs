@@ -333,7 +333,7 @@ fn error_in_stream_equals_its_status() {
             Kind::Unauthorized,
             Retry::Never,
         ),
-        (tagged("billing_error"), Kind::InvalidRequest, Retry::Never),
+        (tagged("billing_error"), Kind::RateLimited, Retry::Never),
         (tagged("permission_error"), Kind::Unauthorized, Retry::Never),
         (tagged("not_found_error"), Kind::NotFound, Retry::Never),
         (
