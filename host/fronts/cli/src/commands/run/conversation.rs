@@ -56,6 +56,11 @@ struct Conversation<'c, 'h> {
     was_stopped: bool,
 }
 
+/// The note about a message that begins like a shell command.
+const NO_SHELL: &str = "`!` runs no command here: nothing of a conversation runs outside the sandbox, where your \
+    rules would not apply. Run the command in another terminal, or let the agent do it with its tools. A space before \
+    `!` sends the text as a message.";
+
 /// A message that got no answer.
 struct Unanswered {
     text: String,
@@ -196,6 +201,11 @@ impl Conversation<'_, '_> {
                     near.unwrap_or_default(),
                     escape_line(name.trim_start_matches('/')),
                 ));
+                self.begun = Some(text);
+                Ok(None)
+            }
+            slash::UserLine::Shell => {
+                self.run.terminal.note(NO_SHELL);
                 self.begun = Some(text);
                 Ok(None)
             }

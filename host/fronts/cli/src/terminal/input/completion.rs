@@ -1,6 +1,7 @@
 //! Completion of commands, their arguments, and files. Nothing of it is a decision: the user sees
 //! the text before it is sent.
 
+mod search;
 #[cfg(test)]
 mod tests;
 
@@ -51,6 +52,9 @@ pub(crate) struct Completer {
 pub(super) struct Completion {
     pub(super) range: Range<usize>,
     pub(super) candidates: Vec<String>,
+    /// Whether all candidates begin with the text of the range; otherwise one of them alone may
+    /// replace it.
+    pub(super) by_prefix: bool,
 }
 
 impl Completer {
@@ -69,9 +73,20 @@ impl Completer {
             }
             _ => self.path(before),
         };
-        Completion {
-            range: start..before.len(),
-            candidates,
+        let range = start..before.len();
+        let word = before.get(range.clone()).unwrap_or_default();
+        let is_file = before.get(..start).is_some_and(|text| text.ends_with('@'));
+        match candidates.is_empty() && is_file && !word.is_empty() {
+            true => Completion {
+                range,
+                candidates: search::files_like(word, &self.directory),
+                by_prefix: false,
+            },
+            false => Completion {
+                range,
+                candidates,
+                by_prefix: true,
+            },
         }
     }
 

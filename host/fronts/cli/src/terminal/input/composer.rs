@@ -311,7 +311,8 @@ impl Session<'_> {
             .completer
             .complete(editor.text(), editor.cursor());
         let common = common_prefix(&completion.candidates);
-        if common.len() > completion.range.len() {
+        let may_replace = completion.by_prefix || completion.candidates.len() == 1;
+        if may_replace && common.len() > completion.range.len() {
             editor.replace(completion.range, common);
         }
         if completion.candidates.len() > 1 {

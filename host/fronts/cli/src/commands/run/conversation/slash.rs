@@ -101,7 +101,7 @@ const EFFORTS: [Effort; 7] = [
 /// The keys, below the commands.
 const KEYS: &str = "\
 Enter sends; Alt-Enter, or Enter after a backslash, starts a new line.
-Tab completes commands, their arguments, @FILE and paths. Up and Down go through the history, and Ctrl-R searches it; a message that begins with a space is not added to it.
+Tab completes commands, their arguments, paths, and @FILE by any part of its path. Up and Down go through the history, and Ctrl-R searches it; a message that begins with a space is not added to it.
 Ctrl-C or Esc stops the answer, and the same key again leaves. Ctrl-D also leaves.";
 
 /// The likeness from which an unknown name is taken for a misspelt one.
@@ -133,10 +133,16 @@ pub(super) enum UserLine<'t> {
         name: &'t str,
         near: Option<&'static str>,
     },
+    /// A shell command, as other programs run it.
+    Shell,
 }
 
 /// Tells commands from messages. Two slashes begin a message with one, and a path is a message.
 pub(super) fn parse(text: &str) -> UserLine<'_> {
+    let begins_command = |rest: &str| rest.starts_with(|first: char| !first.is_whitespace());
+    if text.strip_prefix('!').is_some_and(begins_command) {
+        return UserLine::Shell;
+    }
     let Some(rest) = text.strip_prefix('/') else {
         return UserLine::Message(text);
     };

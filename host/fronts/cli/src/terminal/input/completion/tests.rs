@@ -36,7 +36,7 @@ fn text_completes_by_its_place() {
         fs::write(file, "").unwrap();
     }
     let completer = completer(dir.path());
-    let cases: [(&str, usize, &[&str]); 13] = [
+    let cases: [(&str, usize, &[&str]); 18] = [
         ("/mo", 0, &["/model ", "/more "]),
         ("/x", 0, &[]),
         ("//mo", 0, &[]),
@@ -50,6 +50,12 @@ fn text_completes_by_its_place() {
         ("read no", 7, &[]),
         ("see sub/none/x", 4, &[]),
         ("@", 1, &["notes.txt", "nothing.md", "sub/"]),
+        // Without a file that begins so, the letters in this order anywhere in a path.
+        ("read @deep", 6, &["sub/deep.txt"]),
+        ("read @NTS", 6, &["notes.txt"]),
+        ("read @txt", 6, &["notes.txt", "sub/deep.txt"]),
+        ("read @hidden", 6, &[]),
+        ("read @zzz", 6, &[]),
     ];
     for (text, start, candidates) in cases {
         let completion = completer.complete(text, text.len());

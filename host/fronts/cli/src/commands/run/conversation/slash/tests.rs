@@ -20,6 +20,10 @@ fn line_is_a_command_or_a_message() {
         ("/qiut now", unknown("/qiut", Some("/quit"))),
         ("/xyzzy", unknown("/xyzzy", None)),
         ("/", unknown("/", None)),
+        ("!ls", UserLine::Shell),
+        (" !ls", UserLine::Message(" !ls")),
+        ("!", UserLine::Message("!")),
+        ("! ls", UserLine::Message("! ls")),
     ];
     for (text, expected) in cases {
         assert_eq!(parse(text), expected, "{text:?}");
