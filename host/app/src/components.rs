@@ -12,7 +12,7 @@ use agent_host_sandbox::{ComponentBytes, Sandbox, ToolComponent};
 use agent_host_types::{
     limits::Limits,
     lock::{LockedComponent, LockedOrigin},
-    tool::Effect,
+    tool::{Effect, SummaryTemplate},
 };
 use std::{borrow::Cow, sync::Arc};
 
@@ -44,6 +44,15 @@ impl ComponentEntry {
         let bytes = self.bytes.clone();
         let read = bytes.read(self.component.digest());
         read.map_err(HostError::Reread)
+    }
+
+    /// Returns the template of the summary of a call of one of its tools: the host's for those of a
+    /// built-in component.
+    pub(crate) fn summary(&self, tool: &str) -> Option<SummaryTemplate> {
+        match &self.source {
+            ComponentSource::Builtin(name) => builtin(name)?.summary(tool),
+            _ => self.component.summary(tool).cloned(),
+        }
     }
 
     /// Returns its pin for `agent.lock`.

@@ -27,7 +27,7 @@ use agent_host_engine::{
 use agent_host_sandbox::{Allocator, Confinement, LoadError, Sandbox, Secrets};
 use agent_host_types::{
     id::{Digest, json_digest},
-    tool::{Effect, RegisteredTool, ToolDefinition, ToolRuntime},
+    tool::{Effect, RegisteredTool, SummaryTemplate, ToolDefinition, ToolRuntime},
 };
 use indexmap::{IndexMap, map::Entry};
 use serde_json::json;
@@ -145,6 +145,7 @@ impl Registry {
                 decisions: tool.confirmation.decisions.clone(),
                 runtime: ToolRuntime::External,
                 component: None,
+                summary: None,
             };
             self.tools.insert(name.clone(), KnownTool { tool, source });
         }
@@ -172,8 +173,9 @@ impl Registry {
         for definition in tools.into_iter().filter(is_offered) {
             let effect = enforced_effect(definition.effect, &entry.component, config);
             let confirmation = confirmations.of(&definition.name);
+            let summary = entry.summary(&definition.name);
             self.register(
-                registered(definition, effect, confirmation, set_up),
+                registered(definition, effect, confirmation, set_up, summary),
                 &source,
             )?;
         }
@@ -191,7 +193,9 @@ impl Registry {
             for definition in server.definitions() {
                 let own = server.own_name(&definition.name).unwrap_or_default();
                 let confirmation = config.confirmations.of(own);
-                let tool = registered(definition, definition.effect, confirmation, set_up);
+                let summary = server.summary(&definition.name).cloned();
+                let effect = definition.effect;
+                let tool = registered(definition, effect, confirmation, set_up, summary);
                 self.register(tool, &source)?;
             }
         }
@@ -334,6 +338,7 @@ fn registered(
     effect: Effect,
     confirmation: &Confirmation,
     set_up: Digest,
+    summary: Option<SummaryTemplate>,
 ) -> RegisteredTool {
     RegisteredTool {
         definition: Arc::new(definition.clone()),
@@ -342,5 +347,6 @@ fn registered(
         decisions: confirmation.decisions.clone(),
         runtime: ToolRuntime::Host,
         component: Some(set_up),
+        summary,
     }
 }

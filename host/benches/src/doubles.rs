@@ -41,6 +41,7 @@ pub fn instant_tool(
         decisions: DecisionKind::ALL.into(),
         runtime: ToolRuntime::Host,
         component: None,
+        summary: None,
         definition: definition.into(),
     };
     ToolEntry::new(tool, Some(Arc::new(Instant(text.to_owned())))).expect("the schema is valid")

@@ -34,7 +34,8 @@ pub(crate) fn skill_reader(skills: &[Arc<Skill>]) -> Option<ToolEntry> {
     let own = SkillReader {
         skills: skills.to_vec(),
     };
-    ToolEntry::own(reader(skills), Arc::new(own)).ok()
+    let tool = ToolEntry::own(reader(skills), Arc::new(own)).ok()?;
+    Some(tool.with_summary("Read the skill {skill}[, {path}]  {result|bytes}"))
 }
 
 impl ToolHandler for SkillReader {

@@ -16,7 +16,10 @@ use crate::{
 use agent_host_types::{
     budget::Price,
     id::{Digest, SessionId},
-    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
+    tool::{
+        Approval, DecisionKind, Effect, RegisteredTool, SummaryTemplate, ToolDefinition,
+        ToolRuntime,
+    },
 };
 use serde_json::{Value, json};
 use std::{
@@ -91,6 +94,14 @@ impl SubAgent {
         }
     }
 
+    /// Returns the template of the summary of its calls.
+    fn summary(&self) -> SummaryTemplate {
+        SummaryTemplate::own(&match self.program_loop() {
+            Some(_) => "Ran a program  {code|lines|count:line:lines}".to_owned(),
+            None => format!("Asked the agent {}", self.name),
+        })
+    }
+
     fn tool(&self) -> Option<ToolEntry> {
         let effect = self.effect();
         let (source, schema) = match self.program_loop() {
@@ -111,6 +122,7 @@ impl SubAgent {
             decisions: self.decisions.clone(),
             runtime: ToolRuntime::Agent,
             component: Some(self.definition),
+            summary: Some(self.summary()),
         };
         Some(ToolEntry {
             tool,

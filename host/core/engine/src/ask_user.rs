@@ -33,8 +33,10 @@ struct AskUser;
 /// The tool that asks the user.
 #[must_use]
 pub fn ask_user() -> Option<ToolEntry> {
-    static TOOL: LazyLock<Option<ToolEntry>> =
-        LazyLock::new(|| ToolEntry::own(definition(), Arc::new(AskUser)).ok());
+    static TOOL: LazyLock<Option<ToolEntry>> = LazyLock::new(|| {
+        let tool = ToolEntry::own(definition(), Arc::new(AskUser)).ok()?;
+        Some(tool.with_summary("Asked {questions|count:question:questions}"))
+    });
     TOOL.clone()
 }
 

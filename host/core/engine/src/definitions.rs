@@ -12,7 +12,7 @@ use crate::{
 };
 use agent_host_types::{
     reason::Reason,
-    tool::{Effect, ToolDefinition, is_tool_name},
+    tool::{Effect, SummaryTemplate, ToolDefinition, is_tool_name},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,13 +67,16 @@ pub struct Definitions {
     schemas: HashMap<String, Schemas>,
 }
 
-/// The compiled schemas of one tool.
+/// The compiled schemas of one tool, and what else its schemas had.
 #[derive(Debug)]
 pub struct Schemas {
     /// The schema of the input.
     pub input: Arc<InputSchema>,
     /// The schema of a JSON result, if the tool declares one.
     pub output: Option<OutputSchema>,
+    /// The template of its calls in words, if the tool has one
+    /// ([`crate::call_summary::KEYWORD`]).
+    pub summary: Option<SummaryTemplate>,
 }
 
 /// A definition whose texts and schemas are not checked yet.

@@ -12,6 +12,7 @@
 //!   model asks the user, with [`todo_list`] it keeps its tasks; [`agents`] are started by another
 //!   agent, and a [`workflow`] runs them and tools as a graph.
 //! - [`setup`] is what the journal has of an agent; [`replay`] runs the loop over a recorded session.
+//! - [`call_summary`] tells a call in a line of words for the user.
 //! - [`stream`] writes a run as lines of JSON; [`documents`] has the schemas of what programs read.
 
 #![cfg_attr(
@@ -23,6 +24,7 @@ pub mod agents;
 pub mod arguments;
 pub mod artifact;
 pub mod ask_user;
+pub mod call_summary;
 pub mod context;
 pub mod definitions;
 pub mod documents;

@@ -167,6 +167,39 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Escapes text onto one line of at most `max` characters.
+#[must_use]
+pub fn one_line(text: &str, max: usize) -> String {
+    truncated(escape_line(text), max)
+}
+
+/// Cuts text after `max` characters.
+#[must_use]
+pub fn truncated(text: String, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        None => text,
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+/// Formats a number of bytes, such as `12.3 KiB`.
+#[must_use]
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
+    let mut unit = 0;
+    let mut scale = 1_u64;
+    while unit + 1 < UNITS.len() && count / scale >= 1024 {
+        scale *= 1024;
+        unit += 1;
+    }
+    let name = UNITS.get(unit).copied().unwrap_or_default();
+    if scale == 1 {
+        return format!("{count} {name}");
+    }
+    let tenths = count.saturating_mul(10) / scale;
+    format!("{}.{} {name}", tenths / 10, tenths % 10)
+}
+
 /// Escapes every string and key of a JSON message as [`escape`] does, except below the keys in
 /// `verbatim`: those have bytes, or are compared with what comes back.
 pub fn escape_values(message: &mut Value, verbatim: &[&str]) {

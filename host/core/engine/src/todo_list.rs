@@ -68,8 +68,10 @@ pub struct TodoList;
 
 impl Middleware for TodoList {
     fn tools(self: Arc<Self>) -> Vec<ToolEntry> {
-        static TOOL: LazyLock<Option<ToolEntry>> =
-            LazyLock::new(|| ToolEntry::own(definition(), Arc::new(TodoList)).ok());
+        static TOOL: LazyLock<Option<ToolEntry>> = LazyLock::new(|| {
+            let tool = ToolEntry::own(definition(), Arc::new(TodoList)).ok()?;
+            Some(tool.with_summary("Wrote the list of tasks"))
+        });
         TOOL.clone().into_iter().collect()
     }
 }

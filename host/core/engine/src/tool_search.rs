@@ -56,7 +56,7 @@ pub fn searched(mut tools: ToolSet, from: usize) -> ToolSet {
         return tools;
     };
     tools.offer_found();
-    tools.behind([search])
+    tools.behind([search.with_summary("Searched the tools for {query|quoted}")])
 }
 
 impl ToolHandler for SearchedTools {

@@ -15,7 +15,10 @@ use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
     output::ToolResultOutput,
-    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
+    tool::{
+        Approval, DecisionKind, Effect, RegisteredTool, SummaryTemplate, ToolDefinition,
+        ToolRuntime,
+    },
 };
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -76,8 +79,16 @@ impl ToolEntry {
             decisions: DecisionKind::ALL.to_vec(),
             runtime: ToolRuntime::Host,
             component: None,
+            summary: None,
         };
         Self::new(tool, Some(handler))
+    }
+
+    /// Tells its calls by a template of the host ([`crate::call_summary`]).
+    #[must_use]
+    pub fn with_summary(mut self, template: &str) -> Self {
+        self.tool.summary = Some(SummaryTemplate::own(template));
+        self
     }
 
     /// Returns the limits of each call; `None` for a tool outside the sandbox.

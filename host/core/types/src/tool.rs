@@ -200,4 +200,36 @@ pub struct RegisteredTool {
     pub runtime: ToolRuntime,
     /// The digest of the component with its grants; absent for tools outside components.
     pub component: Option<Digest>,
+    /// The template of the line that shows a call to the user; absent for the default one. It is
+    /// neither sent to models nor a part of [`Self::identity`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SummaryTemplate>,
+}
+
+/// The template of the line that shows a call of a tool to the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SummaryTemplate {
+    /// The template.
+    pub text: String,
+    /// True if the host wrote it: only such a line stands without the tool's name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
+}
+
+impl SummaryTemplate {
+    /// Creates a template of the host for one of its own tools.
+    #[must_use]
+    pub fn own(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            own: true,
+        }
+    }
+
+    /// Creates a template that came with a tool.
+    #[must_use]
+    pub fn of_author(text: String) -> Self {
+        Self { text, own: false }
+    }
 }

@@ -22,7 +22,7 @@ use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::Digest,
     output::ToolResultOutput,
-    tool::ToolDefinition,
+    tool::{SummaryTemplate, ToolDefinition},
 };
 use serde_json::{Map, Value};
 use std::{fmt, num::NonZeroUsize, sync::Arc};
@@ -233,6 +233,12 @@ impl ToolComponent {
     #[must_use]
     pub fn input_schema(&self, tool: &str) -> Option<&Arc<InputSchema>> {
         Some(&self.loaded.definitions.schemas(tool)?.input)
+    }
+
+    /// Returns the template of the summary of a call of one of its tools, if the tool has one.
+    #[must_use]
+    pub fn summary(&self, tool: &str) -> Option<&SummaryTemplate> {
+        self.loaded.definitions.schemas(tool)?.summary.as_ref()
     }
 
     /// Checks what the schema cannot say: that arguments become those of a plain function.

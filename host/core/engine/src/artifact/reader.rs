@@ -106,7 +106,9 @@ pub fn artifact_reader() -> Option<ToolEntry> {
     static TOOL: LazyLock<Option<ToolEntry>> = LazyLock::new(|| {
         Some(ToolEntry {
             offer: Offer::Found,
-            ..ToolEntry::own(definition(), Arc::new(ArtifactReader)).ok()?
+            ..ToolEntry::own(definition(), Arc::new(ArtifactReader))
+                .ok()?
+                .with_summary("Read the artifact {name}  {result|bytes}")
         })
     });
     TOOL.clone()

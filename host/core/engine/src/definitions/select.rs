@@ -6,10 +6,14 @@ use super::{
     RawDefinition, Schemas, check_texts, cut_description, parse_json,
 };
 use crate::{
+    call_summary::{KEYWORD, Template},
     schema::{InputSchema, OutputSchema, SchemaError},
     text,
 };
-use agent_host_types::{reason::Reason, tool::ToolDefinition};
+use agent_host_types::{
+    reason::Reason,
+    tool::{SummaryTemplate, ToolDefinition},
+};
 use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
@@ -144,7 +148,9 @@ impl Selection {
             return Err(reason.into());
         }
         let before = (self.bytes_left, self.patterns_left);
-        let (input_schema, input, removed) = self.take_input(&raw.input_schema)?;
+        let mut input_schema = parse_json(INPUT, &raw.input_schema)?;
+        let summary = take_summary(&mut input_schema);
+        let (input_schema, input, removed) = self.take_input(&raw.input_schema, input_schema)?;
         let output = raw.output_schema.map(|json| self.take_output(&json));
         let output = match (self.checks, output.transpose()) {
             (_, Ok(output)) => output,
@@ -164,6 +170,13 @@ impl Selection {
         self.notes
             .extend(cut.map(|note| ToolNote::new(&raw.name, note)));
         self.note_patterns(&raw.name, &removed);
+        let summary = summary.unwrap_or_else(|why| {
+            let note = format!(
+                "the template `{KEYWORD}` cannot be used, so that its calls are told in the usual words: {why}"
+            );
+            self.notes.push(ToolNote::new(&raw.name, note));
+            None
+        });
         let (output_schema, output) = output.unzip();
         let definition = ToolDefinition {
             name: raw.name,
@@ -178,14 +191,18 @@ impl Selection {
             Schemas {
                 input: input.into(),
                 output,
+                summary,
             },
         ))
     }
 
-    /// Returns a schema with its patterns that are left out.
-    fn take_input(&mut self, json: &str) -> Result<(Value, InputSchema, Vec<String>), Reason> {
+    /// Returns a schema, which was parsed from `json`, with its patterns that are left out.
+    fn take_input(
+        &mut self,
+        json: &str,
+        schema: Value,
+    ) -> Result<(Value, InputSchema, Vec<String>), Reason> {
         let bytes_left = self.spend(INPUT, json)?;
-        let schema = parse_json(INPUT, json)?;
         let (schema, compiled) = match self.checks {
             InputChecks::Host => {
                 let compiled = InputSchema::compile(&schema).map(|input| (input, Vec::new()));
@@ -248,6 +265,16 @@ impl Selection {
         );
         self.notes.push(ToolNote::new(tool, note));
     }
+}
+
+/// Takes the template of the calls in words out of an input schema: models do not read it.
+fn take_summary(schema: &mut Value) -> Result<Option<SummaryTemplate>, Reason> {
+    let Some(keyword) = schema.as_object_mut().and_then(|root| root.remove(KEYWORD)) else {
+        return Ok(None);
+    };
+    let text = keyword.as_str().ok_or("it is not a string")?;
+    Template::parse(text)?;
+    Ok(Some(SummaryTemplate::of_author(text.to_owned())))
 }
 
 fn schema_error(field: &str, error: &SchemaError) -> Reason {

@@ -44,7 +44,8 @@ pub fn direct_tools(tools: &ToolSet, direct: &[NameGlob]) -> ToolSet {
         tools: described,
         index,
     };
-    direct.behind(ToolEntry::own(definition(), Arc::new(own)))
+    let describe = ToolEntry::own(definition(), Arc::new(own));
+    direct.behind(describe.map(|tool| tool.with_summary("Looked up tools for {query|quoted}")))
 }
 
 impl ToolHandler for Described {

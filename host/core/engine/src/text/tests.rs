@@ -193,3 +193,26 @@ fn framed_text_stays_in_its_frame() {
         "│ a\n│ b\n(2 more rows of this text are not shown)"
     );
 }
+
+#[test]
+fn one_line_truncates_long_text() {
+    assert_eq!(one_line("日本語テキスト", 3), "日本語…");
+    assert_eq!(one_line("日本語", 3), "日本語");
+    assert_eq!(one_line("a\nb\u{1b}c", 3), "a b…");
+}
+
+#[test]
+fn sizes_have_readable_units() {
+    let sizes = [0, 1023, 1024, 12_595, 1 << 20, u64::MAX].map(bytes);
+    assert_eq!(
+        sizes,
+        [
+            "0 B",
+            "1023 B",
+            "1.0 KiB",
+            "12.2 KiB",
+            "1.0 MiB",
+            "1717986918.3 GiB"
+        ]
+    );
+}

@@ -1,6 +1,7 @@
 //! Formats sizes, times, paths, audit entries, verdicts, and single lines of long text.
 
 use super::{BOLD, DIM, GREEN, YELLOW};
+pub(crate) use agent_host_engine::text::{bytes, one_line, truncated};
 use agent_host_engine::text::{escape_json, escape_line};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
@@ -9,19 +10,6 @@ use agent_host_types::{
 };
 use std::{fmt, path::Path};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
-
-/// Escapes text onto one line of at most `max` characters.
-pub(crate) fn one_line(text: &str, max: usize) -> String {
-    truncated(escape_line(text), max)
-}
-
-/// Cuts text after `max` characters.
-pub(crate) fn truncated(text: String, max: usize) -> String {
-    match text.char_indices().nth(max) {
-        None => text,
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-    }
-}
 
 /// Cuts or fills an escaped line to a width in columns of a terminal.
 pub(crate) fn fitted(line: &str, columns: usize) -> String {
@@ -119,23 +107,6 @@ pub(crate) fn date(at_ms: u64) -> String {
                 .to_string()
         },
     )
-}
-
-/// Formats a number of bytes, such as `12.3 KiB`.
-pub(crate) fn bytes(count: u64) -> String {
-    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
-    let mut unit = 0;
-    let mut scale = 1_u64;
-    while unit + 1 < UNITS.len() && count / scale >= 1024 {
-        scale *= 1024;
-        unit += 1;
-    }
-    let name = UNITS.get(unit).copied().unwrap_or_default();
-    if scale == 1 {
-        return format!("{count} {name}");
-    }
-    let tenths = count.saturating_mul(10) / scale;
-    format!("{}.{} {name}", tenths / 10, tenths % 10)
 }
 
 /// Formats a number with a comma before each three digits, such as `12,345`.
@@ -238,15 +209,8 @@ pub(crate) fn section(
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, count, dollars, duration, micros, one_line};
+    use super::{count, dollars, duration, micros};
     use pretty_assertions::assert_eq;
-
-    #[test]
-    fn one_line_truncates_long_text() {
-        assert_eq!(one_line("日本語テキスト", 3), "日本語…");
-        assert_eq!(one_line("日本語", 3), "日本語");
-        assert_eq!(one_line("a\nb\u{1b}c", 3), "a b…");
-    }
 
     #[test]
     fn dollars_have_at_least_two_places() {
@@ -265,21 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_times_have_readable_units() {
-        let sizes: Vec<String> = [0, 1023, 1024, 12_595, 1 << 20, u64::MAX]
-            .map(bytes)
-            .to_vec();
-        assert_eq!(
-            sizes,
-            [
-                "0 B",
-                "1023 B",
-                "1.0 KiB",
-                "12.2 KiB",
-                "1.0 MiB",
-                "1717986918.3 GiB"
-            ]
-        );
+    fn times_and_counts_have_readable_units() {
         let times: Vec<String> = [0, 999, 1_000, 12_345, 4_567_890].map(micros).to_vec();
         assert_eq!(times, ["0 µs", "999 µs", "1.0 ms", "12.3 ms", "4.5 s"]);
         let counts = [0, 999, 1_000, 1_234_567].map(count);

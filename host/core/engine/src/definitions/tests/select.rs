@@ -200,3 +200,42 @@ fn list_without_a_usable_tool_is_refused_with_the_reasons() {
         );
     }
 }
+
+#[test]
+fn summary_template_is_taken_out_of_the_schema() {
+    for (keyword, template, expected_note) in [
+        (json!("Scaled by {by}"), Some("Scaled by {by}"), None),
+        (
+            json!("Scaled by {by"),
+            None,
+            Some("a `{` is not closed by `}`"),
+        ),
+        (json!(7), None, Some("it is not a string")),
+    ] {
+        let schema = json!({"type": "object", "x-summary": keyword, "properties": {"by": {}}});
+        let raw = RawDefinition::new(
+            "scale".to_owned(),
+            "Scales.".to_owned(),
+            &schema,
+            None,
+            Effect::ReadOnly,
+        );
+        let (definitions, notes) = Definitions::select(vec![raw], InputChecks::Host).unwrap();
+        assert_eq!(
+            definitions.all()[0].input_schema,
+            json!({"type": "object", "properties": {"by": {}}})
+        );
+        let summary = &definitions.schemas("scale").unwrap().summary;
+        assert_eq!(summary.as_ref().map(|it| it.text.as_str()), template);
+        let expected: Vec<String> = expected_note
+            .map(|why| {
+                format!(
+                    "the template `x-summary` cannot be used, so that its calls are told in the usual words: {why}"
+                )
+            })
+            .into_iter()
+            .collect();
+        let notes: Vec<String> = notes.into_iter().map(|note| note.note).collect();
+        assert_eq!(notes, expected);
+    }
+}

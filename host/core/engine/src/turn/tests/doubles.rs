@@ -146,6 +146,7 @@ pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
             decisions: DecisionKind::ALL.into(),
             runtime: ToolRuntime::Host,
             component: None,
+            summary: None,
         },
         body: Box::new(|invocation| {
             let text = format!(
