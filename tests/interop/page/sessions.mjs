@@ -147,7 +147,7 @@ export const actions = {
     await accessible(page, "timeline");
     await fits(page, "timeline");
     await page.getByRole("button", { name: "Conversation" }).click();
-    await page.locator(".call:has-text('fetch') summary").click();
+    await page.locator(".call:has-text('GET example.com') summary").click();
     await page.locator(".audit summary").click();
     const grant = await page.locator(".audit pre").textContent();
     assert.ok(grant.includes('host = "example.com"'), grant);

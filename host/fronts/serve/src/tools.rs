@@ -2,7 +2,7 @@
 
 use crate::Service;
 use agent_host_engine::turn::Prompts;
-use agent_host_types::tool::ToolDefinition;
+use agent_host_types::tool::{SummaryTemplate, ToolDefinition};
 use axum::{Json, extract::State};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,8 +10,19 @@ use serde::Serialize;
 /// The tools that the agent of the file's top level is offered.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Tools {
-    /// The definitions, in the order for the model.
-    tools: Vec<ToolDefinition>,
+    /// The tools, in the order for the model.
+    tools: Vec<ToolRow>,
+}
+
+/// A tool.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ToolRow {
+    /// The definition for the model.
+    #[serde(flatten)]
+    definition: ToolDefinition,
+    /// The template of the line that tells a call to the user, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<SummaryTemplate>,
 }
 
 /// The agents of the configuration.
@@ -53,7 +64,12 @@ pub(crate) async fn tools(State(service): State<Service>) -> Json<Tools> {
     let agent = service.host.agents().agent(Prompts::Ask);
     let tools = agent.tools.tools();
     Json(Tools {
-        tools: tools.map(|tool| tool.definition.as_ref().clone()).collect(),
+        tools: tools
+            .map(|tool| ToolRow {
+                definition: tool.definition.as_ref().clone(),
+                summary: tool.summary.clone(),
+            })
+            .collect(),
     })
 }
 

@@ -4,24 +4,29 @@ import { useContext, useState } from "preact/hooks";
 import { bytes } from "./api";
 import { Items, ModelContext, useSession } from "./conversation";
 import { duration, size } from "./format";
+import { useKnownTools } from "./known";
 import { Most } from "./most";
 import { LongText, OutputView } from "./output";
-import { Arguments, target } from "./request";
+import { Arguments } from "./request";
 import type { CallItem } from "./session";
+import { pending, summary } from "./summary";
 import type { AuditEntry } from "./types";
 
 export function CallView({ session, call }: { session: string; call: CallItem }) {
   const [open, setOpen] = useState(false);
   const [state, kind] = outcome(call);
+  const tool = useKnownTools().get(call.tool);
+  const isEnded = call.state === "ended";
+  const told = isEnded ? summary(call.tool, tool, call.input ?? {}, call.output, call.wholeSize) : { words: pending(call.tool, tool, call.input ?? {}) };
   return (
     <details class={`call ${kind}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <span class={`dot ${kind}`} aria-hidden="true" />
-        <code>{call.tool}</code>
-        <span class="about">{about(call)}</span>
+        <span class="about">{told.words}</span>
+        {told.tool && <code class="quiet">({told.tool})</code>}
         <span class="quiet">
-          {state}
-          {call.ms !== undefined && ` · ${duration(call.ms)}`}
+          {!isEnded && state}
+          {call.ms !== undefined && ` ${duration(call.ms)}`}
         </span>
       </summary>
       {open && <Opened session={session} call={call} />}
@@ -133,11 +138,4 @@ export function outcome(call: CallItem): [string, string] {
     default:
       return ["done", "done"];
   }
-}
-
-/// The argument that says what a call is about.
-function about(call: CallItem): string {
-  const input = call.input ?? {};
-  const name = target(input) ?? Object.keys(input).find((name) => typeof input[name] === "string");
-  return name === undefined ? "" : String(input[name]).split("\n")[0]!.slice(0, 120);
 }

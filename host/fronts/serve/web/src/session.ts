@@ -37,6 +37,8 @@ export interface CallItem extends Base {
   output?: Output;
   /// The digest of the whole result, where `output` is a preview.
   whole?: string;
+  /// Its size, in bytes.
+  wholeSize?: number;
   ms?: number;
   progress?: { message: string; fraction?: number };
   audit: AuditEntry[];
@@ -309,7 +311,10 @@ function settled(model: Model, item: CallItem, event: NonNullable<Line["event"]>
   if (inForce) item.limits = inForce;
   item.audit = event.audit ?? [];
   if (event.rule) item.rule = event.rule;
-  if (event.whole) item.whole = event.whole.digest;
+  if (event.whole) {
+    item.whole = event.whole.digest;
+    item.wholeSize = event.whole.size;
+  }
   if (event.accounting.stdio) item.stdio = event.accounting.stdio;
   delete item.progress;
 }
