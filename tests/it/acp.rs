@@ -105,6 +105,8 @@ fn prompt_streams_and_is_replayed() {
         assert_eq!(settled["rawOutput"]["type"], "content");
         assert_eq!(settled["_meta"], json!({"agent-host/output": "content"}));
         assert_eq!(settled["kind"], "read");
+        let title = settled["title"].as_str().unwrap();
+        assert!(title.starts_with("Read p.png  "), "{title}");
         assert_eq!(settled["locations"], json!([{"path": path}]));
         let usage = json!({"sessionUpdate": "usage_update", "used": 18, "size": 50000});
         assert_eq!(updates.last(), Some(&usage));
@@ -275,7 +277,7 @@ fn hostile_text_is_data() {
         .find(|update| update["sessionUpdate"] == "tool_call");
     assert_eq!(
         call.unwrap()["title"],
-        "read_file a \\u{1b}[31m\\u{202e}.txt"
+        "read_file \"a \\u{1b}[31m\\u{202e}.txt\""
     );
 }
 

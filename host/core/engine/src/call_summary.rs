@@ -17,7 +17,7 @@ use crate::{policy::main_argument, text::bytes};
 use agent_host_types::{
     failure::FailureFields,
     json::JsonText,
-    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
     tool::{MAX_TOOL_NAME, RegisteredTool, SummaryTemplate, ToolDefinition},
 };
 use serde_json::{Map, Value};
@@ -60,32 +60,36 @@ impl fmt::Display for CallSummary {
 }
 
 impl CallSummary {
-    /// Tells a call that has its result. `tool` is absent for one that is not known any more.
+    /// Tells a call that has its result. `tool` is absent for one that is not known any more, and
+    /// `whole` is the whole result where `output` is a preview of it.
     #[must_use]
     pub fn new(
         name: &str,
         tool: Option<&RegisteredTool>,
         input: Option<&Map<String, Value>>,
         output: &ToolResultOutput,
+        whole: Option<&BlobRef>,
     ) -> Self {
         let none = Map::new();
         let input = input.unwrap_or(&none);
-        let result = result_value(output);
+        let result = result_value(output).filter(|_| whole.is_none());
+        let size = whole.map_or_else(|| size(output), |whole| whole.size);
         let template = tool.and_then(|tool| tool.summary.as_ref());
         let told = template.and_then(|template| {
             let values = Values {
                 input,
                 result: result.as_deref(),
-                size: output.is_success().then(|| size(output)),
+                size: output.is_success().then_some(size),
             };
             Template::parse(&template.text).ok()?.render(values)
         });
         let words = told.unwrap_or_else(|| {
             let definition = tool.map(|tool| &*tool.definition);
             let call = default_words(name, definition, input);
-            match outcome(output, result.as_deref()) {
-                Some(outcome) => format!("{call}  {outcome}"),
-                None => call,
+            match (output.is_success(), whole) {
+                (true, None) => format!("{call}  {}", outcome(output, result.as_deref())),
+                (true, Some(_)) => format!("{call}  {}", bytes(size)),
+                (false, _) => call,
             }
         });
         let words = crate::text::truncated(words, MAX_WORDS);
@@ -192,14 +196,14 @@ fn main_value(definition: Option<&ToolDefinition>, input: &Map<String, Value>) -
 }
 
 /// Returns the size of a success, or a short result itself.
-fn outcome(output: &ToolResultOutput, result: Option<&Value>) -> Option<String> {
-    let size = || bytes(size(output));
-    match output {
+fn outcome(output: &ToolResultOutput, result: Option<&Value>) -> String {
+    let told = match output {
         ToolResultOutput::Text(text) => Some(text_outcome(text)),
-        ToolResultOutput::Json(_) => Some(result.and_then(json_outcome).unwrap_or_else(size)),
-        ToolResultOutput::Content(parts) => Some(files_outcome(parts).unwrap_or_else(size)),
+        ToolResultOutput::Json(_) => result.and_then(json_outcome),
+        ToolResultOutput::Content(parts) => files_outcome(parts),
         _ => None,
-    }
+    };
+    told.unwrap_or_else(|| bytes(size(output)))
 }
 
 fn text_outcome(text: &str) -> String {

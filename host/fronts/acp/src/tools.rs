@@ -5,12 +5,14 @@ mod tests;
 
 use agent_host_app::{ComponentSource, Registry, host_path};
 use agent_host_engine::{
+    call_summary::CallSummary,
     policy::{DirGrant, DirMode, Grants},
     text::escape_line,
 };
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     audit::{AuditRequest, FileAction},
+    output::{BlobRef, ToolResultOutput},
     reason::Reason,
     tool::Effect,
 };
@@ -23,15 +25,22 @@ const MAX_TITLE_CHARS: usize = 120;
 /// The most places of a call.
 const MAX_LOCATIONS: usize = 32;
 
-/// Returns the title of a call: the name of the tool, and the file for one of `builtin:files`. The
-/// name that a tool gives itself is text of a third party, which could name another effect.
+/// Returns the title of a call that has no result yet: the name of the tool and its main argument.
+/// The title that a tool gives itself is text of a third party, which could name another effect.
 pub(crate) fn title(registry: &Registry, tool: &str, input: Option<&Map<String, Value>>) -> String {
-    let path = input.and_then(|input| own_path(registry, tool, input));
-    let title = match path {
-        Some(path) => format!("{tool} {path}"),
-        None => tool.to_owned(),
-    };
-    escape_line(&title).chars().take(MAX_TITLE_CHARS).collect()
+    let title = CallSummary::pending(tool, registry.tool(tool), input);
+    title.chars().take(MAX_TITLE_CHARS).collect()
+}
+
+/// Returns the title of a call that ended: the call in words.
+pub(crate) fn settled_title(
+    registry: &Registry,
+    tool: &str,
+    input: Option<&Map<String, Value>>,
+    output: &ToolResultOutput,
+    whole: Option<&BlobRef>,
+) -> String {
+    CallSummary::new(tool, registry.tool(tool), input, output, whole).to_string()
 }
 
 /// Returns the kind of a tool before it runs: from its effect and what its component is granted.

@@ -177,6 +177,7 @@ impl Transcript {
                 call_id,
                 tool,
                 output,
+                whole,
                 audit,
                 ..
             } => {
@@ -198,8 +199,11 @@ impl Transcript {
                 let id = id_of(path, call_id);
                 let mut updates = self.announced(registry, &id, tool, None);
                 let open = self.calls.remove(&id);
+                let input = open.as_ref().and_then(|call| call.input.as_ref());
+                let title = tools::settled_title(registry, tool, input, output, whole.as_ref());
                 let mut settled = settled(&id, output, parts, open, registry, tool);
                 if let Some(settled) = settled.as_object_mut() {
+                    settled.insert("title".to_owned(), title.into());
                     if let Some(kind) = tools::kind_of_run(audit) {
                         settled.insert("kind".to_owned(), kind.into());
                     }

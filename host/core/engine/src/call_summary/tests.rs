@@ -18,6 +18,7 @@ struct Case {
     schema: Option<Value>,
     input: Map<String, Value>,
     output: ToolResultOutput,
+    whole: Option<BlobRef>,
     line: String,
 }
 
@@ -53,7 +54,13 @@ fn call_summary_of_each_case_is_its_line() {
         let schema = case.schema.unwrap_or_else(|| json!({"type": "object"}));
         let tool = registered(&case.tool, schema, summary);
         let tool = is_known.then_some(&tool);
-        let summary = CallSummary::new(&case.tool, tool, Some(&case.input), &case.output);
+        let summary = CallSummary::new(
+            &case.tool,
+            tool,
+            Some(&case.input),
+            &case.output,
+            case.whole.as_ref(),
+        );
         assert_eq!(summary.to_string(), case.line);
     }
 }
@@ -112,7 +119,7 @@ fn template_with_a_defect_is_refused() {
 #[test]
 fn large_json_is_shown_by_its_size() {
     let output = ToolResultOutput::from_value(json!(vec!["0123456789"; 30_000]));
-    let summary = CallSummary::new("list", None, None, &output);
+    let summary = CallSummary::new("list", None, None, &output, None);
     assert_eq!(summary.to_string(), "List  380.8 KiB  (list)");
 }
 
@@ -131,7 +138,7 @@ proptest! {
         };
         let summary = SummaryTemplate::of_author(template);
         let tool = registered("weather", json!({"type": "object"}), Some(summary));
-        let told = CallSummary::new("weather", Some(&tool), input.as_object(), &output);
+        let told = CallSummary::new("weather", Some(&tool), input.as_object(), &output, None);
         let line = told.to_string();
         prop_assert!(line.ends_with("  (weather)"), "{line}");
         prop_assert!(line.chars().count() <= 2 * MAX_WORDS + 30, "{line}");
