@@ -102,7 +102,14 @@ fn cost_is_in_the_output() {
         })
     };
     assert_eq!(summary["total_usage"], usage(2), "{ran:?}");
-    let shown = env.run(&["sessions", "show", "latest", "--config", "agent.toml"]);
+    let shown = env.run(&[
+        "sessions",
+        "show",
+        "--events",
+        "latest",
+        "--config",
+        "agent.toml",
+    ]);
     let lines: Vec<&str> = shown
         .stdout
         .lines()

@@ -129,7 +129,7 @@ fn long_conversation_is_compacted_and_resumed() {
         ran.stderr
     );
     assert_eq!(&server.requests()[8], last);
-    let shown = env.run(&["sessions", "show", "latest"]).stdout;
+    let shown = env.run(&["sessions", "show", "--events", "latest"]).stdout;
     assert!(
         shown.contains("summary in place of the first 13 messages"),
         "{shown}"

@@ -1,14 +1,15 @@
 //! Commands of a conversation, and standard input behind a prompt.
 
-use crate::conversation::{CHAT, CTRL_D, begin, user_messages};
+use crate::conversation::{CHAT, CTRL_D, WIDTHS, begin, user_messages};
 use agent_host_test_support::{
-    Ran, TestEnv,
+    Ran, TestEnv, at_once,
     chat::{Answer, ChatServer, ask},
     of_kind,
     pictures::png,
     screen::OnScreen,
 };
 use pretty_assertions::assert_eq;
+use serde_json::json;
 
 /// A misspelt command is not sent to the model, and stays to be corrected; two slashes send it.
 #[test]
@@ -49,6 +50,7 @@ fn commands_at(columns: u16) {
         ("/grants", "no network"),
         ("/approvals", "No approvals are remembered"),
         ("/explain", "No call of session"),
+        ("/last", "No tool was called in this conversation."),
         ("/retry", "There is nothing to retry"),
         (
             "/model openai-compat:other",
@@ -91,6 +93,39 @@ fn commands_at(columns: u16) {
     assert_eq!(screen.end(), Some(0));
     let replied = of_kind(&env.events(), "model-replied").len();
     assert_eq!(replied, 2);
+}
+
+/// `/last` and Ctrl-O show the last call in full; what is typed already stays.
+#[test]
+fn last_call_is_shown_in_full_by_command_and_key() {
+    at_once(WIDTHS, |columns| {
+        let env = TestEnv::new();
+        env.write("notes.txt", "hello");
+        let server = ChatServer::start(vec![
+            Answer::calls(&[("read_file", json!({ "path": "notes.txt" }))]),
+            Answer::text("First."),
+        ]);
+        let mut screen = begin(&env, &server, columns);
+        screen.types("one\r");
+        screen.until_row("First.");
+        screen.until_last_row(">");
+        show(
+            &mut screen,
+            &[
+                (
+                    "/last",
+                    "call read_file {\"path\":\"notes.txt\"} (call_0, text)",
+                ),
+                ("/cost", "tokens read"),
+            ],
+        );
+        screen.types("draft\u{f}");
+        screen.until_text("> /last");
+        screen.until_text("allowed read /workspace/notes.txt");
+        screen.until_last_row("> draft");
+        screen.types("\u{15}/quit\r");
+        assert_eq!(screen.end(), Some(0));
+    });
 }
 
 /// Types commands, and waits for the text of each.

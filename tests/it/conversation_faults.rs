@@ -91,7 +91,7 @@ fn failing_tool_does_not_end_the_conversation() {
         ]);
         let mut screen = begin_with_steps(&env, &server, columns);
         ask(&mut screen, "a question", "There is none.");
-        screen.until_text("✗ read_file {\"path\":\"none.txt\"} → error: no such file or directory");
+        screen.until_text("✗ Read none.txt  failed: no such file or directory");
         ask(&mut screen, "go on", "More.");
         leave(screen);
         assert_eq!(
@@ -167,8 +167,8 @@ fn steps_of_an_agent_are_indented() {
         let at = |text: &str| rows.iter().position(|row| row.starts_with(text));
         let places = [
             at("the agent clerk is working"),
-            at("  ✓ read_file {\"path\":\"list.txt\"} → bread"),
-            at("✓ agent_clerk"),
+            at("  ✓ Read list.txt  "),
+            at("✓ Asked the agent clerk"),
         ];
         assert!(
             places.iter().all(Option::is_some) && places.is_sorted(),

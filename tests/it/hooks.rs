@@ -101,7 +101,7 @@ fn hook_changes_what_is_ruled_and_run() {
         (&intended["input"], &intended["rule"]),
         (&safe, &json!("rule.notes"))
     );
-    let shown = env.run(&["sessions", "show", "latest"]).stdout;
+    let shown = env.run(&["sessions", "show", "--events", "latest"]).stdout;
     shows(
         &shown,
         &[

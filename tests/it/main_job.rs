@@ -200,7 +200,7 @@ fn sessions_are_listed_and_shown_with_timings_and_limits() {
     assert_eq!(list[0]["outcome"], "done");
 
     let id = list[0]["session"].as_str().unwrap();
-    let shown = env.run(&["sessions", "show", &id[..13]]);
+    let shown = env.run(&["sessions", "show", "--events", &id[..13]]);
     for text in [
         "list_directory",
         "of at most 30000 ms",
@@ -215,6 +215,40 @@ fn sessions_are_listed_and_shown_with_timings_and_limits() {
             shown.stdout
         );
     }
+}
+
+/// A session is told as a story: who said what, each call in words, what was denied and changed.
+#[test]
+fn session_is_shown_as_a_story_with_its_totals() {
+    let env = furnished();
+    env.run(&["run", "What is in this directory?"]);
+    let shown = env.run(&["sessions", "show", "latest"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let found: Vec<Option<usize>> = [
+        " started by agent-host ",
+        "\nYou: What is in this directory?\n",
+        "\n✓ Listed .  6 entries\n",
+        "\n⊘ Read /etc/hostname  denied: ",
+        "\n    denied read ",
+        "by default-deny",
+        " model calls · ",
+        " tool calls, 1 denied · ",
+    ]
+    .map(|text| shown.stdout.find(text))
+    .to_vec();
+    assert!(
+        found.iter().all(Option::is_some) && found.is_sorted(),
+        "{found:?}\n{}",
+        shown.stdout
+    );
+    for text in ["turn ended", "deadline", "tokens out", "memory"] {
+        assert!(!shown.stdout.contains(text), "{text}: {}", shown.stdout);
+    }
+    assert!(
+        shown
+            .stderr
+            .contains("every event: agent-host sessions show ")
+    );
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn reasoning_is_recorded_and_not_sent_back() {
     ask(&env, &server, &["--resume", "latest", "sure?"]);
     let sent = json!(server.requests()[1]["messages"]).to_string();
     assert!(!sent.contains("Greetings are"), "{sent}");
-    let shown = env.run(&["sessions", "show", "latest"]).stdout;
+    let shown = env.run(&["sessions", "show", "--events", "latest"]).stdout;
     assert!(
         shown.contains("reasoning:\n         Greetings are\\u{1b}[31m safe.\n         Hello."),
         "{shown}"

@@ -141,7 +141,7 @@ fn calls_of_a_run_are_ruled_and_recorded() {
     let denied = json!("rule.secrets");
     let settled = [denied.clone(), Value::Null, Value::Null, denied];
     assert_eq!(rules(&events, "call-settled"), settled);
-    let shown = env.run(&["sessions", "show", "latest"]);
+    let shown = env.run(&["sessions", "show", "--events", "latest"]);
     shows(
         &shown.stdout,
         &[

@@ -109,10 +109,7 @@ fn figures_stand_below_each_answer() {
         let [.., call, answer, figures] = lines.as_slice() else {
             panic!("{shown}");
         };
-        assert!(
-            call.starts_with("✓ read_file {\"path\":\"notes.txt\"} → "),
-            "{shown}"
-        );
+        assert!(call.starts_with("✓ Read notes.txt  "), "{shown}");
         assert_eq!(*answer, "It says hello.");
         assert_eq!(
             without_time(figures),

@@ -95,6 +95,7 @@ const FRONTS: [(&str, Front); 38] = {
             Shows(&[
                 "sessions list",
                 "sessions show latest",
+                "sessions show --events latest",
                 "sessions artifacts latest",
                 "sessions replay latest",
             ]),
@@ -131,10 +132,11 @@ const FRONTS: [(&str, Front); 38] = {
 };
 
 /// Lines whose output is a whole text, as it is sent or written: prose.
-const PROSE: [&str; 4] = [
+const PROSE: [&str; 5] = [
     "run --model openai-compat:m --show-prompt go",
     "call say say '{}'",
     "sessions show latest",
+    "sessions show --events latest",
     "config show",
 ];
 

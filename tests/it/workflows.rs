@@ -94,7 +94,7 @@ fn decision_about_a_node_comes_from_another_process() {
         "{}",
         ran.stderr
     );
-    let shown = env.run(&["sessions", "show", "latest"]).stdout;
+    let shown = env.run(&["sessions", "show", "--events", "latest"]).stdout;
     let graph = "\ndraft (agent writer) done\n  publish (tool write_file) waiting\n";
     assert!(shown.ends_with(graph), "{shown}");
 
@@ -117,7 +117,7 @@ fn decision_about_a_node_comes_from_another_process() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(written(&env), "Bees hum.");
     assert_eq!(server.requests().len(), 1);
-    let shown = env.run(&["sessions", "show", "latest"]).stdout;
+    let shown = env.run(&["sessions", "show", "--events", "latest"]).stdout;
     let graph = "\ndraft (agent writer) done\n  publish (tool write_file) done\n";
     assert!(shown.ends_with(graph), "{shown}");
     let explained = env.run(&["explain", "latest"]).stdout;

@@ -2,6 +2,7 @@
 //! data, stderr everything else. Text of a model or a tool is shown with its control characters
 //! escaped, and [`guarded`] is the last step of everything that a terminal shows.
 
+mod calls;
 mod elicitation;
 mod form;
 mod guard;
@@ -17,10 +18,11 @@ mod stdout;
 mod text;
 
 pub(crate) use agent_host_engine::text::{escape, escape_line};
+pub(crate) use calls::call_line;
 pub(crate) use elicitation::TerminalUser;
 pub(crate) use guard::{GuardedStderr, guarded};
 pub(crate) use input::{
-    CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, Opening, Words,
+    CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, Opening, SHOW_LAST, Words,
     abandon as abandon_prompt, answer, arrives_within as input_arrives_within,
     close as close_input, compose, data as piped_input, hidden, resized as resize_composer,
     watch as watch_keyboard,

@@ -36,16 +36,19 @@ pub(crate) enum SessionsCommand {
         /// The name.
         name: String,
     },
-    /// Show every step of a session, with timings and limits.
+    /// Show what happened in a session: who said what, each call, what was denied and what changed.
     Show {
         /// The session: its id, the beginning or end of its id, its name, or `latest`.
         session: String,
+        /// Show every event instead, with its number, time, figures and requests.
+        #[arg(long, conflicts_with = "json")]
+        events: bool,
         /// Print its events as JSON, one per line.
         #[arg(long)]
         json: bool,
         /// Print the steps of its turns as JSON, one per line: what each returned, and which step
         /// followed.
-        #[arg(long, conflicts_with = "json")]
+        #[arg(long, conflicts_with_all = ["json", "events"])]
         steps: bool,
     },
     /// Run the loop again with the recorded replies and results, and compare each event: exits with

@@ -119,7 +119,7 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
         intro::show(host.agents(), &agent, &session, terminal);
     }
     settings::apply(&args, &mut agent.settings)?;
-    let view = settings::view(&args, &agent, terminal);
+    let view = settings::view(&args, &host, &agent, terminal);
     let mut run = RunParts {
         host: &host,
         agent,

@@ -10,21 +10,24 @@ mod waiting;
 
 pub(super) use list::warn_of_lost_events;
 pub(super) use manage::export;
+pub(super) use show::LastCall;
 
 use super::{configure, find_session, open_journal, run};
 use crate::{
     args::{SessionsArgs, SessionsCommand},
     exit::{Exit, Failure},
-    terminal::{Terminal, escape, json_text},
+    terminal::{DIM, Terminal, escape, json_text},
 };
 use agent_host_app::{Overrides, config::Config, session_project, workflow_drawings};
 use agent_host_engine::turn::StepReader;
 use agent_host_journal::{JournalStore, Ownership, Retention, SessionName};
 use agent_host_types::{
     event::{Event, EventRecord},
-    id::Digest,
+    id::{Digest, SessionId},
 };
 use serde_json::json;
+use show::Story;
+use std::collections::BTreeSet;
 
 #[expect(
     clippy::too_many_lines,
@@ -61,6 +64,12 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
             steps: true,
             ..
         } => print_steps(store, &full(&session).await?, terminal).await,
+        SessionsCommand::Show {
+            session,
+            events: false,
+            json: false,
+            ..
+        } => tell(store, &full(&session).await?, terminal).await,
         SessionsCommand::Show { session, json, .. } => {
             show(store, &full(&session).await?, json, terminal).await
         }
@@ -140,6 +149,56 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
     }
 }
 
+/// Tells a session as a story.
+async fn tell(
+    store: &dyn JournalStore,
+    session: &str,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let id = store.find(session).await?;
+    let mut setups = BTreeSet::new();
+    let collect = |record: EventRecord| {
+        if let Event::LoopConfigured { setup, .. } = record.event {
+            setups.insert(setup.digest);
+        }
+    };
+    store.for_each_record(id, collect).await?;
+    let mut story = Story::default();
+    for setup in setups {
+        // Without it, the calls are told in the usual words.
+        if let Ok(setup) = store.read_blob(setup).await {
+            story.add_setup(&setup);
+        }
+    }
+    let mut has_workflow = false;
+    let print = |record: EventRecord| {
+        has_workflow |= matches!(record.event, Event::WorkflowStarted { .. });
+        if let Some(text) = story.tell(&record) {
+            terminal.println(&text);
+        }
+    };
+    store.for_each_record(id, print).await?;
+    if has_workflow {
+        print_drawings(store, id, terminal).await?;
+    }
+    terminal.println(&story.totals());
+    terminal.note(&format!(
+        "{DIM}every event: agent-host sessions show {id} --events{DIM:#}"
+    ));
+    Ok(Exit::Done)
+}
+
+async fn print_drawings(
+    store: &dyn JournalStore,
+    id: SessionId,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    for drawing in workflow_drawings(store, id).await? {
+        terminal.println(&format!("\n{}", escape(drawing.text.trim_end())));
+    }
+    Ok(())
+}
+
 async fn show(
     store: &dyn JournalStore,
     session: &str,
@@ -154,9 +213,7 @@ async fn show(
     };
     store.for_each_record(id, print).await?;
     if has_workflow && !as_json {
-        for drawing in workflow_drawings(store, id).await? {
-            terminal.println(&format!("\n{}", escape(drawing.text.trim_end())));
-        }
+        print_drawings(store, id, terminal).await?;
     }
     Ok(Exit::Done)
 }

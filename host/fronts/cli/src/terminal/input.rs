@@ -20,7 +20,7 @@ mod screen;
 mod watch;
 
 pub(crate) use completion::{CommandWords, Completer, Words};
-pub(crate) use composer::{Composed, Composer, Opening, compose};
+pub(crate) use composer::{Composed, Composer, Opening, SHOW_LAST, compose};
 pub(crate) use modes::{InputGuard, close};
 pub(crate) use watch::watch;
 

@@ -1,28 +1,32 @@
 //! The live view of a turn, for users.
 
 use super::{
-    BOLD, DIM, GREEN, Terminal, YELLOW, escape, escape_line, guarded,
+    BOLD, DIM, GREEN, Terminal, YELLOW,
+    calls::{RunningCalls, call_line},
+    escape, escape_line, guarded,
     markdown::{MarkdownStream, markdown},
-    micros, one_line, outcome_style,
+    one_line,
     reasoning::Reasoning,
     size_change,
     spinner::{show_spinner, spinner, stop_spinner},
-    summary, tool_name,
+    tool_name,
 };
 use crate::args::OutputFormat;
 use agent_host_engine::{
+    call_summary::CallSummary,
     model::ModelDelta,
     observer::{Live, Observer},
     program::PROGRAM_NAME,
     todo_list::WRITE_TODOS,
+    tool_set::ToolSet,
 };
 use agent_host_types::{
     event::EventRecord,
     id::CallId,
     model::{ModelError, ModelErrorKind},
     output::ToolResultOutput,
+    tool::RegisteredTool,
 };
-use serde_json::{Map, Value, json};
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -31,7 +35,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The maximum length of a call's arguments and of its result on a line, in characters.
+/// The maximum length of a message beside the spinner, in characters.
 pub(super) const SHOWN_CHARACTERS: usize = 100;
 
 /// The indentation of an agent's steps below those of the one that started it.
@@ -54,6 +58,10 @@ pub(crate) struct LiveView {
     /// True if all of the model's reasoning is shown.
     verbose: bool,
     reasoning: Mutex<Reasoning>,
+    /// The tools that are called.
+    tools: ToolSet,
+    /// The calls that run now.
+    running: Mutex<RunningCalls>,
 }
 
 impl LiveView {
@@ -68,7 +76,14 @@ impl LiveView {
             markdown: None,
             verbose: false,
             reasoning: Mutex::default(),
+            tools: ToolSet::default(),
+            running: Mutex::default(),
         }
+    }
+
+    /// Tells the calls of these tools in their words.
+    pub(crate) fn with_tools(self, tools: ToolSet) -> Self {
+        Self { tools, ..self }
     }
 
     /// Shows all of the model's reasoning.
@@ -160,6 +175,14 @@ impl LiveView {
         }
     }
 
+    fn running(&self) -> MutexGuard<'_, RunningCalls> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tool(&self, name: &str) -> Option<&RegisteredTool> {
+        Some(&self.tools.get(name)?.tool)
+    }
+
     fn reasoning(&self) -> MutexGuard<'_, Reasoning> {
         self.reasoning
             .lock()
@@ -225,6 +248,14 @@ impl LiveView {
         show_spinner(guarded(message).into_owned(), until);
     }
 
+    /// Shows the calls that run, in one message.
+    fn show_running(&self) {
+        let message = self.running().message();
+        if let Some(message) = message {
+            self.show_spinner(&message, None);
+        }
+    }
+
     fn step(&self, line: &str) {
         if self.quiet {
             return;
@@ -281,6 +312,7 @@ impl Observer for LiveView {
         Some(Box::new(Self {
             path,
             verbose: self.verbose,
+            tools: self.tools.clone(),
             ..Self::new(self.terminal, self.format, self.quiet)
         }))
     }
@@ -314,13 +346,22 @@ impl Observer for LiveView {
                 self.end_output();
                 self.step(&format!("{YELLOW}note{YELLOW:#} {}", escape_line(text)));
             }
-            Live::CallStarted { call_id, tool, .. } => {
-                self.end_output();
+            Live::CallStarted {
+                call_id,
+                tool,
+                input,
+            } => {
+                // Of calls beside it, the spinner counts the time.
+                if self.running().message().is_none() {
+                    self.end_output();
+                }
                 let node = match self.has_nodes {
                     true => format!("{}: ", escape_line(&call_id.0)),
                     false => String::new(),
                 };
-                self.show_spinner(&format!("{node}{}", tool_name(tool)), None);
+                let words = CallSummary::pending(tool, self.tool(tool), Some(input));
+                self.running().start(call_id, format!("{node}{words}"));
+                self.show_running();
             }
             Live::CallProgress {
                 message, fraction, ..
@@ -338,12 +379,18 @@ impl Observer for LiveView {
                 output,
                 wall_us,
             } => {
-                self.end_output();
-                if let (WRITE_TODOS, ToolResultOutput::Text(list)) = (tool, output) {
-                    return self.tasks(list);
+                self.running().end(call_id);
+                if self.running().message().is_none() {
+                    self.end_output();
                 }
-                let line = call_line(tool, input, output, wall_us);
-                self.step(&format!("{}{line}", self.node(call_id)));
+                if let (WRITE_TODOS, ToolResultOutput::Text(list)) = (tool, output) {
+                    self.tasks(list);
+                } else {
+                    let told = CallSummary::new(tool, self.tool(tool), input, output, None);
+                    let line = call_line(&told, output, Some(wall_us));
+                    self.step(&format!("{}{line}", self.node(call_id)));
+                }
+                self.show_running();
             }
         }
     }
@@ -363,25 +410,4 @@ fn wait_reason(kind: ModelErrorKind) -> &'static str {
         | ModelErrorKind::Server
         | ModelErrorKind::Script => "the model server failed",
     }
-}
-
-/// Formats a call on a line: tool, arguments, result and duration.
-fn call_line(
-    tool: &str,
-    input: Option<&Map<String, Value>>,
-    output: &ToolResultOutput,
-    wall_us: u64,
-) -> String {
-    let (style, mark) = outcome_style(output);
-    let input = input
-        .filter(|input| !input.is_empty())
-        .map(|input| json!(input).to_string())
-        .unwrap_or_default();
-    format!(
-        "{style}{mark}{style:#} {} {DIM}{}{DIM:#} → {} {DIM}{}{DIM:#}",
-        tool_name(tool),
-        one_line(&input, SHOWN_CHARACTERS),
-        one_line(&summary(output), SHOWN_CHARACTERS),
-        micros(wall_us),
-    )
 }

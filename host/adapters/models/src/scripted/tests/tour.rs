@@ -18,7 +18,7 @@ sandbox and the denial are real.
 
 Three commands to try:
 
-- `agent-host sessions show latest`: each step, with what was allowed and denied
+- `agent-host sessions show latest`: who said what, each call, what was denied
 - `agent-host explain latest`: the smallest grant that would allow what was denied
 - `agent-host init`: a language model instead of this script";
 

@@ -6,7 +6,7 @@ use crate::{
     exit::Failure,
     terminal::{LiveView, Terminal},
 };
-use agent_host_app::Overrides;
+use agent_host_app::{Host, Overrides};
 use agent_host_engine::{
     schema::AnswerSchema,
     turn::{Agent, Prompts, Settings, UntilEnd, UntilTool},
@@ -63,8 +63,12 @@ pub(super) fn apply(args: &RunArgs, settings: &mut Settings) -> Result<(), Failu
     Ok(())
 }
 
-pub(super) fn view(args: &RunArgs, agent: &Agent, terminal: &Terminal) -> LiveView {
-    let mut view = LiveView::new(*terminal, args.output_format, args.quiet);
+/// Returns the view of a run. It knows the tools of the agent, and those that only other agents of
+/// the configuration have.
+pub(super) fn view(args: &RunArgs, host: &Host, agent: &Agent, terminal: &Terminal) -> LiveView {
+    let tools = host.agents().registry().tool_set().clone();
+    let view = LiveView::new(*terminal, args.output_format, args.quiet);
+    let mut view = view.with_tools(tools.behind(agent.tools.entries().cloned()));
     if !args.plain {
         view = view.with_markdown();
     }

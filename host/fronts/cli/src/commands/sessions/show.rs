@@ -1,20 +1,23 @@
-//! Formats a journal event as text.
+//! Formats a session: each of its events, or its story.
 
+mod calls;
 mod hooks;
 mod nodes;
+mod story;
+
+pub(in crate::commands) use calls::LastCall;
+pub(super) use story::Story;
 
 use crate::terminal::{
-    BOLD, DIM, RED, YELLOW, audit_line, bytes, date, dollars, escape, escape_line, micros,
-    one_line, outcome_style, size_change, summary, tool_name, truncated,
+    BOLD, DIM, RED, YELLOW, bytes, date, dollars, escape, escape_line, one_line, size_change,
+    summary, tool_name, truncated,
 };
 use agent_host_engine::spill::unquoted_preview;
 use agent_host_types::{
-    accounting::{Accounting, AuditEntry},
     approval::{ApprovalRule, Decision},
     context::ReferencedResult,
     continuation::PendingCall,
     event::{Event, EventRecord, SentInput},
-    id::CallId,
     message::Message,
     model::{ModelReply, Provenance, Usage},
     output::{ContentPart, ToolResultOutput},
@@ -22,7 +25,8 @@ use agent_host_types::{
     tool::ToolCall,
     turn::{TurnEnd, TurnReport},
 };
-use serde_json::{Map, Value, json};
+use calls::{call, settled};
+use serde_json::json;
 
 /// The maximum length of a text in a step, in characters.
 const SHOWN_CHARACTERS: usize = 2_000;
@@ -318,15 +322,6 @@ fn model_name(model: &Provenance) -> String {
     escape_line(&format!("{}:{}", model.provider, model.model))
 }
 
-fn call(tool: &str, input: &Map<String, Value>, id: &CallId, how: &str) -> String {
-    format!(
-        "{} {} {DIM}({}, {how}){DIM:#}",
-        tool_name(tool),
-        one_line(&json!(input).to_string(), SHOWN_CHARACTERS),
-        escape_line(&id.0)
-    )
-}
-
 fn content(message: &Message) -> String {
     let output = ToolResultOutput::Content(message.content.clone());
     match message.content.as_slice() {
@@ -388,65 +383,6 @@ fn replied(reply: &ModelReply, discarded: Usage, duration_ms: u64) -> String {
     format!(
         "{BOLD}model{BOLD:#}{by} replied{calls} after {duration_ms} ms {DIM}({usage}){DIM:#}{reasoning}{text}"
     )
-}
-
-fn settled(
-    tool: &str,
-    output: &ToolResultOutput,
-    rule: Option<&str>,
-    accounting: &Accounting,
-    audit: &[AuditEntry],
-) -> String {
-    let (style, _) = outcome_style(output);
-    let mut lines = vec![
-        format!("{style}{}{style:#} {}", output.tag(), tool_name(tool)),
-        indent(&summary(output)),
-    ];
-    lines.extend(of_run(rule, accounting, audit));
-    lines.join("\n       ")
-}
-
-/// Returns the lines about the run of a call: its figures, the rule that denied it, its requests to
-/// the gate and what it printed.
-fn of_run(rule: Option<&str>, accounting: &Accounting, audit: &[AuditEntry]) -> Vec<String> {
-    let mut lines = vec![format!("{DIM}{}{DIM:#}", used(accounting))];
-    let by = rule.map(|rule| format!("{YELLOW}denied{YELLOW:#} by {}", escape_line(rule)));
-    lines.extend(by);
-    lines.extend(audit.iter().map(audit_line));
-    if !accounting.stdio.is_empty() {
-        lines.push(format!(
-            "{DIM}stdout and stderr:{DIM:#}\n{}",
-            indent(&accounting.stdio)
-        ));
-    }
-    lines
-}
-
-fn used(accounting: &Accounting) -> String {
-    let wall = micros(accounting.wall_us);
-    let memory = bytes(accounting.peak_memory_bytes);
-    let mut parts = match &accounting.limits {
-        Some(limits) => vec![
-            format!("{wall} of at most {} ms", limits.deadline_ms),
-            format!("{memory} of at most {} memory", bytes(limits.memory_bytes)),
-            format!("result at most {}", bytes(limits.output_bytes)),
-        ],
-        // Outside the sandbox, or as in the tool's previous call.
-        None if accounting.peak_memory_bytes == 0 => vec![wall],
-        None => vec![wall, format!("{memory} memory")],
-    };
-    parts.push(format!(
-        "{} in, {} out",
-        bytes(accounting.bytes_in),
-        bytes(accounting.bytes_out)
-    ));
-    if !accounting.hosts.is_empty() {
-        parts.push(format!(
-            "connected to {}",
-            escape_line(&accounting.hosts.join(", "))
-        ));
-    }
-    parts.join(", ")
 }
 
 fn decision(decision: &Decision) -> String {

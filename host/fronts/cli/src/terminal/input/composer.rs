@@ -16,6 +16,9 @@ use std::{path::PathBuf, sync::PoisonError};
 /// The notice after the first Ctrl-C.
 const LEAVE: &str = "Press Ctrl-C again or Ctrl-D to leave.";
 
+/// The command of a conversation that Ctrl-O stands for.
+pub(crate) const SHOW_LAST: &str = "/last";
+
 /// Reads messages, and keeps their history.
 #[derive(Debug)]
 pub(crate) struct Composer {
@@ -236,6 +239,7 @@ impl Session<'_> {
             Action::Escape => {}
             Action::Interrupt => self.clear(),
             Action::Leave => return Some(Composed::Left),
+            Action::ShowLast => return self.show_last(),
             Action::ClearScreen => {
                 self.screen.forget();
                 self.keyboard.show("\x1b[H\x1b[2J");
@@ -259,6 +263,19 @@ impl Session<'_> {
         let editor = &mut self.keyboard.reader.editor;
         let text = editor.take();
         self.composer.history.add(&text);
+        Some(self.sent(text))
+    }
+
+    /// Sends the command that shows the last call, where there is one; the text stays for the next
+    /// message.
+    fn show_last(&mut self) -> Option<Composed> {
+        let mut commands = self.composer.completer.commands.iter();
+        commands.find(|command| command.name == SHOW_LAST)?;
+        Some(self.sent(SHOW_LAST.to_owned()))
+    }
+
+    /// Shows what is sent in the place of the text.
+    fn sent(&mut self, text: String) -> Composed {
         let drawn = self.screen.draw(&Frame {
             text: &text,
             cursor: text.len(),
@@ -266,7 +283,7 @@ impl Session<'_> {
             size: self.terminal.size(),
         });
         self.keyboard.show(&drawn);
-        Some(Composed::Message(text))
+        Composed::Message(text)
     }
 
     /// Empties the text, which the history keeps; the next Ctrl-C leaves.

@@ -40,6 +40,8 @@ pub(super) enum Action {
     Interrupt,
     /// Ctrl-D without a text.
     Leave,
+    /// Ctrl-O: run the command that shows the last call, and keep the text.
+    ShowLast,
     /// Draw everything again on an empty screen.
     ClearScreen,
     /// Ctrl-Z.

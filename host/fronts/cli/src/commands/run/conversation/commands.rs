@@ -15,9 +15,13 @@ use crate::{
     terminal::{BOLD, DIM, date, dollars, escape_line, one_line},
 };
 use agent_host_app::{Effort, Overrides, UndoRequest, model, reach, undo_answer};
-use agent_host_engine::{observer::Unobserved, session::Session, turn::Agent};
+use agent_host_engine::{
+    journal::JournalError, observer::Unobserved, session::Session, turn::Agent,
+};
 use agent_host_journal::{ListPage, SessionInfo};
-use agent_host_types::{id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput};
+use agent_host_types::{
+    event::EventRecord, id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput,
+};
 use std::path::{Path, PathBuf};
 
 /// The maximum number of sessions that `/resume` lists.
@@ -81,6 +85,7 @@ impl Conversation<'_, '_> {
             SlashCommand::Fork => return self.fork().await,
             SlashCommand::Image => return self.attach(argument, /* is_image */ true),
             SlashCommand::File => return self.attach(argument, /* is_image */ false),
+            SlashCommand::Last => return self.show_last_call().await,
             SlashCommand::Explain => return self.explain().await,
             SlashCommand::Undo => return self.undo(argument).await,
             SlashCommand::Export => return self.export(argument).await,
@@ -387,6 +392,22 @@ impl Conversation<'_, '_> {
             (Some(rest), Some(home)) => home.join(rest),
             _ => Path::new(file).to_owned(),
         }
+    }
+
+    async fn show_last_call(&self) -> Result<(), Failure> {
+        let store = self.run.host.sessions().store();
+        let mut last = sessions::LastCall::default();
+        let read = |record: EventRecord| last.add(&record.event);
+        match store.for_each_record(self.session.id(), read).await {
+            // It has no message yet.
+            Err(JournalError::NotFound(_)) => {}
+            read => read?,
+        }
+        match last.text() {
+            Some(text) => self.note(&text),
+            None => self.note("No tool was called in this conversation."),
+        }
+        Ok(())
     }
 
     async fn explain(&self) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::terminal::{BOLD, CommandWords, DIM, Words};
+use crate::terminal::{BOLD, CommandWords, DIM, SHOW_LAST, Words};
 use agent_host_app::Effort;
 
 /// A command.
@@ -25,6 +25,7 @@ pub(super) enum SlashCommand {
     Fork,
     Image,
     File,
+    Last,
     Explain,
     Undo,
     Export,
@@ -61,7 +62,7 @@ struct CommandRow {
 
 /// The table.
 #[rustfmt::skip]
-const ROWS: [CommandRow; 20] = [
+const ROWS: [CommandRow; 21] = [
     row(SlashCommand::Help, "/help", Argument::None, "lists the commands and keys"),
     row(SlashCommand::Retry, "/retry", Argument::None, "retries the last message"),
     row(SlashCommand::Model, "/model", Argument::Model, "shows the model, or switches to another one"),
@@ -78,6 +79,7 @@ const ROWS: [CommandRow; 20] = [
     row(SlashCommand::Fork, "/fork", Argument::None, "continues in a copy of the session"),
     row(SlashCommand::Image, "/image", Argument::File, "attaches an image to the next message"),
     row(SlashCommand::File, "/file", Argument::File, "attaches a document, an image or text to the next message"),
+    row(SlashCommand::Last, SHOW_LAST, Argument::None, "shows the last call: arguments, result, resources and requests"),
     row(SlashCommand::Explain, "/explain", Argument::None, "shows what calls requested, and what was denied"),
     row(SlashCommand::Undo, "/undo", Argument::Force, "restores the files that the last answer changed"),
     row(SlashCommand::Export, "/export", Argument::NewFile, "writes the session to a new file"),
@@ -102,7 +104,7 @@ const EFFORTS: [Effort; 7] = [
 const KEYS: &str = "\
 Enter sends; Alt-Enter, or Enter after a backslash, starts a new line.
 Tab completes commands, their arguments, paths, and @FILE by any part of its path. Up and Down go through the history, and Ctrl-R searches it; a message that begins with a space is not added to it.
-Ctrl-C or Esc stops the answer, and the same key again leaves. Ctrl-D also leaves.";
+Ctrl-O shows the last call, as /last does. Ctrl-C or Esc stops the answer, and the same key again leaves. Ctrl-D also leaves.";
 
 /// The likeness from which an unknown name is taken for a misspelt one.
 const MIN_LIKENESS: f64 = 0.7;

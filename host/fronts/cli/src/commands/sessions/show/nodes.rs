@@ -1,6 +1,6 @@
 //! The events of a workflow: its nodes, and how it ended.
 
-use super::{SHOWN_CHARACTERS, indent, of_run};
+use super::{SHOWN_CHARACTERS, calls::of_run, indent};
 use crate::terminal::{BOLD, DIM, GREEN, RED, YELLOW, escape_line, one_line, tool_name};
 use agent_host_types::{
     event::Event,

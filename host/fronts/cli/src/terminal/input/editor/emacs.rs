@@ -13,6 +13,7 @@ pub(super) fn press(editor: &mut Editor, key: Key) -> Action {
         Key::Control('p') => return editor.named(Named::Up),
         Key::Control('n') => return editor.named(Named::Down),
         Key::Control('r') => return Action::Search,
+        Key::Control('o') => return Action::ShowLast,
         Key::Control('l') => return Action::ClearScreen,
         Key::Erase => {
             editor.save();

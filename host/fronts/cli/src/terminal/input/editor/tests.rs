@@ -80,6 +80,7 @@ fn keys_beyond_the_text_are_actions() {
         ("a", Key::Named(Named::Up), Action::Previous),
         ("a\nb", Key::Named(Named::Down), Action::Next),
         ("a", Control('r'), Action::Search),
+        ("a", Control('o'), Action::ShowLast),
         ("a", Control('l'), Action::ClearScreen),
         ("a", Escape, Action::Escape),
     ];

@@ -1,0 +1,135 @@
+//! A call and its result in full: arguments, result, figures, and requests to the gate.
+
+use super::{SHOWN_CHARACTERS, indent};
+use crate::terminal::{
+    BOLD, DIM, YELLOW, audit_line, bytes, escape_line, micros, one_line, outcome_style, summary,
+    tool_name,
+};
+use agent_host_engine::spill::unquoted_preview;
+use agent_host_types::{
+    accounting::{Accounting, AuditEntry},
+    event::Event,
+    id::CallId,
+    output::ToolResultOutput,
+};
+use serde_json::{Map, Value, json};
+use std::{collections::HashMap, sync::Arc};
+
+pub(super) fn call(tool: &str, input: &Map<String, Value>, id: &CallId, how: &str) -> String {
+    format!(
+        "{} {} {DIM}({}, {how}){DIM:#}",
+        tool_name(tool),
+        one_line(&json!(input).to_string(), SHOWN_CHARACTERS),
+        escape_line(&id.0)
+    )
+}
+
+pub(super) fn settled(
+    tool: &str,
+    output: &ToolResultOutput,
+    rule: Option<&str>,
+    accounting: &Accounting,
+    audit: &[AuditEntry],
+) -> String {
+    let (style, _) = outcome_style(output);
+    let mut lines = vec![
+        format!("{style}{}{style:#} {}", output.tag(), tool_name(tool)),
+        indent(&summary(output)),
+    ];
+    lines.extend(of_run(rule, accounting, audit));
+    lines.join("\n       ")
+}
+
+/// Returns the lines about the run of a call: its figures, the rule that denied it, its requests to
+/// the gate and what it printed.
+pub(super) fn of_run(
+    rule: Option<&str>,
+    accounting: &Accounting,
+    audit: &[AuditEntry],
+) -> Vec<String> {
+    let mut lines = vec![format!("{DIM}{}{DIM:#}", used(accounting))];
+    let by = rule.map(|rule| format!("{YELLOW}denied{YELLOW:#} by {}", escape_line(rule)));
+    lines.extend(by);
+    lines.extend(audit.iter().map(audit_line));
+    if !accounting.stdio.is_empty() {
+        lines.push(format!(
+            "{DIM}stdout and stderr:{DIM:#}\n{}",
+            indent(&accounting.stdio)
+        ));
+    }
+    lines
+}
+
+fn used(accounting: &Accounting) -> String {
+    let wall = micros(accounting.wall_us);
+    let memory = bytes(accounting.peak_memory_bytes);
+    let mut parts = match &accounting.limits {
+        Some(limits) => vec![
+            format!("{wall} of at most {} ms", limits.deadline_ms),
+            format!("{memory} of at most {} memory", bytes(limits.memory_bytes)),
+            format!("result at most {}", bytes(limits.output_bytes)),
+        ],
+        // Outside the sandbox, or as in the tool's previous call.
+        None if accounting.peak_memory_bytes == 0 => vec![wall],
+        None => vec![wall, format!("{memory} memory")],
+    };
+    parts.push(format!(
+        "{} in, {} out",
+        bytes(accounting.bytes_in),
+        bytes(accounting.bytes_out)
+    ));
+    if !accounting.hosts.is_empty() {
+        parts.push(format!(
+            "connected to {}",
+            escape_line(&accounting.hosts.join(", "))
+        ));
+    }
+    parts.join(", ")
+}
+
+/// The last call of a session that has its result.
+#[derive(Debug, Default)]
+pub(in crate::commands) struct LastCall {
+    inputs: HashMap<CallId, Arc<Map<String, Value>>>,
+    shown: Option<String>,
+}
+
+impl LastCall {
+    /// Adds the session's next event.
+    pub(in crate::commands) fn add(&mut self, event: &Event) {
+        match event {
+            Event::ModelReplied { reply, .. } => {
+                let calls = reply.tool_calls.iter();
+                self.inputs = calls
+                    .map(|call| (call.id.clone(), call.input.clone().unwrap_or_default()))
+                    .collect();
+            }
+            Event::CallIntended { call_id, input, .. } => {
+                self.inputs.insert(call_id.clone(), Arc::clone(input));
+            }
+            Event::CallSettled {
+                call_id,
+                tool,
+                output,
+                whole,
+                accounting,
+                audit,
+                rule,
+                ..
+            } => {
+                let input = self.inputs.remove(call_id).unwrap_or_default();
+                let read = unquoted_preview(output, whole.as_ref());
+                let output = read.as_ref().unwrap_or(output);
+                let result = settled(tool, output, rule.as_deref(), accounting, audit);
+                let input = call(tool, &input, call_id, output.tag());
+                self.shown = Some(format!("{BOLD}call{BOLD:#} {input}\n{result}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the text of the call; `None` if there was none.
+    pub(in crate::commands) fn text(self) -> Option<String> {
+        self.shown
+    }
+}
