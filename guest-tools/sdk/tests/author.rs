@@ -265,3 +265,29 @@ fn host_stand_in_has_a_session() {
     assert_eq!(recorded.questions, [which]);
     assert_eq!(recorded.halts, ["enough"]);
 }
+
+#[input]
+#[schemars(extend("x-summary" = "Scaled by {by}  {result|count:row:rows}"))]
+struct Scale {
+    by: u32,
+}
+
+/// Scales the rows of the table.
+#[tool(effect = "read-only")]
+fn scale(input: Scale) -> String {
+    input.by.to_string()
+}
+
+#[test]
+fn summary_of_a_call_is_at_the_root_of_the_schema() {
+    assert_eq!(
+        (tool_of::<scale>().input_schema)(),
+        json!({
+            "type": "object",
+            "properties": {"by": {"type": "integer", "minimum": 0}},
+            "required": ["by"],
+            "additionalProperties": false,
+            "x-summary": "Scaled by {by}  {result|count:row:rows}",
+        })
+    );
+}
