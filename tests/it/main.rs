@@ -27,6 +27,7 @@ mod budgets;
 mod builtins;
 mod cache;
 mod call;
+mod call_summaries;
 mod code_mode;
 mod compile;
 mod component_notes;

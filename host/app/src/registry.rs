@@ -193,9 +193,8 @@ impl Registry {
             for definition in server.definitions() {
                 let own = server.own_name(&definition.name).unwrap_or_default();
                 let confirmation = config.confirmations.of(own);
-                let summary = server.summary(&definition.name).cloned();
                 let effect = definition.effect;
-                let tool = registered(definition, effect, confirmation, set_up, summary);
+                let tool = registered(definition, effect, confirmation, set_up, None);
                 self.register(tool, &source)?;
             }
         }

@@ -26,7 +26,7 @@ use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     lock::LockedServer,
     output::ToolResultOutput,
-    tool::{Effect, SummaryTemplate, ToolDefinition},
+    tool::{Effect, ToolDefinition},
 };
 use failures::{unknown, with_texts};
 use serde_json::{Map, Value};
@@ -176,12 +176,6 @@ impl McpServer {
     #[must_use]
     pub fn input_schema(&self, tool: &str) -> Option<&Arc<InputSchema>> {
         Some(&self.definitions.schemas(tool)?.input)
-    }
-
-    /// Returns the template of the summary of a call of one of its tools, if the tool has one.
-    #[must_use]
-    pub fn summary(&self, tool: &str) -> Option<&SummaryTemplate> {
-        self.definitions.schemas(tool)?.summary.as_ref()
     }
 
     /// Runs a call until it ends, reaches its deadline, or `cancel` is cancelled; then it cancels

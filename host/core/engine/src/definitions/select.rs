@@ -170,6 +170,11 @@ impl Selection {
         self.notes
             .extend(cut.map(|note| ToolNote::new(&raw.name, note)));
         self.note_patterns(&raw.name, &removed);
+        // What a server says later is not pinned, and no user has accepted it.
+        let summary = match self.checks {
+            InputChecks::Host => summary,
+            InputChecks::Source => Ok(None),
+        };
         let summary = summary.unwrap_or_else(|why| {
             let note = format!(
                 "the template `{KEYWORD}` cannot be used, so that its calls are told in the usual words: {why}"

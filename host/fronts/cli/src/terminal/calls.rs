@@ -35,9 +35,9 @@ pub(super) struct RunningCalls(Vec<(CallId, String)>);
 
 impl RunningCalls {
     /// Adds a call that starts.
-    pub(super) fn start(&mut self, call_id: &CallId, words: String) {
+    pub(super) fn start(&mut self, call_id: &CallId, words: &str) {
         self.end(call_id);
-        let words = one_line(&words, SHOWN_CHARACTERS);
+        let words = one_line(words, SHOWN_CHARACTERS);
         self.0.push((call_id.clone(), words));
     }
 
@@ -69,9 +69,9 @@ mod tests {
         let (one, two) = (CallId("1".to_owned()), CallId("2".to_owned()));
         let mut running = RunningCalls::default();
         assert_eq!(running.message(), None);
-        running.start(&one, "read_file a.txt".to_owned());
+        running.start(&one, "read_file a.txt");
         assert_eq!(running.message().unwrap(), "read_file a.txt");
-        running.start(&two, "read_file b.txt".to_owned());
+        running.start(&two, "read_file b.txt");
         assert_eq!(
             running.message().unwrap(),
             "2 calls: read_file a.txt, read_file b.txt"

@@ -248,6 +248,28 @@ impl LiveView {
         show_spinner(guarded(message).into_owned(), until);
     }
 
+    /// Adds a call to those that run.
+    fn call_started(&self, call_id: &CallId, words: &str) {
+        // Of calls beside it, the spinner counts the time.
+        if self.running().message().is_none() {
+            self.end_output();
+        }
+        let node = match self.has_nodes {
+            true => format!("{}: ", escape_line(&call_id.0)),
+            false => String::new(),
+        };
+        self.running().start(call_id, &format!("{node}{words}"));
+        self.show_running();
+    }
+
+    /// Removes a call from those that run.
+    fn call_ended(&self, call_id: &CallId) {
+        self.running().end(call_id);
+        if self.running().message().is_none() {
+            self.end_output();
+        }
+    }
+
     /// Shows the calls that run, in one message.
     fn show_running(&self) {
         let message = self.running().message();
@@ -321,7 +343,11 @@ impl Observer for LiveView {
 
     fn live(&self, live: Live<'_>) {
         match live {
-            Live::ModelAsked => self.show_spinner("thinking", None),
+            Live::ModelAsked => {
+                // A call that asked a question and got no answer has no end.
+                *self.running() = RunningCalls::default();
+                self.show_spinner("thinking", None);
+            }
             Live::Delta(ModelDelta::Reasoning(text)) => self.reason(text),
             Live::Delta(ModelDelta::Waiting { error, wait }) => self.wait(error, wait),
             Live::Delta(ModelDelta::Text(text)) => self.text(text),
@@ -351,17 +377,8 @@ impl Observer for LiveView {
                 tool,
                 input,
             } => {
-                // Of calls beside it, the spinner counts the time.
-                if self.running().message().is_none() {
-                    self.end_output();
-                }
-                let node = match self.has_nodes {
-                    true => format!("{}: ", escape_line(&call_id.0)),
-                    false => String::new(),
-                };
                 let words = CallSummary::pending(tool, self.tool(tool), Some(input));
-                self.running().start(call_id, format!("{node}{words}"));
-                self.show_running();
+                self.call_started(call_id, &words);
             }
             Live::CallProgress {
                 message, fraction, ..
@@ -379,10 +396,7 @@ impl Observer for LiveView {
                 output,
                 wall_us,
             } => {
-                self.running().end(call_id);
-                if self.running().message().is_none() {
-                    self.end_output();
-                }
+                self.call_ended(call_id);
                 if let (WRITE_TODOS, ToolResultOutput::Text(list)) = (tool, output) {
                     self.tasks(list);
                 } else {

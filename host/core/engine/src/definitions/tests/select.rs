@@ -238,4 +238,16 @@ fn summary_template_is_taken_out_of_the_schema() {
         let notes: Vec<String> = notes.into_iter().map(|note| note.note).collect();
         assert_eq!(notes, expected);
     }
+    let schema = json!({"type": "object", "x-summary": "Scaled"});
+    let listed = RawDefinition::new(
+        "scale".to_owned(),
+        "Scales.".to_owned(),
+        &schema,
+        None,
+        Effect::ReadOnly,
+    );
+    let (of_server, notes) = Definitions::select(vec![listed], InputChecks::Source).unwrap();
+    assert_eq!(of_server.all()[0].input_schema, json!({"type": "object"}));
+    assert_eq!(of_server.schemas("scale").unwrap().summary, None);
+    assert_eq!(notes, []);
 }
