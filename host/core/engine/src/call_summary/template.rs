@@ -177,7 +177,7 @@ fn parse_filter(text: &str) -> Result<Filter, Reason> {
         ["address"] => Filter::Address,
         ["or", text] => Filter::Or((*text).to_owned()),
         ["count", one, many] => Filter::Count((*one).to_owned(), (*many).to_owned()),
-        _ => return Err(format!("there is no filter `{text}`").into()),
+        _ => return Err(format!("unknown filter `{text}`").into()),
     })
 }
 

@@ -104,8 +104,8 @@ fn template_with_a_defect_is_refused() {
         ("{}", "`{}` does not name a value"),
         ("{a..b}", "`{a..b}` does not name a value"),
         ("{a b}", "`{a b}` does not name a value"),
-        ("{a|loop}", "there is no filter `loop`"),
-        ("{a|count:x}", "there is no filter `count:x`"),
+        ("{a|loop}", "unknown filter `loop`"),
+        ("{a|count:x}", "unknown filter `count:x`"),
         (
             "{a|bytes|bytes|bytes|bytes}",
             "a value has more than 3 filters",
