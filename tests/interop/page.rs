@@ -297,6 +297,65 @@ fn remembered_approvals() {
     );
 }
 
+/// A pattern for the target of a call is proposed, checked and remembered for the project; a call
+/// is answered in place of its tool.
+#[test]
+fn remembered_pattern() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    fs::create_dir(env.work().join("notes")).unwrap();
+    let write =
+        |path: &str| Answer::calls(&[("write_file", json!({"path": path, "content": "new"}))]);
+    let model = ChatServer::start(vec![
+        write("notes/a.txt"),
+        write("notes/b.txt"),
+        write("other.txt"),
+        Answer::text("Written."),
+    ]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    browser.run(&server, "remember-pattern", "");
+    let exists = |name: &str| env.work().join(name).exists();
+    assert_eq!(
+        ["notes/a.txt", "notes/b.txt", "other.txt"].map(exists),
+        [true, true, false]
+    );
+    assert_eq!(model.tool_results(), ["It is there."]);
+    let events = env.events();
+    let remembered = of_kind(&events, "approval-remembered");
+    assert_eq!(
+        remembered[0]["rule"]["pattern"],
+        json!({"pointer": "/path", "glob": "notes/*.txt"})
+    );
+}
+
+/// A long change is cut at 20 rows until all are asked for; a batch is a list that is denied at
+/// once.
+#[test]
+fn long_approvals() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let lines = |word: &str, count: usize| -> String {
+        (1..=count).map(|n| format!("{word} {n}\n")).collect()
+    };
+    env.write("a.txt", lines("old", 20));
+    let write = |path: &str, content: &str| {
+        let input = json!({"path": path, "content": content.trim_end()});
+        ("write_file", input)
+    };
+    let model = ChatServer::start(vec![
+        Answer::calls(&[write("a.txt", &lines("line", 20))]),
+        Answer::calls(&[write("b.txt", "new"), write("c.txt", &lines("line", 30))]),
+        Answer::text("As you wish."),
+    ]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    browser.run(&server, "long-approval", "");
+    assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 2);
+}
+
 /// Each role is offered what it may do: a decision for the project is the operator's.
 #[test]
 fn roles() {

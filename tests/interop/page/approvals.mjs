@@ -3,6 +3,20 @@
 import assert from "node:assert/strict";
 import { accessible, argument, fits, open, picture, settled, start } from "./browser.mjs";
 
+/** Checks that an approval with its choices is whole on the screen of a phone. */
+async function onePhoneScreen(page) {
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 390, height: 844 });
+  const isWhole = () => {
+    const box = document.querySelector(".items").getBoundingClientRect();
+    const frame = document.querySelector(".request").getBoundingClientRect();
+    return frame.top >= box.top && frame.bottom <= box.bottom && document.documentElement.scrollWidth <= 390;
+  };
+  await page.waitForFunction(isWhole);
+  await picture(page, "phone");
+  await page.setViewportSize(size);
+}
+
 export const actions = {
   async approvals() {
     const page = await open();
@@ -10,12 +24,20 @@ export const actions = {
     await page.waitForSelector(".diff .added");
     assert.deepEqual(await page.locator(".diff .removed, .diff .added").allTextContents(), ["-two\n", "+three\n"]);
     assert.equal(await page.locator(".target").textContent(), "a.txt");
-    assert.match(await page.locator(".reach").textContent(), /^The tool may reach: .*\/workspace.*no network/);
+    assert.deepEqual(await page.locator(".approval header > *").allTextContents(), ["write_file", "a.txt", "changes things", "+1 -1"]);
+    // The comparison has the one file that this tool writes, and there is no network.
+    assert.equal(await page.locator(".reach").count(), 0);
     await accessible(page, "approval");
+    await onePhoneScreen(page);
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    const facts = await page.getByRole("region", { name: "More about the call" }).textContent();
+    assert.match(facts, /Asked by the rule.*Access.*\/workspace.*no network.*Digest of the arguments.*"path": "a.txt"/s);
+    await accessible(page, "facts of a call");
+    await page.getByRole("button", { name: "More", exact: true }).click();
     const other = await open(new URL(page.url()).hash);
     await other.waitForSelector(".request");
     const request = await other.locator(".request").getAttribute("data-request");
-    await page.getByRole("button", { name: "Approve", exact: true }).click();
+    await page.getByRole("button", { name: "Allow once" }).click();
     await other.waitForSelector(`.request:not([data-request="${request}"])`);
     await page.waitForSelector(`.request:not([data-request="${request}"])`);
     await page.getByRole("button", { name: "Deny…" }).click();
@@ -23,9 +45,10 @@ export const actions = {
     const second = await page.locator(".request").getAttribute("data-request");
     await page.getByRole("button", { name: "Deny", exact: true }).click();
     await page.waitForSelector(`.request:not([data-request="${second}"])`);
-    await page.getByRole("button", { name: "Edit…" }).click();
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("button", { name: "Edit the arguments…" }).click();
     await page.getByLabel("Arguments").fill('{"path": "c.txt", "content": "edited"}');
-    await page.getByRole("button", { name: "Approve these arguments" }).click();
+    await page.getByRole("button", { name: "Allow these arguments once" }).click();
     await page.waitForSelector(".figures");
     await other.waitForSelector(".figures");
     assert.equal(await other.locator(".request").count(), 0);
@@ -74,11 +97,67 @@ export const actions = {
     await accessible(page, "two calls");
     await page.getByRole("button", { name: "Approve all" }).click();
     await page.waitForSelector(".note:has-text('approved 2 calls')");
-    await page.getByRole("button", { name: "Approve write_file for this session" }).click();
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("button", { name: "Allow every call of write_file in this session" }).click();
     await page.waitForSelector(".note:has-text('Approval of write_file is remembered for this session.')");
     await page.waitForSelector(".approval:has-text('edit_file')");
-    await page.getByRole("button", { name: "… for this project" }).click();
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("button", { name: "… in this project" }).click();
     await page.waitForSelector(".note:has-text('Approval of edit_file is remembered for this project.')");
+    await page.waitForSelector(".figures");
+  },
+
+  /** A pattern is proposed, checked and remembered; what it does not match asks again. */
+  async "remember-pattern"() {
+    const page = await open();
+    await start(page, "Write.");
+    await settled(page);
+    await page.getByRole("button", { name: "Always allow…" }).press("Enter");
+    const pattern = page.getByLabel("whose path matches");
+    assert.equal(await pattern.inputValue(), "notes/**");
+    for (const [glob, fault] of [["**", "matches every call"], ["other/**", "does not match this call"]]) {
+      await pattern.fill(glob);
+      await pattern.press("Enter");
+      await page.locator(".approval [role=alert]").filter({ hasText: fault }).waitFor();
+    }
+    await accessible(page, "pattern");
+    await pattern.fill("notes/*.txt");
+    await page.getByRole("radio", { name: "this project" }).check();
+    await page.getByRole("button", { name: "Allow and remember" }).click();
+    await page.waitForSelector(".note:has-text('Approval of write_file with path like notes/*.txt is remembered for this project.')");
+    // The second call is covered, and the third is not.
+    await page.waitForSelector(".approval .target:has-text('other.txt')");
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("button", { name: "Answer instead of running…" }).click();
+    await page.getByLabel("Result, in place of the tool's").fill("It is there.");
+    await page.getByRole("button", { name: "Answer without running it" }).click();
+    await page.waitForSelector(".figures");
+  },
+
+  /** Long arguments are cut at 20 rows, which is said; a long unchanged run is folded. */
+  async "long-approval"() {
+    const page = await open();
+    await start(page, "Write.");
+    await page.waitForSelector(".request[aria-busy=false] .diff .removed");
+    const rows = page.locator(".diff > *");
+    const all = page.getByRole("button", { name: "Show all 42 rows" });
+    await all.waitFor();
+    assert.equal(await rows.count(), 20);
+    await accessible(page, "long change");
+    await all.press("Enter");
+    assert.equal(await rows.count(), 42);
+    await page.getByRole("button", { name: "Deny…" }).click();
+    await page.getByRole("button", { name: "Deny", exact: true }).click();
+    // Two calls in a list, denied at once.
+    const list = page.getByRole("list", { name: "Waiting calls" });
+    await list.waitFor();
+    assert.equal(await list.getByRole("listitem").count(), 2);
+    await list.getByRole("button").nth(1).press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.className), "approval");
+    await page.getByRole("button", { name: "Show all 30 rows" }).click();
+    assert.ok((await page.locator(".approval").nth(1).textContent()).includes("line 30"));
+    await page.getByRole("button", { name: "Deny all" }).click();
+    await page.waitForSelector(".note:has-text('denied 2 calls')");
     await page.waitForSelector(".figures");
   },
 
@@ -90,15 +169,19 @@ export const actions = {
       const page = await open(`#/s/${session}`, { as: tokens[role], ready });
       await page.waitForSelector(".approval");
       await accessible(page, role);
+      await page.getByRole("button", { name: "More", exact: true }).click();
       const buttons = await page.locator(".approval .actions button").allTextContents();
-      return [await page.locator("#message").count(), await page.locator(".menu").count(), buttons];
+      const always = page.getByRole("button", { name: "Always allow…" });
+      if (await always.count()) await always.click();
+      const scopes = await page.getByRole("radio").count();
+      return [await page.locator("#message").count(), await page.locator(".menu").count(), buttons, scopes];
     };
-    const decide = ["Approve", "Approve write_file for this session", "Edit…", "Deny…"];
-    assert.deepEqual(await offered("viewer"), [0, 0, []]);
-    assert.deepEqual(await offered("user"), [1, 1, []]);
-    assert.deepEqual(await offered("approver"), [1, 1, decide]);
-    decide.splice(2, 0, "… for this project");
-    assert.deepEqual(await offered("operator"), [1, 1, decide]);
+    const decide = ["Allow once", "Always allow…", "Deny…", "More"];
+    const more = ["Edit the arguments…", "Answer instead of running…", "Allow every call of write_file in this session"];
+    assert.deepEqual(await offered("viewer"), [0, 0, ["More"], 0]);
+    assert.deepEqual(await offered("user"), [1, 1, ["More"], 0]);
+    assert.deepEqual(await offered("approver"), [1, 1, [...decide, ...more], 0]);
+    assert.deepEqual(await offered("operator"), [1, 1, [...decide, ...more, "… in this project"], 2]);
   },
 
   /** An agent's conversation is inside of its call, and its approval in the session that started it. */
@@ -114,7 +197,7 @@ export const actions = {
     await nested.locator(".input:has-text('see to the list')").waitFor();
     await nested.locator(".call:has-text('write_file')").waitFor();
     await picture(page, "nested");
-    await inside.getByRole("button", { name: "Approve", exact: true }).click();
+    await inside.getByRole("button", { name: "Allow once" }).click();
     await page.waitForSelector(".figures");
     await nested.locator(".reply:has-text('Seen to.')").waitFor();
     // The answer of the agent may be drawn before its call is.

@@ -82,8 +82,9 @@ export async function open(hash = "", { as = token, ready = "#message", ...optio
   return page;
 }
 
-/** Waits until what is drawn now takes keys, half a second later. */
+/** Waits until what is drawn now takes keys, half a second after its comparisons have come. */
 export async function settled(page) {
+  await page.waitForSelector(".request[aria-busy=false]");
   const drawn = await page.evaluate(() => performance.now());
   await page.waitForFunction((since) => performance.now() - since > 500, drawn);
 }

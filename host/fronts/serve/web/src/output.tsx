@@ -11,17 +11,20 @@ import type { FileData, Json, Output, Part } from "./types";
 /// Text beyond this is shown on request, so that a long result does not hold up the page.
 const LONG = 4_000;
 
+/// The text that each request adds.
+const MORE = 16 * LONG;
+
 /// The parts of a message or a result that are shown at first.
 const PARTS = 20;
 
-export function LongText({ text, language }: { text: string; language?: string }) {
-  const [shown, setShown] = useState(LONG);
+export function LongText({ text, language, whole = false }: { text: string; language?: string; whole?: boolean }) {
+  const [shown, setShown] = useState(whole ? MORE : LONG);
   const rest = text.length - shown;
   return (
     <>
       <Code text={text.slice(0, shown)} {...(language ? { language } : {})} />
       {rest > 0 && (
-        <button type="button" class="quiet" onClick={() => setShown(shown + 16 * LONG)}>
+        <button type="button" class="quiet" onClick={() => setShown(shown + MORE)}>
           Show more ({size(rest)} left)
         </button>
       )}

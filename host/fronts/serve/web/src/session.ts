@@ -246,7 +246,7 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       break;
     }
     case "approval-remembered":
-      note(model, key, `Approval of ${event.rule.tool} is remembered for this ${event.scope}.`);
+      note(model, key, `Approval of ${event.rule.tool}${covered(event.rule)} is remembered for this ${event.scope}.`);
       break;
     case "hook-decided":
       note(model, key, `Hook ${event.verdict.hook ?? ""} decided: ${event.verdict.verdict?.kind ?? event.verdict.kind ?? "changed it"}.`, "warning");
@@ -275,6 +275,12 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       ended(model, key, event.outcome, event.by);
       break;
   }
+}
+
+/// The calls that a remembered approval covers.
+function covered(rule: { pattern?: { pointer: string; glob: string }; "input-digest"?: string }): string {
+  if (rule.pattern) return ` with ${rule.pattern.pointer.slice(1)} like ${rule.pattern.glob}`;
+  return rule["input-digest"] ? " with these arguments" : "";
 }
 
 const DECIDED: Record<string, string> = {

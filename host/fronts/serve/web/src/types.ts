@@ -55,12 +55,18 @@ export type Output =
   | { type: "content"; value: Part[] }
   | { type: "execution-denied"; reason?: string };
 
+export type Effect = "read-only" | "idempotent" | "effectful";
+
 export interface PendingCall {
   call_id: string;
   tool: string;
   title?: string;
-  effect: string;
+  description?: string;
+  effect: Effect;
   input: JsonObject;
+  input_digest: string;
+  /// The digest of the tool as it was at the request: its component, definition and grants.
+  identity?: string;
   executables?: string[];
   rule: string;
   decisions: string[];
@@ -109,12 +115,16 @@ export interface Continuation {
   expires_at_ms?: number;
 }
 
-export type Remember = { what: "tool" | "arguments"; scope: "session" | "project" };
+export interface Remember {
+  what: "tool" | "arguments" | { pattern: { pointer: string; glob: string } };
+  scope: "session" | "project";
+}
 
 export type Decision =
   | { type: "approve"; call_id: string; remember?: Remember }
   | { type: "edit"; call_id: string; input: JsonObject }
-  | { type: "reject"; call_id: string; reason?: string };
+  | { type: "reject"; call_id: string; reason?: string }
+  | { type: "respond"; call_id: string; text: string };
 
 export type Answer =
   | { type: "text"; text: string }

@@ -1,0 +1,18 @@
+// The effect of a tool in plain words.
+
+import type { Effect } from "./types";
+
+const WORDS: Record<Effect, [string, string]> = {
+  "read-only": ["reads only", "It changes nothing."],
+  idempotent: ["repeatable", "It changes things, and repeating it changes nothing more."],
+  effectful: ["changes things", "It changes things, and is never repeated automatically."],
+};
+
+export function EffectBadge({ effect }: { effect: Effect }) {
+  const [word, meaning] = WORDS[effect] ?? [effect, ""];
+  return (
+    <span class={`badge ${effect}`} title={meaning}>
+      {word}
+    </span>
+  );
+}

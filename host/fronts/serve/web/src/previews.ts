@@ -1,0 +1,29 @@
+// What the host found out about the waiting calls: the changes of files, the reach of the tools, and
+// words that may look like others.
+
+import { createContext } from "preact";
+import type { FileChange } from "./types";
+
+export interface Preview {
+  change?: FileChange;
+  grants?: string[];
+  /// Its words that mix the letters of several scripts.
+  words?: string[];
+}
+
+/// The previews by the ids of the calls; null until they have come.
+export const Previews = createContext<Map<string, Preview> | null>(null);
+
+/// The answer of `/changes`.
+export interface Found {
+  changes: { call_id: string; change: FileChange }[];
+  reach: { call_id: string; grants: string[] }[];
+  mixed: { call_id: string; words: string[] }[];
+}
+
+export function previews({ changes, reach, mixed }: Found): Map<string, Preview> {
+  const all = new Map<string, Preview>(reach.map(({ call_id, grants }) => [call_id, { grants }]));
+  for (const { call_id, change } of changes) all.set(call_id, { ...all.get(call_id), change });
+  for (const { call_id, words } of mixed) all.set(call_id, { ...all.get(call_id), words });
+  return all;
+}
