@@ -105,6 +105,32 @@ fn conversation() {
     assert_eq!(of_kind(&env.events(), "input-received").len(), 3);
 }
 
+/// Code is coloured by its language and copied as it is shown, and a long unchanged run of a change
+/// is folded.
+#[test]
+fn code_and_changes() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure(
+        "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = \"never\"\n\
+         [[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n",
+    );
+    let same: String = (1..=20).map(|n| format!("line {n}\n")).collect();
+    env.write("a.txt", format!("{same}one"));
+    let edit = json!({"path": "a.txt", "old": format!("{same}one"), "new": format!("{same}two")});
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("edit_file", edit)]),
+        Answer::text(
+            "```rust\nfn main() {} // \u{202e}<b>\n```\n\n```diff\n-one\n+two\n```\n\n\
+             ```unknown\nfn main() {}\n```\n",
+        ),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "code", "");
+}
+
 /// An approval is shown with what it changes, answered in one window and closed in both; the second
 /// is denied with a reason, the third edited.
 #[test]

@@ -53,6 +53,35 @@ export const actions = {
     await fits(page, "tools");
   },
 
+  /** Code is coloured and copied as it is shown; a change has its long unchanged run folded. */
+  async code() {
+    const page = await open("", { permissions: ["clipboard-read", "clipboard-write"] });
+    await start(page, "Change it.");
+    await page.waitForSelector(".figures");
+    const blocks = page.locator(".reply .code");
+    assert.equal(await blocks.count(), 3);
+    await blocks.nth(0).locator(".hljs-keyword:has-text('fn')").waitFor();
+    assert.equal(await blocks.nth(0).locator("code").textContent(), "fn main() {} // \\u{202e}<b>");
+    await blocks.nth(1).locator(".hljs-deletion").waitFor();
+    assert.equal(await blocks.nth(2).locator("code *").count(), 0);
+    const copy = page.getByRole("button", { name: "Copy the code" });
+    await copy.first().focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("status").filter({ hasText: "Copied" }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "fn main() {} // \\u{202e}<b>");
+    await accessible(page, "code");
+    await page.locator(".call summary").click();
+    const change = page.getByLabel("Change of the file");
+    const fold = page.getByRole("button", { name: "Show 14 unchanged lines" });
+    await fold.waitFor();
+    assert.equal(await change.locator("span").count(), 8);
+    await accessible(page, "folded change");
+    await fold.press("Enter");
+    assert.equal(await change.locator("span").count(), 22);
+    assert.deepEqual(await change.locator(".removed, .added").allTextContents(), ["-one\n", "+two\n"]);
+    await fits(page, "code");
+  },
+
   async "long-session"() {
     await responsive("opening a session of 10,000 calls", async () => {
       const page = await open(`#/s/${argument}`);

@@ -91,6 +91,11 @@ fn hostile_markdown() {
         "- ".repeat(20_000),
         "![".repeat(20_000),
         "```\n".to_owned() + &"x".repeat(200_000),
+        format!(
+            "```cpp\n{}```\n",
+            format!("{}\n", "class A".repeat(40)).repeat(10)
+        ),
+        format!("```json\n{}\n```\n", "[{\"a\":".repeat(250)),
         "The end.".to_owned(),
     ];
     let long = "A message of the user. ".repeat(200_000);

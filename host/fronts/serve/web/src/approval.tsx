@@ -173,7 +173,7 @@ interface ShownProps {
   preview: Preview;
 }
 
-/// What a user decides on.
+/// The part of a call that a user decides on.
 function Shown({ call, preview: { change, grants = [], words = [] }, place }: ShownProps & { place: string }) {
   const about = target(call.input);
   const aim = about === undefined ? "" : String(call.input[about]);

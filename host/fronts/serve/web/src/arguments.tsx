@@ -1,9 +1,9 @@
 // The arguments of a call for reading: text as text, and what replaces what as a comparison.
 
 import { useState } from "preact/hooks";
+import { Code } from "./code";
 import { compare, Diff } from "./diff";
 import { count } from "./format";
-import { Code } from "./markdown";
 import { Most } from "./most";
 import { JsonView, LongText } from "./output";
 import { firstRows, MOST_ROWS, rowsOf } from "./rows";

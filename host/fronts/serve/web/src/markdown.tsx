@@ -3,6 +3,7 @@
 import { lexer, type Token, type Tokens } from "marked";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Code } from "./code";
 import { size } from "./format";
 import { Guarded } from "./guarded";
 import { Most } from "./most";
@@ -103,7 +104,7 @@ function Block({ token }: { token: Token }): ComponentChildren {
     case "hr":
       return <hr />;
     case "code":
-      return <Code text={(token as Tokens.Code).text} language={(token as Tokens.Code).lang ?? ""} />;
+      return <Code text={(token as Tokens.Code).text} language={(token as Tokens.Code).lang ?? ""} copies />;
     case "list": {
       const list = token as Tokens.List;
       const items = list.items.map((item, index) => (
@@ -143,14 +144,6 @@ function Table({ table }: { table: Tokens.Table }) {
         </tbody>
       </table>
     </div>
-  );
-}
-
-export function Code({ text, language = "" }: { text: string; language?: string }) {
-  return (
-    <pre tabIndex={0} data-language={language || undefined}>
-      <code>{text}</code>
-    </pre>
   );
 }
 

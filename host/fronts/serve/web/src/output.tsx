@@ -2,8 +2,8 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { bytes, save } from "./api";
+import { Code } from "./code";
 import { count, size } from "./format";
-import { Code } from "./markdown";
 import { Most } from "./most";
 import { MOST_PIXELS, picture } from "./picture";
 import type { FileData, Json, Output, Part } from "./types";
