@@ -360,8 +360,8 @@ fn page_is_served_without_a_token_and_confined() {
     let env = TestEnv::new();
     let server = ApiServer::start(&env, &ChatServer::start(Vec::new()), &[]);
     let policy = "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; \
-        img-src 'self' blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; \
-        form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'\r\n";
+        img-src 'self' blob:; media-src blob:; connect-src 'self'; frame-ancestors 'none'; \
+        base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'\r\n";
     let files = [
         ("/", "text/html"),
         ("/app.js", "text/javascript"),

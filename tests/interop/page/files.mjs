@@ -88,9 +88,54 @@ export const actions = {
     for (const image of await pictures.all()) await image.evaluate((image) => image.decode());
     assert.deepEqual(await page.locator(".input figcaption, .input code").evaluateAll((all) => all.map((one) => one.textContent.replace(/ Save.*/, ""))), [
       "<b>a</b>.txt, 15 B",
-      `paste.png, ${readFileSync(argument).length} B`,
-      `drop.png, ${readFileSync(argument).length} B`,
+      `paste.png, image/png, 20 × 10, ${readFileSync(argument).length} B`,
+      `drop.png, image/png, 20 × 10, ${readFileSync(argument).length} B`,
     ]);
     await picture(page, "sent");
+  },
+
+  async media() {
+    const page = await open();
+    const html = Buffer.from("<!doctype html><script>window.harmed=1</script>");
+    const wav = Buffer.alloc(44 + 800);
+    wav.write("RIFF", 0);
+    wav.writeUInt32LE(836, 4);
+    wav.write("WAVEfmt ", 8);
+    for (const [at, value] of [[16, 16], [24, 8000], [28, 8000]]) wav.writeUInt32LE(value, at);
+    for (const [at, value] of [[20, 1], [22, 1], [32, 1], [34, 8]]) wav.writeUInt16LE(value, at);
+    wav.write("data", 36);
+    wav.writeUInt32LE(800, 40);
+    const files = [
+      ["tone.wav", "audio/wav", wav],
+      ["plan.pdf", "application/pdf", Buffer.from("%PDF-1.4\n%%EOF\n")],
+      ["fake.wav", "audio/wav", html],
+    ];
+    await page.locator("input[type=file]").setInputFiles(files.map(([name, mimeType, buffer]) => ({ name, mimeType, buffer })));
+    await start(page, "Look.");
+    await page.waitForSelector(".figures");
+    // The result's picture is there while its call is closed.
+    assert.equal(await page.locator(".call[open]").count(), 0);
+    const zoom = page.locator(".media").getByRole("button", { name: /^Zoom / });
+    await zoom.locator("img[alt]").evaluate((image) => image.decode());
+    assert.match(await page.locator(".media figcaption").textContent(), /, image\/png, 64 × 32, [\d.]+ KiB Save$/);
+    const audio = page.locator(".input audio");
+    await page.waitForFunction(() => document.querySelector(".input audio")?.duration > 0);
+    assert.equal(await audio.count(), 1);
+    assert.equal(await audio.getAttribute("aria-label"), "tone.wav");
+    const link = page.locator(".input").getByRole("link", { name: "Open" });
+    assert.equal(await link.count(), 1);
+    assert.match(await link.getAttribute("href"), /^blob:/);
+    const captions = await page.locator(".input figcaption").evaluateAll((all) => all.map((one) => one.textContent.replace(/, \d+ B.*/, "")));
+    assert.deepEqual(captions, ["tone.wav, audio/wav", "plan.pdf, application/pdf", "fake.wav"]);
+    await accessible(page, "media");
+    await fits(page, "media");
+    await zoom.press("Enter");
+    const dialog = page.getByRole("dialog");
+    await dialog.locator("img").waitFor();
+    await accessible(page, "zoomed");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    assert.equal(await page.evaluate(() => document.activeElement.className), "picture");
+    assert.equal(await page.evaluate(() => window.harmed), undefined);
   },
 };

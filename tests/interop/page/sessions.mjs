@@ -40,12 +40,39 @@ export const actions = {
       page.waitForFunction((count) => document.querySelectorAll(".sessions li").length === count, count);
     const older = page.getByRole("button", { name: "Show older sessions" });
     const all = Number(argument);
+    // One that is not loaded is found by the server, by its name.
+    await shown(100);
+    await page.getByLabel("Search sessions").fill("needle");
+    await shown(1);
+    assert.equal(await page.locator(".sessions .title").textContent(), "needle");
+    await page.getByLabel("Search sessions").fill("");
     for (let count = 100; count < all; count += 200) {
       await shown(count);
       await older.click();
     }
     await shown(all);
     assert.equal(await older.count(), 0);
+  },
+
+  /** Examples fill the field for a message, by keys alone; sessions are grouped by their days. */
+  async "start-page"() {
+    const page = await open();
+    await page.getByRole("heading", { name: "What should the agent do?" }).waitFor();
+    assert.equal(await page.locator(".pickers").textContent(), "Agentdefaultclerkgeneral-purposeModel openai-compat:m");
+    await page.getByLabel("Agent").selectOption("clerk");
+    await page.locator(".pickers:has-text('Sorts letters.')").waitFor();
+    const examples = page.getByRole("region", { name: "Examples" }).getByRole("button");
+    assert.equal(await examples.count(), 3);
+    const text = await examples.nth(1).textContent();
+    await examples.nth(1).press("Enter");
+    assert.equal(await page.locator("#message").inputValue(), text);
+    assert.equal(await page.evaluate(() => document.activeElement.id), "message");
+    await accessible(page, "start");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".figures");
+    const today = page.getByRole("region", { name: "Today" });
+    assert.equal(await today.getByRole("listitem").count(), 1);
+    assert.equal(await today.locator(".title").textContent(), text);
   },
 
   async usage() {

@@ -4,6 +4,19 @@ use super::*;
 use pretty_assertions::assert_eq;
 use std::sync::mpsc;
 
+/// The start page has the agents and three examples; the list has the days of the sessions.
+#[test]
+fn start_page() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure("[[agent]]\nname = \"clerk\"\ndescription = \"Sorts letters.\"\n");
+    let model = ChatServer::start(vec![Answer::text("Sorted.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "start-page", "");
+}
+
 /// The usage of all sessions, as `stats` has it.
 #[test]
 fn usage() {
@@ -128,6 +141,9 @@ fn many_sessions() {
     let server = ApiServer::start(&env, &model, &[]);
     let session = server.create("hello");
     server.events(&session, None).until("turn-ended");
+    let name = json!({"name": "needle"}).to_string();
+    let named = server.request(TOKEN, &format!("PATCH /sessions/{session}"), Some(&name));
+    assert_eq!(named.status, 204, "{named:?}");
     for _ in 0..600 {
         let copied = server.post(&format!("/sessions/{session}/fork"), &json!({}));
         assert_eq!(copied.status, 201, "{copied:?}");

@@ -31,10 +31,10 @@ const FILES: [PageFile; 3] = [
     ),
 ];
 
-/// The policy of the page: it loads its own files, the API, and pictures that it makes of blobs. No
-/// text can become a script: strings are no code, and no sink takes them as HTML.
+/// The policy of the page: it loads its own files, the API, and pictures and sounds that it makes of
+/// blobs. No text can become a script: strings are no code, and no sink takes them as HTML.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
-                      connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
+                      media-src blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Returns a file of the page; `None` for any other address or method.

@@ -1,6 +1,6 @@
 // The field for a message, with its files. What is typed stays until it was accepted.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { size } from "./format";
 import type { Part } from "./types";
 
@@ -16,17 +16,25 @@ interface Props {
   label: string;
   button: string;
   disabled?: string;
+  /// A text that takes the place of what is typed; another object each time.
+  fill?: { text: string } | null;
   send: (draft: Draft) => Promise<void>;
   children?: preact.ComponentChildren;
 }
 
-export function Composer({ label, button, disabled = "", send, children }: Props) {
+export function Composer({ label, button, disabled = "", fill = null, send, children }: Props) {
   const [text, setText] = useState("");
   const [files, setFiles] = useState<File[]>([]);
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const [over, setOver] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useLayoutEffect(() => {
+    if (!fill) return;
+    setText(fill.text);
+    field.current?.focus();
+  }, [fill]);
 
   const add = (found: Iterable<File>) => {
     const all = [...found];
@@ -85,6 +93,7 @@ export function Composer({ label, button, disabled = "", send, children }: Props
       {problem && <p class="error" role="alert">{problem}</p>}
       {children}
       <textarea
+        ref={field}
         id="message"
         aria-label={label}
         placeholder={label}

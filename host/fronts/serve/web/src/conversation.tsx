@@ -12,7 +12,7 @@ import { Graph } from "./graph";
 import { Files } from "./files";
 import { Guarded } from "./guarded";
 import { Markdown } from "./markdown";
-import { Parts, Prose } from "./output";
+import { Parts, Prose, ResultMedia } from "./output";
 import { RequestView } from "./request";
 import { RightsContext } from "./rights";
 import { apply, interrupted, newModel, type Item, type Model } from "./session";
@@ -441,7 +441,12 @@ function ItemView({ session, item }: { session: string; item: Item }) {
         </article>
       );
     case "call":
-      return <CallView session={session} call={item} />;
+      return (
+        <>
+          <CallView session={session} call={item} />
+          <ResultMedia session={session} tool={item.tool} output={item.output} />
+        </>
+      );
     case "note":
       return <p class={`note ${item.tone}`}>{item.text}</p>;
     case "end": {

@@ -2,8 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";
+import { BlobFile, isShown } from "./media";
 import { Most } from "./most";
-import { BlobFile } from "./output";
 
 /// The files that are shown at first.
 const STEP = 50;
@@ -35,7 +35,7 @@ export function Files({ session, version }: { session: string; version: number }
               digest={digest}
               bytes={size}
               label={name}
-              wanted={media_type.startsWith("image/")}
+              wanted={isShown(media_type)}
             />
             <span class="quiet">
               {media_type}

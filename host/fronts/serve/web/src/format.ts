@@ -10,6 +10,18 @@ export function age(ms: number, now = Date.now()): string {
   return `${Math.round(hours / 24)} days ago`;
 }
 
+const WEEKDAY = new Intl.DateTimeFormat("en", { weekday: "long" });
+const DATE = new Intl.DateTimeFormat("en", { day: "numeric", month: "long", year: "numeric" });
+
+/// The day of a time, as the user would say it.
+export function day(ms: number, now = Date.now()): string {
+  const midnight = new Date(now).setHours(0, 0, 0, 0);
+  const days = Math.round((midnight - new Date(ms).setHours(0, 0, 0, 0)) / 86_400_000);
+  if (days <= 0) return "Today";
+  if (days === 1) return "Yesterday";
+  return days < 7 ? WEEKDAY.format(ms) : DATE.format(ms);
+}
+
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;

@@ -9,11 +9,19 @@ interface Named {
   description: string;
 }
 
+/// Messages to begin with, which a user changes before they are sent.
+const EXAMPLES = [
+  "Describe this directory: what it contains and how it is organised.",
+  "Find the longest source files and say how each could be split.",
+  "Propose a correction of the first spelling mistake in the README.",
+];
+
 export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
   const [agents, setAgents] = useState<Named[]>([]);
   const [workflows, setWorkflows] = useState<(Named & { faults: string[] })[]>([]);
   const [model, setModel] = useState("");
   const [chosen, setChosen] = useState("");
+  const [fill, setFill] = useState<{ text: string } | null>(null);
   const tried = useRef({ text: "", key: "" });
   useEffect(() => {
     void get<{ agents: Named[] }>("/agents").then(({ agents }) => setAgents(agents)).catch(() => {});
@@ -26,11 +34,11 @@ export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
   const about = [...agents, ...workflows].find((known) => known.name === name);
   return (
     <div class="new">
-      <h1>New session</h1>
-      {model && <p class="quiet">Model {model}</p>}
+      <h1>What should the agent do?</h1>
       <Composer
-        label="What is to be done?"
+        label="Message"
         button="Start"
+        fill={fill}
         send={async (draft) => {
           const body = { ...draft, ...(kind ? { [kind]: name } : {}) };
           // A second try of the same request, whose answer was lost, makes no second session.
@@ -42,26 +50,40 @@ export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
           location.hash = `#/s/${made.session}`;
         }}
       >
-        {agents.length + workflows.length > 0 && (
-          <label class="row">
-            With
-            <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
-              <option value="">the default agent</option>
-              {agents.map((agent) => (
-                <option key={agent.name} value={`agent:${agent.name}`}>
-                  agent {agent.name}
-                </option>
-              ))}
-              {workflows.map((workflow) => (
-                <option key={workflow.name} value={`workflow:${workflow.name}`} disabled={workflow.faults.length > 0}>
-                  workflow {workflow.name}
-                </option>
-              ))}
-            </select>
-            {about && <span class="quiet">{about.description}</span>}
-          </label>
-        )}
+        <div class="row pickers">
+          {agents.length + workflows.length > 0 && (
+            <label>
+              Agent
+              <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
+                <option value="">default</option>
+                {agents.map((agent) => (
+                  <option key={agent.name} value={`agent:${agent.name}`}>
+                    {agent.name}
+                  </option>
+                ))}
+                {workflows.map((workflow) => (
+                  <option key={workflow.name} value={`workflow:${workflow.name}`} disabled={workflow.faults.length > 0}>
+                    workflow {workflow.name}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
+          {about ? <span class="quiet">{about.description}</span> : model && <span class="quiet">Model {model}</span>}
+        </div>
       </Composer>
+      <section aria-label="Examples">
+        <p class="quiet">For example</p>
+        <ul class="examples">
+          {EXAMPLES.map((text) => (
+            <li key={text}>
+              <button type="button" onClick={() => setFill({ text })}>
+                {text}
+              </button>
+            </li>
+          ))}
+        </ul>
+      </section>
     </div>
   );
 }

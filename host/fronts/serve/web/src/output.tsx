@@ -1,11 +1,10 @@
 // Results of calls and the files in messages.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { bytes, save } from "./api";
+import { useMemo, useState } from "preact/hooks";
 import { Code } from "./code";
-import { count, size } from "./format";
+import { size } from "./format";
+import { BlobFile, isShown } from "./media";
 import { Most } from "./most";
-import { MOST_PIXELS, picture } from "./picture";
 import type { FileData, Json, Output, Part } from "./types";
 
 /// Text beyond this is shown on request, so that a long result does not hold up the page.
@@ -63,11 +62,18 @@ export function OutputView({ session, output }: { session: string; output: Outpu
     case "execution-denied":
       return <p class="denied">Denied{output.reason ? `: ${output.reason}` : "."}</p>;
     case "content":
-      return <Parts session={session} parts={output.value} />;
+      return <Parts session={session} parts={output.value} named />;
   }
 }
 
-export function Parts({ session, parts }: { session: string; parts: Part[] }) {
+interface PartsProps {
+  session: string;
+  parts: Part[];
+  /// Whether files are only named: those of a result are shown below its call.
+  named?: boolean;
+}
+
+export function Parts({ session, parts, named = false }: PartsProps) {
   return (
     <Most
       items={parts}
@@ -76,62 +82,50 @@ export function Parts({ session, parts }: { session: string; parts: Part[] }) {
         part.type === "text" ? (
           <LongText key={index} text={part.text} />
         ) : (
-          <File key={index} session={session} type={part.media_type} data={part.data} name={part.filename ?? ""} />
+          <File key={index} session={session} type={part.media_type} data={part.data} name={part.filename ?? ""} wanted={!named && isShown(part.media_type)} />
         )
       }
     />
   );
 }
 
-function File(props: { session: string; type: string; data: FileData; name: string }) {
-  const { session, type, data, name } = props;
+/// The files of a result that can be shown, whether its call is opened or not.
+export function ResultMedia({ session, tool, output }: { session: string; tool: string; output: Output | undefined }) {
+  const files = output?.type === "content" ? output.value.filter(hasMedia) : [];
+  if (files.length === 0) return null;
+  return (
+    <div class="media">
+      <Most
+        items={files}
+        step={PARTS}
+        show={(part, index) => (
+          <File key={index} session={session} type={part.media_type} data={part.data} name={part.filename ?? `${part.media_type} of ${tool}`} wanted />
+        )}
+      />
+    </div>
+  );
+}
+
+type FilePart = Part & { type: "file" };
+
+function hasMedia(part: Part): part is FilePart {
+  return part.type === "file" && part.data.type === "blob" && isShown(part.media_type);
+}
+
+interface FileProps {
+  session: string;
+  type: string;
+  data: FileData;
+  name: string;
+  wanted: boolean;
+}
+
+function File({ session, type, data, name, wanted }: FileProps) {
   const label = name || type;
   if (data.type === "blob") {
     const { digest, size } = data.value;
-    return <BlobFile session={session} digest={digest} bytes={size} label={label} wanted={type.startsWith("image/")} />;
+    return <BlobFile session={session} digest={digest} bytes={size} label={label} wanted={wanted} />;
   }
   if (data.type === "text") return <LongText text={data.value} />;
   return <p class="file">{data.type === "url" ? `${label}: ${data.value}` : label}</p>;
-}
-
-/// A file of the journal: a picture is shown, anything else can be saved. Its first bytes decide, and
-/// not what a tool says of it.
-export function BlobFile(props: { session: string; digest: string; bytes: number; label: string; wanted: boolean }) {
-  const { session, digest, label, wanted } = props;
-  const [url, setUrl] = useState<string | null>(null);
-  const [problem, setProblem] = useState("");
-  const path = `/sessions/${session}/blobs/${digest}`;
-  useEffect(() => {
-    let made: string | null = null;
-    let gone = false;
-    const load = async () => {
-      const data = await bytes(path);
-      const found = picture(data);
-      if (!found || gone) return;
-      const { type, width, height } = found;
-      if (width * height > MOST_PIXELS) {
-        setProblem(`It has ${count(width)} × ${count(height)} pixels, too many to be shown.`);
-        return;
-      }
-      made = URL.createObjectURL(new Blob([data], { type }));
-      setUrl(made);
-    };
-    if (wanted) load().catch((error: Error) => setProblem(error.message));
-    return () => {
-      gone = true;
-      if (made) URL.revokeObjectURL(made);
-    };
-  }, [path, wanted]);
-  return (
-    <figure class="file">
-      {url && <img src={url} alt={label} decoding="async" />}
-      <figcaption>
-        {label}, {size(props.bytes)}{" "}
-        <button type="button" class="quiet" onClick={() => void bytes(path).then((data) => save(label, data)).catch((error: Error) => setProblem(error.message))}>
-          Save
-        </button>
-        {problem && <span class="warning"> {problem}</span>}
-      </figcaption>
-    </figure>
-  );
 }
