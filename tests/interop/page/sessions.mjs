@@ -155,6 +155,85 @@ export const actions = {
     assert.equal(await back(), dark);
   },
 
+  /** The palette goes to a session and runs commands, by keys alone, and is read by its names. */
+  async palette() {
+    const page = await open();
+    await start(page, "First things.");
+    await page.waitForSelector(".figures");
+    const first = page.url();
+    await page.keyboard.press("Control+k");
+    const palette = page.getByRole("dialog", { name: "Palette" });
+    const field = palette.getByRole("combobox", { name: "Go to a session or run a command" });
+    await field.waitFor();
+    const selected = palette.getByRole("option", { selected: true });
+    assert.equal(await selected.locator("span").first().textContent(), "New session");
+    assert.equal(await field.getAttribute("aria-activedescendant"), await selected.getAttribute("id"));
+    await accessible(page, "palette");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.hash === "#/");
+    // Also from a field.
+    await page.locator("#message").press("Meta+k");
+    await page.keyboard.type("first");
+    await palette.getByRole("option", { name: "First things." }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((url) => location.href === url, first);
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("theme");
+    await page.keyboard.press("ArrowDown");
+    assert.match(await selected.textContent(), /^Theme: dark/);
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("ArrowUp");
+    assert.match(await selected.textContent(), /^Theme: dark/);
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("nothing like it");
+    await palette.getByText("Nothing matches.").waitFor();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Escape");
+    await palette.waitFor({ state: "detached" });
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("help");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.waitForTimeout(50);
+    assert.equal(await page.locator("dialog[open]").count(), 1);
+  },
+
+  /** The settings stay in the browser, and a session that waits is told on the desktop. */
+  async settings() {
+    const page = await open("", { permissions: ["notifications"] });
+    await page.evaluate(() => {
+      window.told = [];
+      window.Notification = class {
+        static permission = "granted";
+        static requestPermission = async () => "granted";
+        constructor(title, { body }) {
+          window.told.push(`${title} ${body}`);
+        }
+      };
+      document.hasFocus = () => false;
+    });
+    await page.getByRole("button", { name: "Settings" }).press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Settings" });
+    await dialog.getByRole("radio", { name: "compact" }).check();
+    await dialog.getByRole("radio", { name: "light" }).check();
+    await dialog.getByRole("checkbox", { name: "Notify on the desktop" }).check();
+    await accessible(page, "settings");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await start(page, "Write.");
+    await page.waitForFunction(() => window.told.length > 0);
+    assert.deepEqual(await page.evaluate(() => window.told), ["Write. waiting for approval"]);
+    await fits(page, "compact");
+    await page.reload();
+    await page.waitForSelector(".approval");
+    const kept = await page.evaluate(() => ({ ...document.documentElement.dataset }));
+    assert.deepEqual(kept, { theme: "light", density: "compact" });
+    await page.getByRole("button", { name: "Settings" }).click();
+    assert.ok(await dialog.getByRole("checkbox").isChecked());
+  },
+
   /** The timeline has what each step used, which rule decided, and the call what would allow it. */
   async steps() {
     const page = await open();

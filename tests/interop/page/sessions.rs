@@ -151,6 +151,33 @@ fn many_sessions() {
     browser.run(&server, "many-sessions", "601");
 }
 
+/// The palette goes to sessions and runs commands.
+#[test]
+fn palette() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("Done.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "palette", "");
+}
+
+/// Settings stay in the browser; one of them tells the desktop of a session that waits.
+#[test]
+fn settings() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::calls(&[(
+        "write_file",
+        json!({"path": "a.txt", "content": "new"}),
+    )])]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    browser.run(&server, "settings", "");
+}
+
 /// The theme follows the system until the user chooses one; the first paint is told.
 #[test]
 fn theme_and_first_paint() {

@@ -7,8 +7,10 @@ import { Conversation } from "./conversation";
 import { Help } from "./help";
 import { NewSession } from "./new";
 import { SessionList } from "./list";
+import { Palette } from "./palette";
+import { Preferences } from "./preferences";
 import { RightsContext, rightsOf } from "./rights";
-import { applyTheme, theme, type Theme } from "./theme";
+import { changeSettings, settings, THEMES, useSettings } from "./settings";
 import { Tools } from "./tools";
 import type { Role, SessionRow } from "./types";
 import { Usage } from "./usage";
@@ -34,7 +36,7 @@ export function App() {
   const [limit, setLimit] = useState(100);
   const [more, setMore] = useState(false);
   const [problem, setProblem] = useState<ApiError | null>(null);
-  const [help, setHelp] = useState(false);
+  const [dialog, setDialog] = useState<"" | "help" | "palette" | "preferences">("");
   const [role, setRole] = useState<Role | null>(null);
   const isKnown = useRef(false);
 
@@ -75,17 +77,21 @@ export function App() {
   useEffect(() => void refresh(), [refresh]);
   useEffect(() => {
     const timer = setInterval(() => {
-      if (!document.hidden) void refresh();
+      if (!document.hidden || settings().notify) void refresh();
     }, isAway ? RETRY_MS : REFRESH_MS);
     return () => clearInterval(timer);
   }, [refresh, isAway]);
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
+      if (event.key === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
+        event.preventDefault();
+        setDialog((shown) => (shown === "" ? "palette" : shown));
+        return;
+      }
       const typing = (event.target as HTMLElement).closest("input, textarea, select");
-      if (event.key === "Escape") setHelp(false);
       if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
       const go: Record<string, () => void> = {
-        "?": () => setHelp((shown) => !shown),
+        "?": () => setDialog((shown) => (shown === "" ? "help" : shown)),
         n: () => (location.hash = "#/"),
         t: () => (location.hash = "#/tools"),
         u: () => (location.hash = "#/usage"),
@@ -103,6 +109,8 @@ export function App() {
     return () => removeEventListener("keydown", pressed);
   }, []);
 
+  // A dialog that another one has taken the place of closes late.
+  const close = (name: typeof dialog) => () => setDialog((shown) => (shown === name ? "" : shown));
   if (!hasToken() || problem?.status === 401) return <SignIn problem={problem} retry={refresh} />;
   const session = /^#\/s\/([0-9a-f-]+)/.exec(hash)?.[1];
   return (
@@ -116,7 +124,10 @@ export function App() {
             <a href="#/tools">Tools</a>
             <a href="#/usage">Usage</a>
             <ThemeButton />
-            <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
+            <button type="button" class="quiet" aria-label="Settings" title="Settings" onClick={() => setDialog("preferences")}>
+              ⚙
+            </button>
+            <button type="button" class="quiet" aria-label="Keys" title="Keys" onClick={() => setDialog("help")}>
               ?
             </button>
           </header>
@@ -141,27 +152,22 @@ export function App() {
           )}
         </main>
         {loaded && <Announcer sessions={sessions} />}
-        {help && <Help close={() => setHelp(false)} />}
+        {dialog === "help" && <Help close={close("help")} />}
+        {dialog === "preferences" && <Preferences close={close("preferences")} />}
+        {dialog === "palette" && (
+          <Palette sessions={sessions} more={more} close={close("palette")} help={() => setDialog("help")} preferences={() => setDialog("preferences")} />
+        )}
       </div>
     </RightsContext.Provider>
   );
 }
 
 function ThemeButton() {
-  const [chosen, setChosen] = useState<Theme>(theme());
-  const next: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
+  const { theme } = useSettings();
+  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!;
   return (
-    <button
-      type="button"
-      class="quiet"
-      aria-label={`Theme: ${chosen}`}
-      title={`Theme: ${chosen}`}
-      onClick={() => {
-        applyTheme(next[chosen]);
-        setChosen(next[chosen]);
-      }}
-    >
-      {{ system: "◐", light: "☀", dark: "☾" }[chosen]}
+    <button type="button" class="quiet" aria-label={`Theme: ${theme}`} title={`Theme: ${theme}`} onClick={() => changeSettings({ theme: next })}>
+      {{ system: "◐", light: "☀", dark: "☾" }[theme]}
     </button>
   );
 }

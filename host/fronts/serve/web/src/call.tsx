@@ -3,6 +3,7 @@
 import { useContext, useState } from "preact/hooks";
 import { bytes } from "./api";
 import { Items, ModelContext, useSession } from "./conversation";
+import { EffectBadge } from "./effect";
 import { duration, size } from "./format";
 import { useKnownTools } from "./known";
 import { Most } from "./most";
@@ -38,7 +39,7 @@ function Opened({ session, call }: { session: string; call: CallItem }) {
   return (
     <div class="opened">
       <p class="quiet">
-        {call.effect && <span class={`badge ${call.effect}`}>{call.effect}</span>}
+        {call.effect && <EffectBadge effect={call.effect} />}
         {call.rule && ` rule ${call.rule}`}
       </p>
       {call.input && <Arguments input={call.input} />}

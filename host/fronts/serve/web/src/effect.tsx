@@ -8,8 +8,8 @@ const WORDS: Record<Effect, [string, string]> = {
   effectful: ["changes things", "It changes things, and is never repeated automatically."],
 };
 
-export function EffectBadge({ effect }: { effect: Effect }) {
-  const [word, meaning] = WORDS[effect] ?? [effect, ""];
+export function EffectBadge({ effect }: { effect: string }) {
+  const [word, meaning] = WORDS[effect as Effect] ?? [effect, ""];
   return (
     <span class={`badge ${effect}`} title={meaning}>
       {word}

@@ -11,6 +11,7 @@ const KEYS: [string, string][] = [
   ["a, d, e", "there: allow the call once, deny it, or edit its arguments"],
   ["t", "tools and what they can access"],
   ["u", "usage"],
+  ["Ctrl-K", "palette: sessions and commands (⌘K on a Mac)"],
   ["?", "these keys"],
   ["Esc", "close"],
 ];

@@ -45,7 +45,7 @@ const FOUND = 100;
 
 /// The sessions that the server finds by the words of their names and titles: those that are not
 /// loaded are found, too.
-function useFound(search: string, isPart: boolean): SessionRow[] {
+export function useFound(search: string, isPart: boolean): SessionRow[] {
   const [found, setFound] = useState<SessionRow[]>([]);
   useEffect(() => {
     setFound([]);

@@ -2,8 +2,8 @@ import "./shown";
 import { render } from "preact";
 import { takeToken } from "./api";
 import { App } from "./app";
-import { applyTheme } from "./theme";
+import { applySettings } from "./settings";
 
 takeToken();
-applyTheme();
+applySettings();
 render(<App />, document.body);

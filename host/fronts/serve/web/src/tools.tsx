@@ -1,8 +1,9 @@
-// The tools, and what they may reach.
+// The tools, and what they can access.
 
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, get } from "./api";
 import { Back } from "./back";
+import { EffectBadge } from "./effect";
 import { Most } from "./most";
 import type { Tool } from "./types";
 
@@ -29,7 +30,7 @@ export function Tools() {
       <Back />
       <h1>Tools</h1>
       {problem && <p class="error" role="alert">{problem}</p>}
-      <h2>What they may reach</h2>
+      <h2>Access</h2>
       <ul class="plain">
         <Most items={grants.components} step={STEP} show={({ component, grants }) => (
           <li key={component}>
@@ -42,7 +43,7 @@ export function Tools() {
         <Most items={tools} step={STEP} show={(tool) => (
           <li key={tool.name}>
             <strong>{tool.title ?? tool.name}</strong> {tool.title && <code>{tool.name}</code>}{" "}
-            <span class={`badge ${tool.effect}`}>{tool.effect}</span>
+            <EffectBadge effect={tool.effect} />
             <p class="description">{tool.description}</p>
           </li>
         )} />
