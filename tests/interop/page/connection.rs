@@ -73,3 +73,34 @@ fn live_text() {
     let ended = script.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
+
+/// The view follows an answer that grows, unless the reader went back.
+#[test]
+fn growing_answer() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let (go_on, waits) = mpsc::channel::<()>();
+    let lines: String = (1..=200)
+        .map(|n| format!("This is line {n}.\n\n"))
+        .collect();
+    let model = ChatServer::watched(
+        vec![Answer::text(&lines), Answer::text(&lines)],
+        move |_| waits.recv().unwrap(),
+    );
+    let server = ApiServer::start(&env, &model, &[]);
+    let mut script = browser.start(&server, "growing");
+    for word in [
+        "first request\n",
+        "first half\n",
+        "second request\n",
+        "second half\n",
+    ] {
+        script.stdout.until(word);
+        go_on.send(()).unwrap();
+        script.types("sent\n");
+    }
+    let ended = script.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}

@@ -126,6 +126,48 @@ export const actions = {
     assert.ok((await answer.textContent()).includes("The second half"));
   },
 
+  /** The view stays at the end while an answer grows, and where the reader is who went back. */
+  async growing() {
+    const page = await open();
+    const items = page.getByRole("log", { name: "Conversation" });
+    const place = () => items.evaluate(({ scrollTop, scrollHeight, clientHeight }) => ({ top: scrollTop, below: scrollHeight - scrollTop - clientHeight }));
+    const grown = (text) => page.locator(".reply").last().filter({ hasText: text }).waitFor();
+    await start(page, "Count.");
+    await page.locator(".working").waitFor();
+    await tell("first request");
+    await grown("line 100.");
+    await page.waitForFunction(() => document.querySelector(".items").scrollTop > 500);
+    assert.ok((await place()).below < 60);
+    await tell("first half");
+    await page.waitForSelector(".figures");
+    await page.waitForFunction(() => {
+      const { scrollTop, scrollHeight, clientHeight } = document.querySelector(".items");
+      return scrollHeight - scrollTop - clientHeight < 60;
+    });
+    await page.fill("#message", "Again.");
+    await page.press("#message", "Enter");
+    await page.locator(".working").waitFor();
+    await tell("second request");
+    await page.locator(".reply[aria-busy=true]").filter({ hasText: "line 100." }).waitFor();
+    // The reader goes back by the wheel.
+    await items.hover();
+    await page.mouse.wheel(0, -900);
+    const newest = page.getByRole("button", { name: "Go to the newest item" });
+    await newest.waitFor();
+    await page.waitForTimeout(200);
+    const before = await place();
+    assert.ok(before.below > 500, JSON.stringify(before));
+    await accessible(page, "away from the end");
+    await tell("second half");
+    await page.waitForFunction(() => document.querySelectorAll(".figures").length === 2);
+    const after = await place();
+    assert.equal(after.top, before.top);
+    assert.ok(after.below > before.below);
+    await newest.press("Enter");
+    await newest.waitFor({ state: "detached" });
+    assert.ok((await place()).below < 60);
+  },
+
   /** What a user does first, without a mouse: a message, a decision, the answer, its steps. */
   async "by-keyboard"() {
     const page = await open();

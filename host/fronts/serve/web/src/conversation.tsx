@@ -333,6 +333,7 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
   const [last, setLast] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
+  const [isAway, setAway] = useState(false);
   // Only a user scrolls away from the end; the browser scrolls, too, when sizes become known.
   const byUser = useRef(false);
   const touched = () => (byUser.current = true);
@@ -357,8 +358,10 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
   };
   const showNewest = () => {
     follows.current = true;
+    setAway(false);
     setShown(WINDOW);
     setLast(null);
+    box.current!.scrollTop = box.current!.scrollHeight;
   };
   return (
     <div
@@ -375,6 +378,7 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
         const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
         const isAtEnd = scrollHeight - scrollTop - clientHeight < 60;
         if (isAtEnd || byUser.current) follows.current = isAtEnd;
+        setAway(!follows.current);
       }}
     >
       <ModelContext.Provider value={model}>
@@ -389,11 +393,6 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
               <ItemView session={session} item={item} />
             </Guarded>
           ))}
-          {last !== null && (
-            <button type="button" class="newest" onClick={showNewest}>
-              Go to the newest item
-            </button>
-          )}
           {model.open && <RequestView key={model.open.request} continuation={model.open} send={send} />}
           {state === "interrupted" && (
             <p class="note warning" role="status">
@@ -411,6 +410,11 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
             </p>
           )}
         </div>
+        {(last !== null || isAway) && (
+          <button type="button" class="newest" onClick={showNewest}>
+            Go to the newest item
+          </button>
+        )}
       </ModelContext.Provider>
     </div>
   );

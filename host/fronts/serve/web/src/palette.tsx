@@ -11,7 +11,7 @@ const MOST = 50;
 interface Entry {
   key: string;
   name: string;
-  /// What is shown beside the name, such as a key or a status.
+  /// Shown beside the name: a key or a status.
   note: string;
   run: () => void;
 }
