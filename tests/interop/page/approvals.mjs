@@ -152,6 +152,11 @@ export const actions = {
     const list = page.getByRole("list", { name: "Waiting calls" });
     await list.waitFor();
     assert.equal(await list.getByRole("listitem").count(), 2);
+    // The frames are taller than the view, which begins with the list.
+    await page.waitForFunction(() => {
+      const [box, batch] = [".items", ".batch"].map((name) => document.querySelector(name).getBoundingClientRect());
+      return batch.top >= box.top && batch.bottom <= box.bottom;
+    });
     await list.getByRole("button").nth(1).press("Enter");
     assert.equal(await page.evaluate(() => document.activeElement.className), "approval");
     await page.getByRole("button", { name: "Show all 30 rows" }).click();

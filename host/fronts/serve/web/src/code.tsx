@@ -5,6 +5,9 @@ import type { ComponentChildren } from "preact";
 import { highlight } from "./highlight";
 import { visible } from "./format";
 
+/// The characters of a language's name that are shown.
+const LONGEST_NAME = 24;
+
 interface Props {
   text: string;
   language?: string;
@@ -24,8 +27,11 @@ export function Code({ text, language = "", copies = false }: Props) {
   if (!copies || !navigator.clipboard) return code;
   return (
     <div class="code">
+      <div class="row">
+        <span class="quiet grow">{language.slice(0, LONGEST_NAME)}</span>
+        <Copy text={text} />
+      </div>
       {code}
-      <Copy text={text} />
     </div>
   );
 }

@@ -133,7 +133,7 @@ export function Conversation({ session, row, refresh }: Props) {
         <Name session={session} row={row} act={act} />
         <span class="quiet facts">
           {connection === "lost" && <span class="warning">connecting again… </span>}
-          {row?.model && `${row.model} `}
+          {row?.model && <span class="model">{row.model} </span>}
           {row?.cost_micros ? cost(row.cost_micros) : ""}
         </span>
         <div class="actions">
@@ -338,12 +338,21 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
   const byUser = useRef(false);
   const touched = () => (byUser.current = true);
   const list = useRef<HTMLDivElement>(null);
+  // The request that was brought into view; what opens inside of it moves nothing.
+  const placed = useRef("");
   // Pictures arrive and long texts are parsed later than they are put here.
   useLayoutEffect(() => {
     const toEnd = () => {
       if (!follows.current || !box.current) return;
+      const request = list.current!.querySelector<HTMLElement>(":scope > .request");
+      const name = request?.dataset["request"] ?? "";
+      if (request && placed.current === name) return;
       byUser.current = false;
       box.current.scrollTop = box.current.scrollHeight;
+      if (!request) return;
+      // One that is taller than the view is read from its start.
+      if (request.offsetHeight > box.current.clientHeight) request.scrollIntoView({ block: "start" });
+      if (request.ariaBusy === "false") placed.current = name;
     };
     const observer = new ResizeObserver(toEnd);
     observer.observe(list.current!);
