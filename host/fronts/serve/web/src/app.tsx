@@ -112,6 +112,8 @@ export function App() {
   // A dialog that another one has taken the place of closes late.
   const close = (name: typeof dialog) => () => setDialog((shown) => (shown === name ? "" : shown));
   if (!hasToken() || problem?.status === 401) return <SignIn problem={problem} retry={refresh} />;
+  // What comes first is drawn whole, and moves nothing that is there.
+  if (role === null && !problem) return <div class="frame" aria-busy="true" />;
   const session = /^#\/s\/([0-9a-f-]+)/.exec(hash)?.[1];
   return (
     <RightsContext.Provider value={rightsOf(role ?? "viewer")}>

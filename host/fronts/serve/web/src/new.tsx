@@ -51,24 +51,22 @@ export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
         }}
       >
         <div class="row pickers">
-          {agents.length + workflows.length > 0 && (
-            <label>
-              Agent
-              <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
-                <option value="">default</option>
-                {agents.map((agent) => (
-                  <option key={agent.name} value={`agent:${agent.name}`}>
-                    {agent.name}
-                  </option>
-                ))}
-                {workflows.map((workflow) => (
-                  <option key={workflow.name} value={`workflow:${workflow.name}`} disabled={workflow.faults.length > 0}>
-                    workflow {workflow.name}
-                  </option>
-                ))}
-              </select>
-            </label>
-          )}
+          <label>
+            Agent
+            <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
+              <option value="">default</option>
+              {agents.map((agent) => (
+                <option key={agent.name} value={`agent:${agent.name}`}>
+                  {agent.name}
+                </option>
+              ))}
+              {workflows.map((workflow) => (
+                <option key={workflow.name} value={`workflow:${workflow.name}`} disabled={workflow.faults.length > 0}>
+                  workflow {workflow.name}
+                </option>
+              ))}
+            </select>
+          </label>
           {about ? <span class="quiet">{about.description}</span> : model && <span class="quiet">Model {model}</span>}
         </div>
       </Composer>
