@@ -308,3 +308,36 @@ fn piped(env: &TestEnv, server: &ChatServer, args: &[&str], input: &[u8]) -> Ran
         .unwrap()
         .into()
 }
+
+/// The window's title names the directory while the conversation lasts; a shell command is refused
+/// and stays in the composer, where `@` completes a file by a part of its path.
+#[test]
+fn conversation_names_the_window_and_refuses_the_shell() {
+    at_once(WIDTHS, |columns| {
+        let env = TestEnv::new();
+        std::fs::create_dir_all(env.work().join("docs/deep")).unwrap();
+        env.write("docs/deep/otters.md", "Otters.");
+        let server = ChatServer::start(vec![Answer::text("Seen.")]);
+        let mut screen = begin(&env, &server, columns);
+        screen.types("!rm -rf .\r");
+        screen.until_text("`!` runs no command here");
+        screen.until_last_row("> !rm -rf .");
+        screen.types("\u{15}@otters\t");
+        screen.until_last_row("> @docs/deep/otters.md");
+        screen.types("\r");
+        screen.until_row("Seen.");
+        screen.until_last_row(">");
+        let written = String::from_utf8_lossy(&screen.written).into_owned();
+        assert_eq!(
+            written
+                .matches("\u{1b}[22;2t\u{1b}]2;agent-host: work\u{7}")
+                .count(),
+            1
+        );
+        assert!(!written.contains("\u{1b}[23;2t"), "{written}");
+        assert_eq!(server.requests().len(), 1);
+        screen.types(CTRL_D);
+        screen.until_written("\u{1b}[23;2t");
+        assert_eq!(screen.end(), Some(0));
+    });
+}

@@ -76,8 +76,17 @@ impl OnScreen {
 
     /// Waits until the screen is as expected.
     pub fn until(&mut self, expected: impl Fn(&[String]) -> bool) {
+        self.until_true(|screen| expected(&screen.rows()));
+    }
+
+    /// Waits until this was written, which may be nothing that the screen shows.
+    pub fn until_written(&mut self, expected: &str) {
+        self.until_true(|screen| String::from_utf8_lossy(&screen.written).contains(expected));
+    }
+
+    fn until_true(&mut self, is_expected: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
-        while !expected(&self.rows()) {
+        while !is_expected(self) {
             match self.running.stdout.next_piece(deadline) {
                 Ok(piece) => {
                     self.screen.process(&piece);

@@ -58,6 +58,19 @@ pub(crate) struct Terminal {
     prompt: Option<PromptTicket>,
 }
 
+/// The title of the terminal's window, restored when it is dropped.
+#[derive(Debug)]
+pub(crate) struct WindowTitle;
+
+impl Drop for WindowTitle {
+    fn drop(&mut self) {
+        let _ = io::stderr().write_all(b"\x1b[23;2t");
+    }
+}
+
+/// The longest title of a window, in characters.
+const MAX_TITLE_CHARACTERS: usize = 60;
+
 /// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
@@ -215,6 +228,27 @@ impl Terminal {
                 Exit::Failed
             }
         }
+    }
+
+    /// Rings the bell, where stderr is a terminal.
+    pub(crate) fn ring(&self) {
+        if self.stderr {
+            // A bell that fails tells nothing.
+            let _ = io::stderr().write_all(b"\x07");
+        }
+    }
+
+    /// Sets the title of the terminal's window until the value is dropped, where the terminal keeps
+    /// one; `xterm`'s control sequences (its "Operating System Commands", and 22 and 23 of its
+    /// window operations, which keep and restore the title).
+    pub(crate) fn titled(&self, title: &str) -> Option<WindowTitle> {
+        let keeps_title = std::env::var_os("TERM").is_some_and(|term| term != "linux");
+        if !(keeps_title && self.shows_lists()) {
+            return None;
+        }
+        let title = one_line(title, MAX_TITLE_CHARACTERS);
+        let written = io::stderr().write_all(format!("\x1b[22;2t\x1b]2;{title}\x07").as_bytes());
+        written.is_ok().then_some(WindowTitle)
     }
 
     /// Writes a line to stderr, without colours if stderr is no terminal or `NO_COLOR` is set.

@@ -62,6 +62,16 @@ pub(crate) struct LiveView {
     tools: ToolSet,
     /// The calls that run now.
     running: Mutex<RunningCalls>,
+    first_text: Mutex<FirstText>,
+}
+
+/// The wait for the first text of an answer.
+#[derive(Debug, Default)]
+enum FirstText {
+    #[default]
+    NotAsked,
+    Asked(Instant),
+    Arrived(Duration),
 }
 
 impl LiveView {
@@ -76,6 +86,7 @@ impl LiveView {
             markdown: None,
             verbose: false,
             reasoning: Mutex::default(),
+            first_text: Mutex::default(),
             tools: ToolSet::default(),
             running: Mutex::default(),
         }
@@ -148,6 +159,20 @@ impl LiveView {
         if !self.quiet {
             self.terminal.note(line);
         }
+    }
+
+    /// Returns the time from the first request of a turn to its first text, once.
+    pub(crate) fn take_first_text(&self) -> Option<Duration> {
+        match std::mem::take(&mut *self.first_text()) {
+            FirstText::Arrived(time) => Some(time),
+            FirstText::NotAsked | FirstText::Asked(_) => None,
+        }
+    }
+
+    fn first_text(&self) -> MutexGuard<'_, FirstText> {
+        self.first_text
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes the spinner and ends an open line.
@@ -300,6 +325,12 @@ impl LiveView {
     }
 
     fn text(&self, text: &str) {
+        {
+            let mut first_text = self.first_text();
+            if let FirstText::Asked(at) = *first_text {
+                *first_text = FirstText::Arrived(at.elapsed());
+            }
+        }
         if self.streams_text() {
             stop_spinner();
             self.end_reasoning();
@@ -346,6 +377,11 @@ impl Observer for LiveView {
             Live::ModelAsked => {
                 // A call that asked a question and got no answer has no end.
                 *self.running() = RunningCalls::default();
+                let mut first_text = self.first_text();
+                if matches!(*first_text, FirstText::NotAsked) {
+                    *first_text = FirstText::Asked(Instant::now());
+                }
+                drop(first_text);
                 self.show_spinner("thinking", None);
             }
             Live::Delta(ModelDelta::Reasoning(text)) => self.reason(text),

@@ -3,8 +3,8 @@
 import type { Effect } from "./types";
 
 const WORDS: Record<Effect, [string, string]> = {
-  "read-only": ["reads only", "It changes nothing."],
-  idempotent: ["repeatable", "It changes things, and repeating it changes nothing more."],
+  "read-only": ["read-only", "It changes nothing."],
+  idempotent: ["changes things, safe to repeat", "It changes things, and repeating it changes nothing more."],
   effectful: ["changes things", "It changes things, and is never repeated automatically."],
 };
 

@@ -87,6 +87,10 @@ pub(super) async fn converse(
     };
     let composer = Composer::new(history, completer);
     let modes = KeptModes::enter(run.terminal);
+    let directory = config.working_dir.file_name().unwrap_or_default();
+    let _title = run
+        .terminal
+        .titled(&format!("agent-host: {}", directory.to_string_lossy()));
     listen(run);
     let mut conversation = Conversation {
         run,

@@ -43,6 +43,9 @@ impl RunParts<'_> {
         if let Some(line) = self.figures.line(self.agent.settings.context.as_ref()) {
             self.view.note_figures(&line);
         }
+        if self.figures.took_long() {
+            self.terminal.ring();
+        }
         match (Exit::from(&report), self.stopped()) {
             // Stopped while awaiting the user: the request stays open, and a later run asks again.
             (Exit::Waiting, Some(stopped)) => Ok(stopped),

@@ -2,6 +2,13 @@
 
 use crate::terminal::{count, dollars, duration};
 use agent_host_types::{context::ContextLimits, model::Usage, turn::TurnReport};
+use std::time::Duration;
+
+/// The shortest wait for the first text that is told.
+const TOLD_WAIT: Duration = Duration::from_secs(1);
+
+/// The duration from which an answer rings the terminal's bell, in milliseconds.
+const LONG_MS: u64 = 30_000;
 
 /// The figures of the turns that one message led to.
 #[derive(Debug, Default)]
@@ -11,6 +18,8 @@ pub(super) struct Figures {
     last_tokens: u64,
     /// The time of the turns, without that of the user's decisions between them, in milliseconds.
     duration_ms: u64,
+    /// The time until the first text of the model, if it took long enough to tell.
+    pub(super) first_text: Option<Duration>,
 }
 
 impl Figures {
@@ -54,7 +63,52 @@ impl Figures {
             let percent = self.last_tokens.saturating_mul(100) / context.window_tokens.max(1);
             format!("{percent} % of the window")
         }));
+        let first_text = self.first_text.filter(|time| *time >= TOLD_WAIT);
+        parts.extend(first_text.map(|time| {
+            let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            format!("first text after {}", duration(millis))
+        }));
         parts.push(duration(self.duration_ms));
         Some(parts.join(" · "))
+    }
+
+    /// Whether the turns took so long that the user may look elsewhere.
+    pub(super) fn took_long(&self) -> bool {
+        self.duration_ms >= LONG_MS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Figures, Usage};
+    use pretty_assertions::assert_eq;
+    use std::time::Duration;
+
+    #[test]
+    fn waits_that_a_user_notices_are_told() {
+        let cases = [
+            (0, 29_999, "1 tokens in, 2 out · 29.9 s", false),
+            (999, 30_000, "1 tokens in, 2 out · 30.0 s", true),
+            (
+                1_200,
+                61_000,
+                "1 tokens in, 2 out · first text after 1.2 s · 1 min 1 s",
+                true,
+            ),
+        ];
+        for (first_text, duration_ms, line, rings) in cases {
+            let figures = Figures {
+                usage: Usage {
+                    input_tokens: 1,
+                    output_tokens: 2,
+                    ..Usage::default()
+                },
+                last_tokens: 3,
+                duration_ms,
+                first_text: Some(Duration::from_millis(first_text)),
+            };
+            assert_eq!(figures.line(None).unwrap(), line);
+            assert_eq!(figures.took_long(), rings, "{line}");
+        }
     }
 }

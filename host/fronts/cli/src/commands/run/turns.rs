@@ -54,6 +54,8 @@ impl RunFront for TerminalFront<'_, '_> {
             let ran = run.note_drain(turn.run(session, input)).await?;
             run.view.end_output();
             run.figures.add(&ran.report);
+            let first_text = run.view.take_first_text();
+            run.figures.first_text = run.figures.first_text.or(first_text);
             if let Some(name) = run.name.take()
                 && let Err(error) = run.host.sessions().store().name_session(id, name).await
             {
