@@ -232,7 +232,7 @@ fn question(prompt: &str) -> Value {
 fn approval() -> Value {
     json!({
         "mode": "form",
-        "message": "remember  changes things\n│ key: size\n│ value: 1\nAllow this call? All of its arguments are \
+        "message": "remember  may change things\n│ key: size\n│ value: 1\nAllow this call? All of its arguments are \
                     shown (rule effect.effectful, arguments \
                     sha256:e9ece91056ca2c55feeb39bde3a51ddd5f7c61cbf24722d9fcb3b55dc6c74682).",
         "requestedSchema": {

@@ -34,9 +34,9 @@ fn approve_runs_exactly_what_was_shown() {
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for shown in [
-        "write_file note.txt  changes things  new file +1\r\n│ +hello\r\n",
-        "It can reach ",
-        "Allow write_file? [y] once  [a] always note.txt  [n] no  [?] more",
+        "write_file note.txt  new file +1\r\n│ +hello\r\n",
+        "Sandboxed; at most it can reach: ",
+        "Allow write_file? [y] once  [a] always for note.txt  [n] no  [?] more",
         "That is all.",
     ] {
         let plain = plain(&ran.stdout);

@@ -54,7 +54,7 @@ fn prompt(ran: &Ran, columns: u16) -> Vec<String> {
     let rows = drawn(&ran.stdout, columns);
     let from = rows
         .iter()
-        .position(|row| row.contains("  changes things"))
+        .position(|row| row.contains("write_file"))
         .unwrap();
     let to = rows.iter().position(|row| row.starts_with("> ")).unwrap();
     rows[from..to].to_vec()
@@ -65,10 +65,10 @@ fn prompt(ran: &Ran, columns: u16) -> Vec<String> {
 fn write_is_shown_as_a_comparison_at_each_width() {
     let answers = |columns| match columns {
         60 => vec![
-            "Allow write_file? [y] once  [a] always src/**  [n] no",
+            "Allow write_file? [y] once  [a] always for src/**  [n] no",
             "[?] more",
         ],
-        _ => vec!["Allow write_file? [y] once  [a] always src/**  [n] no  [?] more"],
+        _ => vec!["Allow write_file? [y] once  [a] always for src/**  [n] no  [?] more"],
     };
     at_once([60, 80, 200], |columns| {
         let env = env();
@@ -84,7 +84,7 @@ fn write_is_shown_as_a_comparison_at_each_width() {
         assert_eq!(
             shown[..6],
             [
-                "write_file src/list.txt  changes things  +1 -1",
+                "write_file src/list.txt  +1 -1",
                 "│ @@ -1,3 +1,3 @@",
                 "│  bread",
                 "│ -milk",
@@ -96,7 +96,10 @@ fn write_is_shown_as_a_comparison_at_each_width() {
         let answers = answers(columns);
         let (reach, asked) = shown[6..].split_at(shown.len() - 6 - answers.len());
         let reach = reach.join(" ");
-        assert!(reach.starts_with("It can reach "), "{reach}");
+        assert!(
+            reach.starts_with("Sandboxed; at most it can reach: "),
+            "{reach}"
+        );
         assert!(
             reach.ends_with(" as /workspace, read-write; no network."),
             "{reach}"
@@ -125,10 +128,7 @@ fn details_and_other_answers_are_behind_a_key() {
         let ran = at(&env, columns, &calls, &["?\n", "n\n", "n\n"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = prompt(&ran, columns);
-        assert_eq!(
-            shown[0],
-            "1 of 2  write_file a.txt  changes things  new file +1"
-        );
+        assert_eq!(shown[0], "1 of 2  write_file a.txt  new file +1");
         assert_eq!(shown[1], "│ +a\\u{1b}[2Jb\\u{202e}c\\u{200b}d שלום");
         for injected in ["\u{1b}[2J", "\u{202e}", "\u{200b}"] {
             assert!(!ran.stdout.contains(injected), "{injected:?}");
@@ -175,14 +175,14 @@ fn new_file_is_shown_with_escapes() {
         let ran = at(&env, 80, &[write("new.txt", content)], &["j\n", "n\n"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = prompt(&ran, 80);
-        let heading = format!(
-            "write_file new.txt  changes things  new file +{}",
-            expected.len()
-        );
+        let heading = format!("write_file new.txt  new file +{}", expected.len());
         assert_eq!(shown[0], heading);
         assert_eq!(shown[1..=expected.len()], *expected, "{content:?}");
+        let below = &shown[expected.len() + 1..];
+        let is_noted = below[0].starts_with("It has characters that are invisible");
+        assert_eq!(is_noted, content.contains('\u{202e}'), "{shown:#?}");
         assert!(
-            shown[expected.len() + 1].starts_with("It can reach "),
+            below[usize::from(is_noted)].starts_with("Sandboxed; at most it can reach: "),
             "{shown:#?}"
         );
         let exact = plain(&ran.stdout);
@@ -209,14 +209,17 @@ fn large_argument_is_cut_and_shown_whole_on_a_key() {
     assert_eq!(first.matches("line 18 of a long").count(), 1, "{first}");
     assert_eq!(first.matches("line 19 of a long").count(), 0, "{first}");
     assert!(
-        first.contains("\r\n19982 more rows are not shown; v shows them.\r\n"),
+        first.contains("\r\n19982 more rows are not shown.\r\n"),
         "{first}"
     );
     for line in [0, 9_999, 19_999] {
         let row = format!("│   line {line} of a long text that continues\r\n");
         assert_eq!(all.matches(&row).count(), 1, "{line}");
     }
-    assert!(all.trim_end().contains("Allow write_file? [y] once"));
+    assert!(
+        all.trim_end()
+            .contains("Allow write_file? [v] show 19982 more rows  [y] once")
+    );
     assert_eq!(read(&env, "new.txt"), None);
 }
 
@@ -247,7 +250,8 @@ fn comparison_shows_no_file_that_is_masked_or_behind_a_link() {
         assert!(!ran.stdout.contains("TOPSECRET"), "{path}: {}", ran.stdout);
         let shown = prompt(&ran, 80).join("\n");
         assert!(
-            shown.contains("The tool cannot read the file now:\n│ "),
+            shown
+                .contains("The tool could not read the file, and may not be able to write it:\n│ "),
             "{path}: {shown}"
         );
         assert!(shown.contains("│ content:\n│   new\n"), "{path}: {shown}");
@@ -299,9 +303,9 @@ fn batch_is_approved_after_it_was_shown() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = plain(&ran.stdout);
         for text in [
-            "1 of 3  write_file a.txt  changes things",
-            "All of these:\r\n  2. write_file b.txt  changes things  new file +1\r\n  3. write_file c.txt  changes \
-             things  new file +1\r\nAllow all 2 calls? [y] yes",
+            "1 of 3  write_file a.txt  new file +1",
+            "All of these:\r\n  2. write_file b.txt  new file +1\r\n  3. write_file c.txt  new \
+             file +1\r\nAllow all 2 calls? [y] yes",
         ] {
             assert!(shown.contains(text), "no {text:?} in {shown}");
         }

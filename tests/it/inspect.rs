@@ -224,7 +224,7 @@ fn inspect_shows_grants_and_loading_limits() {
             data.display()
         ),
         "  *.example.com".to_owned(),
-        "  http://[::1]:8080/v1/, only GET HEAD".to_owned(),
+        "  http://[::1]:8080/v1/, only GET and HEAD".to_owned(),
         "  variable LANG".to_owned(),
         "  secret git, in header fields to https://api.example.com:443".to_owned(),
         "  secret key, in header fields and queries to http://[::1]:8080".to_owned(),

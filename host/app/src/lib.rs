@@ -93,7 +93,7 @@ pub use models_list::{ListedModel, ListedProvider, list_models};
 pub use own_tools::OWN_TOOLS;
 pub use packages::PackageError;
 pub use placement::HostPlacement;
-pub use reach::{grant_lines, host_path, reach};
+pub use reach::{ToolReach, grant_lines, host_path, reach, tool_reach};
 pub use registry::Registry;
 pub use replay::read_recording;
 pub use rules::{CommandRules, check_rules};

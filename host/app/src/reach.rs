@@ -5,6 +5,7 @@ use crate::registry::Registry;
 use agent_host_engine::policy::{
     ArtifactAccess, DirGrant, DirMode, Grants, HttpGrant, SecretGrant,
 };
+use agent_host_mcp_client::Reach;
 use std::path::{Component, Path, PathBuf};
 
 /// Lists what the tools may reach; components with equal grants share a line, and what an MCP
@@ -59,6 +60,55 @@ pub fn grant_lines(grants: &Grants) -> Vec<String> {
     lines.extend(secrets.iter().map(secret_line));
     lines.extend(artifacts.map(artifact_line));
     lines
+}
+
+/// The place where the calls of a tool run, and what they may reach there. The text is not escaped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolReach {
+    /// The place, such as a component.
+    pub origin: String,
+    /// A sentence about what a call may reach beyond its target; `None` if it reaches nothing.
+    pub beyond: Option<String>,
+    /// Whether the calls run outside of the sandbox.
+    pub is_outside: bool,
+}
+
+/// Describes where a tool's calls run and what they may reach there, for the user who decides on
+/// one.
+#[must_use]
+pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
+    if let Some(entry) = registry.component_of(tool) {
+        let reach = || {
+            let lines = grant_lines(&entry.grants).join("; ");
+            format!("Sandboxed; at most it can reach: {lines}.")
+        };
+        return ToolReach {
+            origin: format!("the component `{}`, in the sandbox", entry.name),
+            beyond: (!entry.grants.is_nothing()).then(reach),
+            is_outside: false,
+        };
+    }
+    let Some(entry) = registry.server_of(tool) else {
+        let origin = "a program outside of agent-host".to_owned();
+        return ToolReach {
+            beyond: Some(format!("Outside the sandbox: it runs in {origin}.")),
+            origin,
+            is_outside: true,
+        };
+    };
+    let reach = &entry.server.config().reach;
+    let rights = match reach {
+        Reach::Command(_) => "a program with all of your permissions",
+        Reach::Http(_) => "a server on the network",
+    };
+    let name = &entry.config.name;
+    ToolReach {
+        origin: format!("the MCP server `{name}`: {}", reach.identity()),
+        beyond: Some(format!(
+            "Outside the sandbox: the MCP server `{name}` is {rights}."
+        )),
+        is_outside: true,
+    }
 }
 
 /// Returns the path on the host of a path that a tool names; a relative one is below the first
@@ -120,7 +170,7 @@ fn dir_line(dir: &DirGrant) -> String {
 fn http_line(http: &HttpGrant) -> String {
     match http.methods.as_slice() {
         [] => http.target(),
-        methods => format!("{}, only {}", http.target(), methods.join(" ")),
+        methods => format!("{}, only {}", http.target(), methods.join(" and ")),
     }
 }
 

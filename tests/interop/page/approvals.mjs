@@ -24,14 +24,13 @@ export const actions = {
     await page.waitForSelector(".diff .added");
     assert.deepEqual(await page.locator(".diff .removed, .diff .added").allTextContents(), ["-two\n", "+three\n"]);
     assert.equal(await page.locator(".target").textContent(), "a.txt");
-    assert.deepEqual(await page.locator(".approval header > *").allTextContents(), ["write_file", "a.txt", "changes things", "+1 -1"]);
-    // The comparison has the one file that this tool writes, and there is no network.
-    assert.equal(await page.locator(".reach").count(), 0);
+    assert.deepEqual(await page.locator(".approval header > *").allTextContents(), ["write_file", "a.txt", "+1 -1"]);
+    assert.match(await page.locator(".reach").textContent(), /^Sandboxed; at most it can reach: .* as \/workspace, read-write; no network\.$/);
     await accessible(page, "approval");
     await onePhoneScreen(page);
     await page.getByRole("button", { name: "More", exact: true }).click();
     const facts = await page.getByRole("region", { name: "More about the call" }).textContent();
-    assert.match(facts, /Asked by the rule.*Access.*\/workspace.*no network.*Digest of the arguments.*"path": "a.txt"/s);
+    assert.match(facts, /Asked by the rule.*It comes fromthe component `files`, in the sandbox.*Digest of the arguments.*"path": "a.txt"/s);
     await accessible(page, "facts of a call");
     await page.getByRole("button", { name: "More", exact: true }).click();
     const other = await open(new URL(page.url()).hash);
@@ -115,10 +114,11 @@ export const actions = {
     await page.getByRole("button", { name: "Always allow…" }).press("Enter");
     const pattern = page.getByLabel("whose path matches");
     assert.equal(await pattern.inputValue(), "notes/**");
-    for (const [glob, fault] of [["**", "matches every call"], ["other/**", "does not match this call"]]) {
+    for (const [glob, fault] of [["**", "matches every call"], ["other/**", "does not match the argument"]]) {
       await pattern.fill(glob);
       await pattern.press("Enter");
-      await page.locator(".approval [role=alert]").filter({ hasText: fault }).waitFor();
+      await page.locator(".request [role=alert]").filter({ hasText: fault }).waitFor();
+      await pattern.waitFor();
     }
     await accessible(page, "pattern");
     await pattern.fill("notes/*.txt");

@@ -24,7 +24,7 @@ fn permissions_decide_and_are_remembered() {
     let call = &params["toolCall"];
     let input = json!({"path": "a.txt", "content": "one\nthree\n"});
     assert_eq!(call["toolCallId"], "call_0");
-    assert_eq!(call["title"], "write_file a.txt  changes things");
+    assert_eq!(call["title"], "write_file a.txt  may change things");
     assert_eq!(call["kind"], "edit");
     assert_eq!(call["rawInput"], input);
     assert_eq!(call["locations"], json!([{"path": path}]));

@@ -40,20 +40,20 @@ fn selected_calls_run_after_they_were_shown() {
         assert_eq!(
             rows[from + 1..from + 4],
             [
-                "> [ ] write_file  changes things  new file +1  │ a b.txt",
-                "  [ ] write_file src/b.txt  changes things  +1 -1",
-                "  [ ] write_file c.txt  changes things  new file +1",
+                "> [ ] write_file  new file +1  │ path: a b.txt",
+                "  [ ] write_file src/b.txt  +1 -1",
+                "  [ ] write_file c.txt  new file +1",
             ],
             "{columns}"
         );
         screen.types(" ");
-        screen.until_row("> [x] write_file  changes things  new file +1  │ a b.txt");
+        screen.until_row("> [x] write_file  new file +1  │ path: a b.txt");
         screen.types(DOWN);
-        screen.until_row("> [ ] write_file src/b.txt  changes things  +1 -1");
+        screen.until_row("> [ ] write_file src/b.txt  +1 -1");
         screen.types("d");
         screen.until_last_row(">");
         screen.types("n keep it\r");
-        screen.until_row("  [-] write_file src/b.txt  changes things  +1 -1");
+        screen.until_row("  [-] write_file src/b.txt  +1 -1");
         until_ready(&mut screen);
         screen.types("\r");
         screen.until_last_row(">");
@@ -66,9 +66,9 @@ fn selected_calls_run_after_they_were_shown() {
         assert_eq!(
             rows[asked.unwrap() - 3..asked.unwrap()],
             [
-                "allow   write_file  changes things  new file +1  │ a b.txt",
-                "deny    write_file src/b.txt  changes things  +1 -1",
-                "deny    write_file c.txt  changes things  new file +1",
+                "allow   write_file  new file +1  │ path: a b.txt",
+                "deny    write_file src/b.txt  +1 -1",
+                "deny    write_file c.txt  new file +1",
             ]
         );
         screen.types("y\r");

@@ -14,13 +14,13 @@ fn word_of_mixed_scripts_is_marked_at_each_width() {
         let env = env();
         let ran = at(&env, columns, &[write("p\u{430}th.txt", "x")], &["n\n"]);
         let rows = prompt(&ran, columns).join(" ");
-        assert!(rows.contains("mix scripts"), "{columns}: {rows}");
+        assert!(rows.contains("mix alphabets"), "{columns}: {rows}");
         let row = "│ p\u{430}th: Latin and Cyrillic";
         assert!(rows.contains(row), "{columns}: {rows}");
     });
     let env = env();
     let server = ChatServer::start(vec![Answer::calls(&[write("p\u{430}th.txt", "x")])]);
     let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
-    let mark = "    mixes scripts: p\u{430}th: Latin and Cyrillic (\u{430} is U+0430)\n";
+    let mark = "    mixes alphabets: p\u{430}th: Latin and Cyrillic (\u{430} is U+0430)\n";
     assert!(ran.stderr.contains(mark), "{}", ran.stderr);
 }

@@ -149,7 +149,7 @@ fn user_decides_about_calls_of_an_agent() {
         client.send(&start(1, agent));
         let message = reply(&mut client, &json!({ "decision": "approve" }));
         assert!(
-            message.starts_with(&format!("{waits}write_file note.txt  changes things\n")),
+            message.starts_with(&format!("{waits}write_file note.txt  may change things\n")),
             "{message}"
         );
         assert_eq!(client.next(), response(1, texts("text", &["All done."])));
@@ -211,7 +211,10 @@ fn rejected_calls_and_agents_do_not_run() {
     assert!(!env.work().join("note.txt").exists());
     client.send(&start(2, "asked"));
     let message = reply(&mut client, &json!({ "decision": "reject" }));
-    assert!(message.starts_with("agent_asked  read-only\n"), "{message}");
+    assert!(
+        message.starts_with("agent_asked  declared read-only\n"),
+        "{message}"
+    );
     let denied = "Tool call execution denied. This call needs the user's approval (rule approval.always), and the client's user rejected it.";
     assert_eq!(
         client.next(),

@@ -58,7 +58,8 @@ fn user_decides_through_the_client() {
         let (form, result) = answer(&mut client, said);
         let message = form["message"].as_str().unwrap();
         assert!(
-            message.starts_with("write_file a.txt  changes things\n│ content: x\nAllow this call?"),
+            message
+                .starts_with("write_file a.txt  may change things\n│ content: x\nAllow this call?"),
             "{message}"
         );
         let decision =

@@ -71,10 +71,17 @@ pub fn is_hidden(c: char) -> bool {
 /// Escapes also joiners and unusual spaces, for text that a decision depends on: different texts
 /// look different.
 fn escape_ambiguous(text: &str) -> String {
-    escape_if(text, |c| {
-        let is_unusual_space = c.is_whitespace() && !matches!(c, ' ' | '\n' | '\t');
-        is_hidden(c) || is_joiner(c) || is_unusual_space
-    })
+    escape_if(text, is_ambiguous)
+}
+
+fn is_ambiguous(c: char) -> bool {
+    let is_unusual_space = c.is_whitespace() && !matches!(c, ' ' | '\n' | '\t');
+    is_hidden(c) || is_joiner(c) || is_unusual_space
+}
+
+/// Whether [`framed`] shows a text without escapes of invisible characters.
+pub(crate) fn is_plainly_shown(text: &str) -> bool {
+    !text.contains(is_ambiguous)
 }
 
 /// Replaces some characters by their escapes.
@@ -243,7 +250,10 @@ pub fn framed(text: &str, columns: usize, max_rows: usize) -> String {
         .map(|row| format!("{BAR}{row}"))
         .collect();
     if left_out > 0 {
-        out.push(format!("({left_out} more rows of this text are not shown)"));
+        out.push(match left_out {
+            1 => "(1 more row of this text is not shown)".to_owned(),
+            _ => format!("({left_out} more rows of this text are not shown)"),
+        });
     }
     out.join("\n")
 }

@@ -42,13 +42,14 @@ impl Effect {
         self.into()
     }
 
-    /// Describes the effect in the words of an approval.
+    /// Describes the effect in the words of an approval. It is what the tool declares, or the
+    /// operator.
     #[must_use]
     pub fn in_words(self) -> &'static str {
         match self {
-            Self::ReadOnly => "read-only",
-            Self::Idempotent => "changes things, safe to repeat",
-            Self::Effectful => "changes things",
+            Self::ReadOnly => "declared read-only",
+            Self::Idempotent => "may change things, safe to repeat",
+            Self::Effectful => "may change things",
         }
     }
 }

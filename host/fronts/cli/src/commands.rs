@@ -22,7 +22,6 @@ mod mcp;
 mod models;
 mod new;
 mod outdated;
-mod permission_summary;
 mod permissions;
 mod pull;
 mod push;

@@ -28,7 +28,7 @@ pub(crate) use input::{
     watch as watch_keyboard,
 };
 pub(crate) use live::LiveView;
-pub(crate) use prompt::{BatchList, BatchReply, Review, Reviewed, ToolReach};
+pub(crate) use prompt::{BatchList, BatchReply, Review, Reviewed};
 pub(crate) use question::{ask_question, choice_indexes, chosen};
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{

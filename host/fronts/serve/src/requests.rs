@@ -11,8 +11,8 @@ use crate::{
     scope::VisibleSession,
     sessions::{Accepted, run_input},
 };
-use agent_host_app::{FileChange, grant_lines, open_request};
-use agent_host_engine::turn::mixed_words;
+use agent_host_app::{FileChange, open_request, tool_reach};
+use agent_host_engine::{policy::main_argument, turn::mixed_words};
 use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall},
     id::{CallId, SessionId, json_digest},
@@ -36,7 +36,7 @@ pub(crate) struct Requests {
 pub(crate) struct RequestChanges {
     /// The changes.
     changes: Vec<CallChange>,
-    /// The grants of the calls' tools; empty for a token that may not decide on calls.
+    /// The reach of the calls' tools; empty for a token that may not decide on calls.
     reach: Vec<CallReach>,
     /// The calls with names that may look like others.
     mixed: Vec<CallMixed>,
@@ -51,13 +51,21 @@ pub(crate) struct CallMixed {
     words: Vec<String>,
 }
 
-/// The grants of a call's tool.
+/// The reach of a call's tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CallReach {
     /// The call.
     call_id: CallId,
-    /// A line for each grant, and one each for no files and no network.
-    grants: Vec<String>,
+    /// The name of the argument that the call is mostly about, if the tool has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    /// The place where the call runs, such as a component.
+    origin: String,
+    /// A sentence about what the call may reach beyond its target; absent if it reaches nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beyond: Option<String>,
+    /// Whether the call runs outside of the sandbox.
+    is_outside: bool,
 }
 
 /// The change that a call would make to a file.
@@ -95,13 +103,20 @@ pub(crate) async fn changes(
         waiting_calls(continuation, &mut calls);
     }
     let registry = service.host.agents().registry();
+    let tools = registry.tool_set();
     let is_decider = caller.role() >= AccessRole::Approver;
     let mut shown = RequestChanges::default();
     for call in calls {
-        if let Some(component) = registry.component_of(&call.tool).filter(|_| is_decider) {
+        if is_decider {
+            let tool = tools.get(&call.tool);
+            let target = tool.and_then(|tool| main_argument(&tool.tool.definition));
+            let reach = tool_reach(registry, &call.tool);
             shown.reach.push(CallReach {
                 call_id: call.call_id.clone(),
-                grants: grant_lines(&component.grants),
+                target: target.map(str::to_owned),
+                origin: reach.origin,
+                beyond: reach.beyond,
+                is_outside: reach.is_outside,
             });
         }
         let words = mixed_words(&call, &call.input);

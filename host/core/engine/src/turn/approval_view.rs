@@ -8,7 +8,7 @@ mod tests;
 use super::argument_text::arguments_text;
 use crate::{
     policy::PATH,
-    text::{escape_line, framed, mixed_scripts},
+    text::{escape_line, framed, is_plainly_shown, mixed_scripts},
 };
 use agent_host_types::{continuation::PendingCall, question::Question};
 use serde_json::{Map, Value};
@@ -33,8 +33,8 @@ pub struct CallFrame {
     pub target: Option<String>,
     /// The other arguments in a frame; empty if there are none.
     pub arguments: String,
-    /// Notes about programs that the call may rewrite and words that mix scripts, each after a
-    /// line break.
+    /// Notes about programs that the call may rewrite, words that mix alphabets, and characters
+    /// that are not visible, each after a line break.
     pub warnings: String,
     /// The rule that requires approval, and the digest of the arguments.
     pub basis: String,
@@ -49,6 +49,8 @@ pub struct FrameArguments<'a> {
     pub target: Option<&'a str>,
     /// The arguments that are shown elsewhere.
     pub without: &'a [&'a str],
+    /// The known change in place of the effect, such as `+1 -1`.
+    pub change: Option<&'a str>,
     /// The columns of the screen; `usize::MAX` for rows that are not wrapped.
     pub columns: usize,
 }
@@ -62,6 +64,7 @@ impl CallFrame {
             input: &call.input,
             target: Some(PATH),
             without: &[],
+            change: None,
             columns: usize::MAX,
         };
         Self::new(call, &arguments)
@@ -74,6 +77,7 @@ impl CallFrame {
             input,
             target: name,
             without,
+            change,
             columns,
         } = *arguments;
         let target = name.and_then(|name| Some((name, input.get(name)?.as_str()?)));
@@ -83,18 +87,23 @@ impl CallFrame {
             shown_above.push(name);
             match is_plain_word(target) {
                 true => heading.push_str(&format!(" {target}")),
-                false => framed_target = Some(framed(target, columns, usize::MAX)),
+                false => {
+                    let only = Map::from_iter([(name.to_owned(), Value::from(target))]);
+                    framed_target = Some(framed(&arguments_text(&only, &[]), columns, usize::MAX));
+                }
             }
         }
         let text = arguments_text(input, &shown_above);
         Self {
-            heading: format!("{heading}  {}", call.effect.in_words()),
+            heading: format!("{heading}  {}", change.unwrap_or(call.effect.in_words())),
             target: framed_target,
             arguments: match text.is_empty() {
                 true => text,
                 false => framed(&text, columns, usize::MAX),
             },
-            warnings: executables(call, input, columns) + &mixed(call, input, columns),
+            warnings: executables(call, input, columns)
+                + &mixed(call, input, columns)
+                + hidden(input),
             basis: match *input == *call.input {
                 true => format!("rule {}, arguments {}", call.rule, call.input_digest),
                 false => format!("rule {}, arguments as you wrote them", call.rule),
@@ -126,7 +135,33 @@ fn mixed(call: &PendingCall, input: &Map<String, Value>, columns: usize) -> Stri
         return String::new();
     }
     let words = framed(&words.join("\n"), columns, MAX_MIXED_ROWS);
-    format!("\nThese words mix scripts, so they may look like other words:\n{words}")
+    format!("\nThese words mix alphabets, so they may look like other words:\n{words}")
+}
+
+/// Returns a note on characters that are shown as their escapes.
+fn hidden(input: &Map<String, Value>) -> &'static str {
+    let has = |text: &str| !is_plainly_shown(text);
+    match any_text(input, &has) {
+        true => {
+            "\nIt has characters that are invisible or reorder text; they are shown as \\u{...}."
+        }
+        false => "",
+    }
+}
+
+fn any_text(fields: &Map<String, Value>, is_sought: &dyn Fn(&str) -> bool) -> bool {
+    fields
+        .iter()
+        .any(|(name, value)| is_sought(name) || any_text_in(value, is_sought))
+}
+
+fn any_text_in(value: &Value, is_sought: &dyn Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => is_sought(text),
+        Value::Array(items) => items.iter().any(|item| any_text_in(item, is_sought)),
+        Value::Object(fields) => any_text(fields, is_sought),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Describes each word of a call's names and short texts whose letters are of several scripts, as

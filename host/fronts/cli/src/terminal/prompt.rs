@@ -12,7 +12,7 @@ mod tests;
 mod view;
 
 use super::{BOLD, Terminal, answer, one_line, packed, tool_name};
-use agent_host_app::FileChange;
+use agent_host_app::{FileChange, ToolReach};
 use agent_host_engine::{
     policy::{main_argument, pattern_fits},
     tool_set::ToolSet,
@@ -33,16 +33,6 @@ const MAX_LINE_CHARACTERS: usize = 1_000;
 
 /// The maximum number of rows of a call that are shown at first.
 const MAX_ROWS: usize = 20;
-
-/// The place where the calls of a tool run, and what they may reach there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ToolReach {
-    /// The place, such as a component.
-    pub(crate) origin: String,
-    /// The predicate of a sentence about what a call may reach beyond its target; `None` if it
-    /// reaches nothing.
-    pub(crate) beyond: Option<String>,
-}
 
 /// A call under review, with its context.
 pub(crate) struct Review<'a> {
@@ -84,9 +74,10 @@ impl Review<'_> {
         let context = MenuContext {
             always: &match &always {
                 RememberWhat::Pattern(pattern) => pattern.glob.clone(),
-                _ => "with these arguments".to_owned(),
+                _ => "exactly this call".to_owned(),
             },
             rest,
+            left_out: self.left_out(MAX_ROWS),
         };
         let question = format!("Allow {}?", tool_name(&self.call.tool));
         let question = self.question(&question, &menu(self.call, context));
@@ -189,8 +180,10 @@ impl Review<'_> {
     /// the same arguments where the target is not a path or an address.
     fn always(&self) -> RememberWhat {
         let near = || {
-            let target = self.call.input.get(self.main_argument()?)?.as_str()?;
-            self.pattern(pattern::near(target)?)
+            let name = self.main_argument()?;
+            let target = self.call.input.get(name)?.as_str()?;
+            let may_be_near = name == "path" || target.contains("://");
+            self.pattern(may_be_near.then(|| pattern::near(target))??)
         };
         near().map_or(RememberWhat::Arguments, RememberWhat::Pattern)
     }

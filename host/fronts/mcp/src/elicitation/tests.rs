@@ -55,7 +55,7 @@ fn reply(action: &str, content: Value) -> ElicitResult {
 fn approval_form_shows_the_call_as_the_terminal_does() {
     let digest = Digest::of(b"x");
     let message = format!(
-        "write_file  changes things\n│ a\\u{{202e}}b\nAllow this call? All of its arguments are shown (rule \
+        "write_file  may change things\n│ path: a\\u{{202e}}b\nIt has characters that are invisible or reorder text; they are shown as \\u{{...}}.\nAllow this call? All of its arguments are shown (rule \
          effect.effectful, arguments {digest})."
     );
     let expected = |values: &[&str]| {

@@ -8,7 +8,6 @@ import { changeSize, Diff } from "./diff";
 import { EffectBadge } from "./effect";
 import { JsonView } from "./output";
 import { type Preview, Previews } from "./previews";
-import { beyondTarget } from "./reach";
 import { RightsContext } from "./rights";
 import type { Decision, PendingCall, Remember } from "./types";
 import { VERDICTS } from "./verdicts";
@@ -129,7 +128,7 @@ export function ApprovalView({ call, place, decision, busy, decide, again }: Pro
           {moreButton}
         </div>
       )}
-      {!decision && mode === "always" && <AlwaysForm call={call} about={target(call.input)} busy={busy} remember={approve} />}
+      {!decision && mode === "always" && <AlwaysForm call={call} about={mainArgument(call, preview)} busy={busy} remember={approve} />}
       {!decision && mode === "deny" && (
         <DenyForm busy={busy} give={(reason) => decide({ type: "reject", call_id, ...(reason ? { reason } : {}) })} />
       )}
@@ -168,33 +167,40 @@ export function ApprovalView({ call, place, decision, busy, decide, again }: Pro
   );
 }
 
+/// The name of the argument that a call is mostly about, if it is a text.
+function mainArgument({ input }: PendingCall, { reach }: Preview): string | undefined {
+  const name = reach?.target;
+  return name !== undefined && typeof input[name] === "string" ? name : target(input);
+}
+
 interface ShownProps {
   call: PendingCall;
   preview: Preview;
 }
 
 /// The part of a call that a user decides on.
-function Shown({ call, preview: { change, grants = [], words = [] }, place }: ShownProps & { place: string }) {
-  const about = target(call.input);
+function Shown({ call, preview, place }: ShownProps & { place: string }) {
+  const { change, reach, words = [] } = preview;
+  const about = mainArgument(call, preview);
   const aim = about === undefined ? "" : String(call.input[about]);
   // One that is cut here is whole among the arguments.
   const isLong = aim.length > LONGEST_TARGET || aim.includes("\n");
   const compared = change?.kind === "compared" ? change : undefined;
   const known = [...(compared?.shows ?? []), ...(about ? [about] : [])].filter((name) => name !== about || !isLong);
-  const further = beyondTarget(grants, aim, change);
   return (
     <>
       <header>
         <code class="tool">{call.tool}</code>
         {aim && <code class="target">{isLong ? `${aim.split("\n")[0]!.slice(0, LONGEST_TARGET)}…` : aim}</code>}
-        <EffectBadge effect={call.effect} />
-        {compared && <span class="quiet change-size">{changeSize(compared.rows)}</span>}
+        {!compared && <EffectBadge effect={call.effect} />}
+        {compared && <span class="quiet change-size">{changeSize(compared)}</span>}
         {place && <span class="quiet">{place}</span>}
       </header>
-      {compared && <Diff rows={compared.rows} />}
+      {reach?.is_outside && <p class="reach warning">{reach.beyond}</p>}
+      {compared && <Diff rows={compared.is_new ? compared.rows.filter(({ kind }) => kind !== "hunk") : compared.rows} />}
       {change?.kind === "unread" && <p class="quiet">Nothing to compare with: {change.reason}</p>}
       <FirstArguments input={call.input} without={known} />
-      {further.length > 0 && <p class="reach quiet">Can also reach: {further.join("; ")}</p>}
+      {reach?.beyond && !reach.is_outside && <p class="reach quiet">{reach.beyond}</p>}
       {(call.executables ?? []).length > 0 && (
         <p class="warning">
           May rewrite programs: <code>{call.executables!.join(", ")}</code>
@@ -202,7 +208,7 @@ function Shown({ call, preview: { change, grants = [], words = [] }, place }: Sh
       )}
       {words.length > 0 && (
         <p class="warning">
-          These words mix scripts, so they may look like other words: <code>{words.join("; ")}</code>
+          These words mix alphabets, so they may look like other words: <code>{words.join("; ")}</code>
         </p>
       )}
     </>
@@ -210,12 +216,12 @@ function Shown({ call, preview: { change, grants = [], words = [] }, place }: Sh
 }
 
 /// Everything else about a call.
-function Facts({ call, preview: { grants = [] } }: ShownProps) {
+function Facts({ call, preview: { reach } }: ShownProps) {
   const facts: [string, string | undefined][] = [
     ["Title, by the tool", call.title],
     ["Description, by the tool", call.description],
     ["Asked by the rule", call.rule],
-    ["Access", grants.join("; ")],
+    ["It comes from", reach?.origin],
     ["Digest of the arguments", call.input_digest],
     ["Digest of the tool, its component and grants", call.identity],
   ];

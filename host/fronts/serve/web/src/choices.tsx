@@ -25,7 +25,7 @@ export function AlwaysForm({ call, about, busy, remember }: AlwaysProps) {
   const { operate } = useContext(RightsContext);
   const submit = () => {
     if (about === undefined) return remember({ what: "arguments", scope });
-    const found = patternFault(glob, text);
+    const found = patternFault(glob);
     setFault(found);
     const pointer = `/${about.replaceAll("~", "~0").replaceAll("/", "~1")}`;
     if (!found) remember({ what: { pattern: { pointer, glob } }, scope });

@@ -29,9 +29,10 @@ function folded(rows: DiffRow[]): Piece[] {
 }
 
 /// The rows that a comparison adds and removes, as `+1 -1`.
-export function changeSize(rows: DiffRow[]): string {
+export function changeSize({ rows, is_new }: { rows: DiffRow[]; is_new: boolean }): string {
   const of = (kind: string) => count(rows.filter((row) => row.kind === kind).length);
-  return `+${of("added")} -${of("removed")}`;
+  if (rows.length === 0) return "no change";
+  return is_new ? `new file +${of("added")}` : `+${of("added")} -${of("removed")}`;
 }
 
 /// A comparison; at first at most `MOST_ROWS` rows of it.

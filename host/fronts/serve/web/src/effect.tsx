@@ -3,9 +3,9 @@
 import type { Effect } from "./types";
 
 const WORDS: Record<Effect, [string, string]> = {
-  "read-only": ["read-only", "It changes nothing."],
-  idempotent: ["changes things, safe to repeat", "It changes things, and repeating it changes nothing more."],
-  effectful: ["changes things", "It changes things, and is never repeated automatically."],
+  "read-only": ["declared read-only", "The tool declares that it changes nothing."],
+  idempotent: ["may change things, safe to repeat", "It may change things, and repeating it changes nothing more."],
+  effectful: ["may change things", "It may change things, and is never repeated automatically."],
 };
 
 export function EffectBadge({ effect }: { effect: string }) {

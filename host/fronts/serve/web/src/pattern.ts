@@ -1,5 +1,5 @@
-// Patterns of remembered approvals: the proposed one, and a check before it is sent. The policy of
-// the host decides what a stored pattern covers; the check here only spares a user a useless rule.
+// Patterns of remembered approvals: the proposed one, and a check before it is sent. The host refuses
+// one that does not match the call.
 
 import { visible } from "./format";
 
@@ -21,33 +21,7 @@ export function proposePattern(text: string): string {
   return isPath ? `${literal(directory)}/**` : literal(text);
 }
 
-/// Returns why a pattern cannot be remembered for a call with this text; empty if it can.
-export function patternFault(glob: string, text: string): string {
-  if (/^[*?/.]*$/.test(glob)) return "This pattern matches every call; More has a choice for that.";
-  if (!matches(glob, text)) return "This pattern does not match this call. Write it like the start of the target, without `..`, such as src/**.";
-  return "";
-}
-
-/// Whether a glob matches a text, as the policy compares them: without `.` and empty names.
-function matches(glob: string, text: string): boolean {
-  const plain = (path: string) => path.replace(/\/(\.?\/)+/g, "/").replace(/^\.\//, "").replace(/\/$/, "");
-  if (/(^|\/)\.\.(\/|$)/.test(text)) return false;
-  try {
-    return new RegExp(`^(?:${expression(plain(glob))})$`, "su").test(plain(text));
-  } catch {
-    return false;
-  }
-}
-
-/// Writes a glob as a regular expression.
-function expression(glob: string): string {
-  return glob.replace(/\*\*\/|\*\*|\*|\?|\[(!?)([\]]?[^\]]*)\]|\{([^{}]*)\}|[\\^$.|+()[\]{}]/g, (found, not?: string, chars?: string, choices?: string) => {
-    if (found === "**/") return "(?:.*/)?";
-    if (found === "**") return ".*";
-    if (found === "*") return "[^/]*";
-    if (found === "?") return "[^/]";
-    if (chars !== undefined) return `[${not ? "^" : ""}${chars.replace(/[\\\]^[]/g, "\\$&")}]`;
-    if (choices !== undefined) return `(?:${choices.split(",").map(expression).join("|")})`;
-    return `\\${found}`;
-  });
+/// Returns why a pattern cannot be remembered; empty if it can.
+export function patternFault(glob: string): string {
+  return /^[*?/.]*$/.test(glob) ? "This pattern matches every call; More has a choice for that." : "";
 }

@@ -4,9 +4,19 @@
 import { createContext } from "preact";
 import type { FileChange } from "./types";
 
+/// The reach of a tool.
+export interface Reach {
+  /// The argument that the call is mostly about.
+  target?: string;
+  origin: string;
+  /// A sentence about what the call may reach beyond its target.
+  beyond?: string;
+  is_outside: boolean;
+}
+
 export interface Preview {
   change?: FileChange;
-  grants?: string[];
+  reach?: Reach;
   /// Its words that mix the letters of several scripts.
   words?: string[];
 }
@@ -17,12 +27,12 @@ export const Previews = createContext<Map<string, Preview> | null>(null);
 /// The answer of `/changes`.
 export interface Found {
   changes: { call_id: string; change: FileChange }[];
-  reach: { call_id: string; grants: string[] }[];
+  reach: (Reach & { call_id: string })[];
   mixed: { call_id: string; words: string[] }[];
 }
 
 export function previews({ changes, reach, mixed }: Found): Map<string, Preview> {
-  const all = new Map<string, Preview>(reach.map(({ call_id, grants }) => [call_id, { grants }]));
+  const all = new Map<string, Preview>(reach.map(({ call_id, ...reach }) => [call_id, { reach }]));
   for (const { call_id, change } of changes) all.set(call_id, { ...all.get(call_id), change });
   for (const { call_id, words } of mixed) all.set(call_id, { ...all.get(call_id), words });
   return all;

@@ -146,7 +146,7 @@ export interface DiffRow {
 }
 
 export type FileChange =
-  | { kind: "compared"; rows: DiffRow[]; shows: string[] }
+  | { kind: "compared"; is_new: boolean; rows: DiffRow[]; shows: string[] }
   | { kind: "unread"; reason: string };
 
 export interface Usage {

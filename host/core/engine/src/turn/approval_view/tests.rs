@@ -20,6 +20,10 @@ const LIES: [&str; 8] = [
     "                    Run list, which is read-only?                     > ",
 ];
 
+/// The note on characters that are not visible.
+const INVISIBLE: &str =
+    "It has characters that are invisible or reorder text; they are shown as \\u{...}.\n";
+
 fn call(text: &str) -> PendingCall {
     PendingCall {
         call_id: CallId("c1".to_owned()),
@@ -58,6 +62,7 @@ fn shown(call: &PendingCall, columns: usize) -> String {
         input: &call.input,
         target: Some("path"),
         without: &[],
+        change: None,
         columns,
     };
     CallFrame::new(call, &arguments).to_string()
@@ -83,10 +88,11 @@ fn call_frame_cannot_imitate_the_host() {
             let shown = shown(&call, columns);
             let mut found = rows_of_the_host(&shown, columns);
             found.retain(|row| !row.ends_with("more rows of this text are not shown)"));
+            found.retain(|row| *row != INVISIBLE.trim_end());
             assert_eq!(
                 found,
                 [
-                    "wipe  changes things",
+                    "wipe  may change things",
                     "The call may rewrite these files, which run now or later:",
                     &basis,
                 ],
@@ -101,16 +107,19 @@ fn call_frame_cannot_imitate_the_host() {
 fn target_is_in_heading_only_as_one_word() {
     let long = "x".repeat(61);
     let cases = [
-        ("src/main.rs", "wipe src/main.rs  changes things\n"),
-        ("read-only", "wipe read-only  changes things\n"),
+        ("src/main.rs", "wipe src/main.rs  may change things\n"),
+        ("read-only", "wipe read-only  may change things\n"),
         (
             "a.rs  read-only",
-            "wipe  changes things\n│ a.rs  read-only\n",
+            "wipe  may change things\n│ path: a.rs  read-only\n",
         ),
-        ("p\u{e4}th", "wipe  changes things\n│ p\u{e4}th\n"),
-        ("p\u{202e}th", "wipe  changes things\n│ p\\u{202e}th\n"),
-        ("", "wipe  changes things\n│ \n"),
-        (&long, &format!("wipe  changes things\n│ {long}\n")),
+        ("p\u{e4}th", "wipe  may change things\n│ path: p\u{e4}th\n"),
+        (
+            "p\u{202e}th",
+            "wipe  may change things\n│ path: p\\u{202e}th\n",
+        ),
+        ("", "wipe  may change things\n│ path: \"\"\n"),
+        (&long, &format!("wipe  may change things\n│ path: {long}\n")),
     ];
     for (target, expected) in cases {
         let call = PendingCall {
@@ -118,18 +127,20 @@ fn target_is_in_heading_only_as_one_word() {
             input: Map::from_iter([("path".to_owned(), json!(target))]).into(),
             ..call("x")
         };
-        let shown = shown(&call, 80);
+        let whole = shown(&call, 80);
+        let shown = whole.replace(INVISIBLE, "");
         assert!(
             shown.starts_with(&format!("{expected}Allow this call? ")),
             "{target:?}: {shown}"
         );
+        assert_eq!(shown != whole, target.contains('\u{202e}'), "{target:?}");
     }
 }
 
 /// A Cyrillic letter in a path, a tool's name or a key is told in the host's words, at each width.
 #[test]
 fn call_frame_marks_words_of_mixed_scripts() {
-    let mark = "These words mix scripts, so they may look like other words:";
+    let mark = "These words mix alphabets, so they may look like other words:";
     for columns in [24, 80, usize::MAX] {
         let hostile = |tool: &str, input: serde_json::Value| {
             let call = PendingCall {

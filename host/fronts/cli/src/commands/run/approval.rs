@@ -4,11 +4,8 @@ use super::{
     RunParts,
     waiting::{listing, waiting_name},
 };
-use crate::{
-    commands::permission_summary,
-    terminal::{BatchList, BatchReply, Review, Reviewed, ask_question},
-};
-use agent_host_app::{FileChange, project};
+use crate::terminal::{BatchList, BatchReply, Review, Reviewed, ask_question};
+use agent_host_app::{FileChange, project, tool_reach};
 use agent_host_engine::{BoxFuture, turn::Prompts};
 use agent_host_types::{
     approval::Decision,
@@ -194,7 +191,7 @@ impl RunParts<'_> {
         let (terminal, count) = (self.terminal.for_prompt(), calls.len());
         let left = calls.get(first..).unwrap_or_default();
         let asked = left.iter().zip(changes).map(|(call, change)| {
-            let reach = permission_summary::for_tool(self.host.agents().registry(), &call.tool);
+            let reach = tool_reach(self.host.agents().registry(), &call.tool);
             (call.clone(), reach, change)
         });
         let asked: Vec<_> = asked.collect();

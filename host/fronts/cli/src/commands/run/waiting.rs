@@ -191,7 +191,7 @@ pub(super) fn list(calls: &[PendingCall], path: &str) -> String {
     let lines = |call: &PendingCall| {
         let words = mixed_words(call, &call.input).into_iter();
         let words = words.take(MAX_MIXED_WORDS);
-        let marks = words.map(|word| format!("\n    mixes scripts: {}", one_line(&word, 200)));
+        let marks = words.map(|word| format!("\n    mixes alphabets: {}", one_line(&word, 200)));
         format!(
             "  {}  {} {}{}",
             escape_line(&format!("{path}{}", call.call_id)),

@@ -225,7 +225,7 @@ mod tests {
     fn list(calls: usize) -> BatchList {
         let listed = |number: usize| ListedCall {
             call_id: CallId(format!("c{number}")),
-            line: format!("write_file {number}.txt  changes things"),
+            line: format!("write_file {number}.txt  may change things"),
             mark: None,
         };
         BatchList {

@@ -36,16 +36,21 @@ pub(super) struct MenuContext<'a> {
     pub(super) always: &'a str,
     /// The number of calls that may be decided on together.
     pub(super) rest: usize,
+    /// The number of rows that are not shown.
+    pub(super) left_out: usize,
 }
 
 /// Returns the common answers that the tool allows, each with its key.
 pub(super) fn menu(call: &PendingCall, context: MenuContext<'_>) -> Vec<String> {
     let mut answers: Vec<String> = Vec::new();
+    if context.left_out > 0 {
+        answers.push(format!("[v] show {} more rows", context.left_out));
+    }
     for kind in &call.decisions {
         match kind {
             DecisionKind::Approve => {
                 answers.push("[y] once".to_owned());
-                answers.push(format!("[a] always {}", context.always));
+                answers.push(format!("[a] always for {}", context.always));
             }
             DecisionKind::Reject => answers.push("[n] no".to_owned()),
             DecisionKind::Edit | DecisionKind::Respond => {}

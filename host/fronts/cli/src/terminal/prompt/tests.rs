@@ -96,11 +96,12 @@ fn menu_offers_only_allowed_decisions() {
     let context = MenuContext {
         always: "src/**",
         rest: 1,
+        left_out: 0,
     };
     let table: [(&[DecisionKind], &str, &str, &[&str]); 3] = [
         (
             &[Approve],
-            "[y] once  [a] always src/**  [?] more",
+            "[y] once  [a] always for src/**  [?] more",
             "[a GLOB] always, for targets that match a pattern such as src/**  [x] always, with exactly these \
              arguments  [t] always, every call of this tool  ",
             &["y", "a", "x", "t", "l", "j"],
@@ -121,6 +122,12 @@ fn menu_offers_only_allowed_decisions() {
     for (decisions, shown, others, taken) in table {
         let call = call(decisions);
         assert_eq!(menu(&call, context).join("  "), shown);
+        let cut = MenuContext {
+            left_out: 4,
+            ..context
+        };
+        let first = menu(&call, cut).into_iter().next();
+        assert_eq!(first.as_deref(), Some("[v] show 4 more rows"));
         let others = format!("{others}[v] show all rows  [j] exact JSON  [l] decide later");
         assert_eq!(more(&call, context).join("  "), others);
         let answers = ["y", "a", "x", "t", "all", "e", "n", "none", "r x", "l", "j"];

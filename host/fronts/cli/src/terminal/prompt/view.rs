@@ -20,34 +20,47 @@ const BAR_COLUMNS: usize = 3;
 const MAX_NOTE_ROWS: usize = 3;
 
 impl Review<'_> {
-    /// Renders the call: its tool, target, effect and size, what it changes or its other
-    /// arguments, and what it could reach besides. At most `max_rows` rows of the second; how many
-    /// are left out is told.
+    /// Renders the call: its tool, target, and change or effect, then the rows of the change or its
+    /// other arguments, and what it could reach besides. At most `max_rows` rows; how many are left
+    /// out is told.
     pub(super) fn shown(&self, max_rows: usize) -> String {
         let position = match self.position {
             (_, ..=1) => String::new(),
             (position, count) => format!("{position} of {count}  "),
         };
-        let (mut size, mut rows, mut shows) = (String::new(), Vec::new(), &[][..]);
-        match self.change {
+        let (rows, shows) = match self.change {
             Some(FileChange::Compared {
                 is_new,
-                rows: changed,
-                shows: shown,
+                rows,
+                shows,
             }) => {
-                size = change_size(*is_new, changed);
                 // The position in a file that does not exist tells nothing.
                 let is_told = |row: &&DiffRow| !*is_new || !matches!(row, DiffRow::Hunk(_));
-                rows = self.comparison(changed.iter().filter(is_told));
-                shows = shown;
+                (self.comparison(rows.iter().filter(is_told)), *shows)
             }
             Some(FileChange::Unread { reason }) => {
-                rows.push(format!("{DIM}The tool cannot read the file now:{DIM:#}"));
-                rows.extend(self.framed_rows(reason, MAX_NOTE_ROWS));
+                let mut rows = vec![format!(
+                    "{DIM}The tool could not read the file, and may not be able to write it:{DIM:#}"
+                )];
+                let columns = self.terminal.columns();
+                let reason = framed_words(reason, columns, MAX_NOTE_ROWS);
+                rows.extend(reason.lines().map(str::to_owned));
+                (rows, &[][..])
             }
-            None => {}
+            None => (Vec::new(), &[][..]),
+        };
+        let frame = self.frame(&self.call.input, shows);
+        self.text(&position, frame, rows, max_rows)
+    }
+
+    /// Returns how many rows are left out where `max_rows` are shown.
+    pub(super) fn left_out(&self, max_rows: usize) -> usize {
+        let all = self.shown(usize::MAX).lines().count();
+        // One row says how many are left out.
+        match all.saturating_sub(self.shown(max_rows).lines().count()) {
+            0 => 0,
+            fewer => fewer + 1,
         }
-        self.text(&position, &self.call.input, (&size, rows, shows), max_rows)
     }
 
     /// Renders the call on one line, without styles.
@@ -55,21 +68,18 @@ impl Review<'_> {
         let frame = self.frame(&self.call.input, &[]);
         let target = frame.target.as_deref().and_then(|rows| rows.lines().next());
         let target = target.map_or_else(String::new, |row| format!("  {row}"));
-        let size = match self.change {
-            Some(FileChange::Compared { is_new, rows, .. }) => change_size(*is_new, rows),
-            _ => String::new(),
-        };
-        let warning = if frame.warnings.is_empty() {
+        let warning = if frame.warnings.is_empty() && !self.reach.is_outside {
             ""
         } else {
             "  (!)"
         };
-        format!("{}{size}{warning}{target}", frame.heading)
+        format!("{}{warning}{target}", frame.heading)
     }
 
     /// Renders the call with other arguments.
     pub(super) fn shown_edited(&self, input: &Map<String, Value>) -> String {
-        self.text("Edited  ", input, ("", Vec::new(), &[]), usize::MAX)
+        let frame = self.frame(input, &[]);
+        self.text("Edited  ", frame, Vec::new(), usize::MAX)
     }
 
     /// Renders the exact arguments.
@@ -92,7 +102,8 @@ impl Review<'_> {
                 format!("\n{DIM}The tool's own title is:{DIM:#}\n{title}")
             });
         let origin = framed_words(&self.reach.origin, columns, usize::MAX);
-        let reach = self.reach.beyond.as_deref().unwrap_or("can reach nothing");
+        let reach = self.reach.beyond.as_deref();
+        let reach = reach.unwrap_or("Sandboxed; it can reach nothing.");
         let basis = format!(
             "Asked because of {}.",
             self.frame(&self.call.input, &[]).basis
@@ -109,52 +120,59 @@ impl Review<'_> {
         )
     }
 
-    pub(super) fn frame(&self, input: &Map<String, Value>, without: &[&str]) -> CallFrame {
+    /// Returns the parts of the call with these arguments. `without` are shown elsewhere.
+    fn frame(&self, input: &Map<String, Value>, without: &[&str]) -> CallFrame {
+        let change = match self.change {
+            Some(FileChange::Compared { is_new, rows, .. }) if *input == *self.call.input => {
+                Some(change_size(*is_new, rows))
+            }
+            _ => None,
+        };
         let arguments = FrameArguments {
             input,
             target: self.main_argument(),
             without,
+            change: change.as_deref(),
             columns: self.terminal.columns(),
         };
         CallFrame::new(self.call, &arguments)
     }
 
-    /// Renders a call. A change has a size, rows, and the arguments that they show.
+    /// Renders the parts of a call, with the rows of its change before its arguments.
     fn text(
         &self,
         before: &str,
-        input: &Map<String, Value>,
-        (size, mut rows, shows): (&str, Vec<String>, &[&str]),
+        frame: CallFrame,
+        mut rows: Vec<String>,
         max_rows: usize,
     ) -> String {
         let columns = self.terminal.columns();
-        let frame = self.frame(input, shows);
         rows.extend(frame.arguments.lines().map(str::to_owned));
         let left_out = rows.len().saturating_sub(max_rows);
         rows.truncate(max_rows);
         if left_out > 0 {
             rows.push(format!(
-                "{YELLOW}{left_out} more rows are not shown; v shows them.{YELLOW:#}"
+                "{YELLOW}{left_out} more rows are not shown.{YELLOW:#}"
             ));
         }
         let target = frame
             .target
             .map(|target| target.replace('\n', &format!("{BOLD:#}\n{BOLD}")));
         let target = target.map(|target| format!("{BOLD}{target}{BOLD:#}"));
-        let heading = format!("{}{size}", frame.heading);
-        let heading = at_words(
-            &format!("{YELLOW}{before}{YELLOW:#}{BOLD}{heading}{BOLD:#}"),
-            columns,
-        );
-        let mut text = format!("\n{heading}");
-        for row in target.into_iter().chain(rows) {
+        let heading = format!("{YELLOW}{before}{YELLOW:#}{BOLD}{}{BOLD:#}", frame.heading);
+        let reach = self.reach.beyond.as_deref().unwrap_or_default();
+        let reach = at_words(&escape_line(reach), columns);
+        let (outside, inside) = match (self.reach.is_outside, reach.is_empty()) {
+            (_, true) => (None, None),
+            (true, false) => (Some(format!("{YELLOW}{reach}{YELLOW:#}")), None),
+            (false, false) => (None, Some(format!("{DIM}{reach}{DIM:#}"))),
+        };
+        let mut text = format!("\n{}", at_words(&heading, columns));
+        for row in outside.into_iter().chain(target).chain(rows) {
             text.push_str(&format!("\n{row}"));
         }
         text.push_str(&frame.warnings);
-        if let Some(beyond) = &self.reach.beyond {
-            let beyond = at_words(&format!("It {}.", escape_line(beyond)), columns);
-            text.push_str(&format!("\n{DIM}{beyond}{DIM:#}"));
-        }
+        text.extend(inside.map(|reach| format!("\n{reach}")));
         text
     }
 
@@ -185,16 +203,16 @@ impl Review<'_> {
     }
 }
 
-/// Returns the size of a change, such as `  +1 -1`.
+/// Describes the size of a change, such as `+1 -1`.
 fn change_size(is_new: bool, rows: &[DiffRow]) -> String {
     let count =
         |is_counted: fn(&DiffRow) -> bool| rows.iter().filter(|row| is_counted(row)).count();
     let added = count(|row| matches!(row, DiffRow::Added(_)));
     let removed = count(|row| matches!(row, DiffRow::Removed(_)));
     match (is_new, added, removed) {
-        (true, ..) => format!("  new file +{added}"),
-        (false, 0, 0) => String::new(),
-        (false, ..) => format!("  +{added} -{removed}"),
+        (true, ..) => format!("new file +{added}"),
+        (false, 0, 0) => "no change".to_owned(),
+        (false, ..) => format!("+{added} -{removed}"),
     }
 }
 
