@@ -79,8 +79,8 @@ pub struct ToolReach {
 pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
     if let Some(entry) = registry.component_of(tool) {
         let reach = || {
-            let lines = grant_lines(&entry.grants).join("; ");
-            format!("Sandboxed; at most it can reach: {lines}.")
+            let parts = reach_parts(&entry.grants).join("; ");
+            format!("Sandboxed; at most it can reach: {parts}.")
         };
         return ToolReach {
             origin: format!("the component `{}`, in the sandbox", entry.name),
@@ -109,6 +109,39 @@ pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
         )),
         is_outside: true,
     }
+}
+
+/// Returns what grants reach, as the parts of a sentence for a user who does not know them.
+fn reach_parts(grants: &Grants) -> Vec<String> {
+    let mut parts: Vec<String> = grants
+        .dirs
+        .iter()
+        .map(|dir| {
+            let place = dir.host.display();
+            format!("files in {place} ({}{})", mode_word(dir), dir_rules(dir))
+        })
+        .collect();
+    let hosts: Vec<String> = grants
+        .http
+        .iter()
+        .map(|http| match http.methods.as_slice() {
+            [] => format!("{} (any method)", http.target()),
+            methods => format!("{} ({})", http.target(), methods.join(" and ")),
+        })
+        .collect();
+    parts.push(match hosts.is_empty() {
+        true => "no network".to_owned(),
+        false => format!("network: {}", hosts.join(", ")),
+    });
+    parts.extend(
+        grants
+            .env
+            .iter()
+            .map(|env| format!("variable {}", env.name)),
+    );
+    parts.extend(grants.secrets.iter().map(secret_line));
+    parts.extend(grants.artifacts.map(artifact_line));
+    parts
 }
 
 /// Returns the path on the host of a path that a tool names; a relative one is below the first
@@ -150,21 +183,28 @@ fn artifact_line(access: ArtifactAccess) -> String {
 }
 
 fn dir_line(dir: &DirGrant) -> String {
-    let mode = match dir.mode {
+    let (place, mode) = (dir.host.display(), mode_word(dir));
+    format!("{place} as {}, {mode}{}", dir.guest, dir_rules(dir))
+}
+
+fn mode_word(dir: &DirGrant) -> &'static str {
+    match dir.mode {
         DirMode::ReadOnly => "read-only",
         DirMode::ReadWrite => "read-write",
-    };
-    let mut line = format!("{} as {}, {mode}", dir.host.display(), dir.guest);
-    for (word, rules) in [
+    }
+}
+
+/// Returns the rules of a directory about its files, each after a comma.
+fn dir_rules(dir: &DirGrant) -> String {
+    let rules = [
         ("only", &dir.allow),
         ("not", &dir.deny),
         ("also files that run later in", &dir.allow_run_later),
-    ] {
-        if !rules.is_empty() {
-            line = format!("{line}, {word} {}", rules.patterns().join(" "));
-        }
-    }
-    line
+    ];
+    let rules = rules.iter().filter(|(_, rules)| !rules.is_empty());
+    rules
+        .map(|(word, rules)| format!(", {word} {}", rules.patterns().join(" ")))
+        .collect()
 }
 
 fn http_line(http: &HttpGrant) -> String {

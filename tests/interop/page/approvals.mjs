@@ -25,7 +25,7 @@ export const actions = {
     assert.deepEqual(await page.locator(".diff .removed, .diff .added").allTextContents(), ["-two\n", "+three\n"]);
     assert.equal(await page.locator(".target").textContent(), "a.txt");
     assert.deepEqual(await page.locator(".approval header > *").allTextContents(), ["write_file", "a.txt", "+1 -1"]);
-    assert.match(await page.locator(".reach").textContent(), /^Sandboxed; at most it can reach: .* as \/workspace, read-write; no network\.$/);
+    assert.match(await page.locator(".reach").textContent(), /^Sandboxed; at most it can reach: files in .* \(read-write\); no network\.$/);
     await accessible(page, "approval");
     await onePhoneScreen(page);
     await page.getByRole("button", { name: "More", exact: true }).click();

@@ -5,7 +5,7 @@ use crate::{
     args::TrustArgs,
     commands::shell_quoted,
     exit::{Exit, Failure},
-    terminal::{BOLD, Terminal, YELLOW, answer, date, escape_line, one_line, path_text},
+    terminal::{BOLD, Terminal, YELLOW, answer, at_words, date, escape_line, one_line, path_text},
 };
 use agent_host_app::{
     Config, Environment, Overrides, TrustFile,
@@ -228,13 +228,14 @@ fn confirm_trust(untrusted: &Untrusted, terminal: &Terminal) -> bool {
         return false;
     }
     let directory = untrusted.path.parent().unwrap_or(Path::new("/"));
-    let question = format!(
-        "{}\nTrust is remembered until one of these settings changes or you run `agent-host trust --revoke`. It also \
+    let asked = format!(
+        "Trust is remembered until one of these settings changes or you run `agent-host trust --revoke`. It also \
          covers the components and programs of that directory.\n{BOLD}Do you trust {}?{BOLD:#} [y] yes  [n] no (any \
          other answer also means no)",
-        demands_text(untrusted),
         path_text(directory)
     );
+    let asked = at_words(&asked, terminal.columns());
+    let question = format!("{}\n{asked}", demands_text(untrusted));
     matches!(
         answer(terminal, &question).as_deref().map(str::trim),
         Some("y" | "yes")

@@ -296,11 +296,11 @@ mod tests {
             [
                 "",
                 "40 calls need approval       ",
-                "  [ ] write_file 36.txt  cha…",
-                "  [ ] write_file 37.txt  cha…",
-                "  [ ] write_file 38.txt  cha…",
-                "  [ ] write_file 39.txt  cha…",
-                "> [ ] write_file 40.txt  cha…",
+                "  [ ] write_file 36.txt  may…",
+                "  [ ] write_file 37.txt  may…",
+                "  [ ] write_file 38.txt  may…",
+                "  [ ] write_file 39.txt  may…",
+                "> [ ] write_file 40.txt  may…",
             ]
         );
         for (columns, rows) in [(1, 1), (0, 0), (200, 60)] {
