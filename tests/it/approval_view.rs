@@ -440,3 +440,21 @@ fn pattern_is_approved_and_never_widens() {
     // The rule was recorded before the call that it was made for ran.
     assert_eq!(rules, ["approval.remembered", "approval.remembered"]);
 }
+
+/// A tool whose grants change nothing is told so, whatever the call would change.
+#[test]
+fn call_that_can_change_nothing_is_told() {
+    let env = env();
+    env.configure(format!(
+        "{FILES}[[grants.dir]]\nhost = \".\"\nmode = \"read-only\"\n"
+    ));
+    env.write("a.txt", "1\n");
+    let ran = at(&env, 200, &[write("a.txt", "2\n")], &["n\n"]);
+    let shown = prompt(&ran, 200);
+    let reach = &shown[shown.len() - 2];
+    assert!(
+        reach.starts_with("Sandboxed, and cannot change anything; it can reach: files in "),
+        "{reach}"
+    );
+    assert!(reach.ends_with(" (read-only); no network."), "{reach}");
+}

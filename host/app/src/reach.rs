@@ -80,7 +80,12 @@ pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
     if let Some(entry) = registry.component_of(tool) {
         let reach = || {
             let parts = reach_parts(&entry.grants).join("; ");
-            format!("Sandboxed; at most it can reach: {parts}.")
+            match entry.grants.may_change() {
+                true => format!("Sandboxed; at most it can reach: {parts}."),
+                false => {
+                    format!("Sandboxed, and cannot change anything; it can reach: {parts}.")
+                }
+            }
         };
         return ToolReach {
             origin: format!("the component `{}`, in the sandbox", entry.name),

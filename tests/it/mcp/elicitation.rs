@@ -59,7 +59,7 @@ fn user_decides_through_the_client() {
         let message = form["message"].as_str().unwrap();
         assert!(
             message
-                .starts_with("write_file a.txt  may change things\n│ content: x\nAllow this call?"),
+                .starts_with("write_file a.txt  may change things\n│ content: x\nSandboxed; at most it can reach: files in "),
             "{message}"
         );
         let decision =

@@ -10,6 +10,7 @@ use crate::{
     updates::{call_fields, content, id_of},
     wire::{ErrorCode, PermissionAnswer, PermissionOutcome, RpcError},
 };
+use agent_host_app::tool_reach;
 use agent_host_engine::{
     BoxFuture,
     text::escape_line,
@@ -113,7 +114,8 @@ impl AcpAgent {
         }
         // Everything that the user decides by is in the request: editors do not look elsewhere.
         let mut fields = call_fields(registry, &id, &call.tool, Some(&call.input));
-        let frame = CallFrame::unwrapped(call);
+        let reach = tool_reach(registry, &call.tool).beyond;
+        let frame = CallFrame::unwrapped(call, reach.as_deref());
         fields.insert("title".to_owned(), frame.heading.as_str().into());
         fields.insert("status".to_owned(), "pending".into());
         let preview = json!({"type": "text", "text": frame.to_string()});

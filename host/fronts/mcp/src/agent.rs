@@ -5,6 +5,7 @@ use crate::{
     call::elicit,
     elicitation::{self, AwaitedInput},
 };
+use agent_host_app::Registry;
 use agent_host_engine::BoxFuture;
 use agent_host_types::{
     continuation::{Awaiting, WaitingChild},
@@ -19,6 +20,7 @@ const EXTERNAL: &str = "This tool runs outside of the host, in the program that 
 /// Returns what a waiting agent continues with. Without a context no one is asked.
 pub(crate) fn respond<'a>(
     waiting: &'a WaitingChild,
+    registry: &'a Registry,
     context: Option<&'a RequestContext<RoleServer>>,
 ) -> BoxFuture<'a, AgentInput> {
     Box::pin(async move {
@@ -27,7 +29,7 @@ pub(crate) fn respond<'a>(
             Awaiting::Confirm { calls, .. } => {
                 let mut decisions = Vec::with_capacity(calls.len());
                 for call in calls {
-                    let prompt = AwaitedInput::Approval(call.clone());
+                    let prompt = AwaitedInput::approval(call.clone(), registry);
                     let reply = ask(&prompt, &waiting.agent, context).await;
                     decisions.push(elicitation::decision(call, &reply));
                 }
@@ -63,7 +65,7 @@ pub(crate) fn respond<'a>(
                 for child in children {
                     inputs.push(ChildInput {
                         call_id: child.call_id.clone(),
-                        input: respond(child, context).await,
+                        input: respond(child, registry, context).await,
                     });
                 }
                 AgentInput::Children {

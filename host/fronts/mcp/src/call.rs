@@ -135,11 +135,13 @@ impl CallRunner {
             let prompt = match end {
                 ClientCallEnd::Settled { output, .. } => return Ok(output),
                 ClientCallEnd::Agent(waiting) => {
-                    let input = respond(&waiting, None).await;
+                    let input = respond(&waiting, &call.catalog.registry, None).await;
                     call.resume_agent(input)?;
                     continue;
                 }
-                ClientCallEnd::Confirm(pending) => AwaitedInput::Approval(*pending),
+                ClientCallEnd::Confirm(pending) => {
+                    AwaitedInput::approval(*pending, &call.catalog.registry)
+                }
                 ClientCallEnd::Question(question) => AwaitedInput::Question {
                     tool: call.tool.clone(),
                     question,
@@ -194,11 +196,14 @@ impl CallRunner {
                 }
                 ClientCallEnd::Agent(waiting) => {
                     let asks = call.elicitation == Elicitation::Push;
-                    let input = respond(&waiting, asks.then_some(&context)).await;
+                    let input =
+                        respond(&waiting, &call.catalog.registry, asks.then_some(&context)).await;
                     call.resume_agent(input)?;
                     continue;
                 }
-                ClientCallEnd::Confirm(pending) => AwaitedInput::Approval(*pending),
+                ClientCallEnd::Confirm(pending) => {
+                    AwaitedInput::approval(*pending, &call.catalog.registry)
+                }
                 ClientCallEnd::Question(question) => AwaitedInput::Question {
                     tool: call.tool.clone(),
                     question,
@@ -366,9 +371,9 @@ impl SuspendableCall {
         let agent = self.catalog.agent(self.elicitation);
         let (session, call) = (&self.session, &mut self.inner);
         let applied = match prompt {
-            AwaitedInput::Approval(pending) => {
+            AwaitedInput::Approval { call: pending, .. } => {
                 let decision = elicitation::decision(&pending, reply);
-                agent.decide_client_call(session, call, pending, decision)
+                agent.decide_client_call(session, call, *pending, decision)
             }
             AwaitedInput::Question { question, .. } => {
                 agent.answer_client_call(session, call, elicitation::answer(&question, reply))

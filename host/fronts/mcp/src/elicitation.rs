@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use agent_host_app::{Registry, tool_reach};
 use agent_host_engine::{
     text::{escape_line, escape_values},
     turn::{CallFrame, QuestionPreview},
@@ -66,17 +67,29 @@ impl Elicitation {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum AwaitedInput {
     /// Approval of the call.
-    Approval(PendingCall),
+    Approval {
+        /// The call.
+        call: Box<PendingCall>,
+        /// A sentence about further reach of its tool; absent if it has none.
+        reach: Option<String>,
+    },
     /// An answer to the tool's question.
     Question { tool: String, question: Question },
 }
 
 impl AwaitedInput {
+    /// Returns the approval of a call of one of these tools.
+    pub(crate) fn approval(call: PendingCall, registry: &Registry) -> Self {
+        let reach = tool_reach(registry, &call.tool).beyond;
+        let call = Box::new(call);
+        Self::Approval { call, reach }
+    }
+
     /// Returns the form for the client's user, which names the agent that waits for it.
     pub(crate) fn form(&self, agent: Option<&str>) -> ElicitRequestParams {
         let (message, requested_schema) = match self {
-            Self::Approval(call) => (
-                CallFrame::unwrapped(call).to_string(),
+            Self::Approval { call, reach } => (
+                CallFrame::unwrapped(call, reach.as_deref()).to_string(),
                 decision_schema(call),
             ),
             Self::Question { tool, question } => (

@@ -36,6 +36,8 @@ pub struct CallFrame {
     /// Notes about programs that the call may rewrite, words that mix alphabets, and characters
     /// that are not visible, each after a line break.
     pub warnings: String,
+    /// A sentence about further reach of the tool, where the caller of [`Self::unwrapped`] knows it.
+    pub reach: Option<String>,
     /// The rule that requires approval, and the digest of the arguments.
     pub basis: String,
 }
@@ -57,9 +59,10 @@ pub struct FrameArguments<'a> {
 
 impl CallFrame {
     /// Renders a waiting call for a client without a screen of known width and without the tool's
-    /// definition: the target is the text `path`, if the call has one.
+    /// definition: the target is the text `path`, if the call has one. `reach` is a sentence of the
+    /// host about what the tool could reach besides.
     #[must_use]
-    pub fn unwrapped(call: &PendingCall) -> Self {
+    pub fn unwrapped(call: &PendingCall, reach: Option<&str>) -> Self {
         let arguments = FrameArguments {
             input: &call.input,
             target: Some(PATH),
@@ -67,7 +70,10 @@ impl CallFrame {
             change: None,
             columns: usize::MAX,
         };
-        Self::new(call, &arguments)
+        Self {
+            reach: reach.map(escape_line),
+            ..Self::new(call, &arguments)
+        }
     }
 
     /// Renders a call with these arguments.
@@ -104,6 +110,7 @@ impl CallFrame {
             warnings: executables(call, input, columns)
                 + &mixed(call, input, columns)
                 + hidden(input),
+            reach: None,
             basis: match *input == *call.input {
                 true => format!("rule {}, arguments {}", call.rule, call.input_digest),
                 false => format!("rule {}, arguments as you wrote them", call.rule),
@@ -199,6 +206,7 @@ impl fmt::Display for CallFrame {
             target,
             arguments,
             warnings,
+            reach,
             basis,
         } = self;
         writeln!(f, "{heading}")?;
@@ -209,6 +217,9 @@ impl fmt::Display for CallFrame {
         let warnings = warnings.trim_start_matches('\n');
         if !warnings.is_empty() {
             writeln!(f, "{warnings}")?;
+        }
+        if let Some(reach) = reach {
+            writeln!(f, "{reach}")?;
         }
         write!(
             f,

@@ -1,5 +1,7 @@
 //! `agent-host stats`: what all sessions used, as a table, or as one JSON document.
 
+mod sparkline;
+
 use super::{configure, open_journal, sessions::warn_of_lost_events};
 use crate::{
     args::StatsArgs,
@@ -60,6 +62,11 @@ pub(super) async fn stats(args: StatsArgs, terminal: &Terminal) -> Result<Exit, 
         return Ok(Exit::Done);
     }
     table(&stats).iter().for_each(|line| terminal.println(line));
+    if stats.by == StatsBy::Day
+        && let Some(bars) = sparkline::sparkline(&stats.rows)
+    {
+        terminal.note(&format!("{DIM}{bars}{DIM:#}"));
+    }
     if stats.total.unpriced_model_calls > 0 {
         terminal.note(&format!(
             "{DIM}The cost excludes model calls without a known price ({}); set the price for later ones in [prices] \

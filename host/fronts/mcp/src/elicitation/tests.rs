@@ -55,7 +55,7 @@ fn reply(action: &str, content: Value) -> ElicitResult {
 fn approval_form_shows_the_call_as_the_terminal_does() {
     let digest = Digest::of(b"x");
     let message = format!(
-        "write_file  may change things\n│ path: a\\u{{202e}}b\nIt has characters that are invisible or reorder text; they are shown as \\u{{...}}.\nAllow this call? All of its arguments are shown (rule \
+        "write_file  may change things\n│ path: a\\u{{202e}}b\nIt has characters that are invisible or reorder text; they are shown as \\u{{...}}.\nSandboxed; at most it can reach: no network.\nAllow this call? All of its arguments are shown (rule \
          effect.effectful, arguments {digest})."
     );
     let expected = |values: &[&str]| {
@@ -77,7 +77,10 @@ fn approval_form_shows_the_call_as_the_terminal_does() {
         (&[DecisionKind::Reject, DecisionKind::Edit], &["reject"]),
     ];
     for (decisions, values) in cases {
-        let asked = AwaitedInput::Approval(call(decisions));
+        let asked = AwaitedInput::Approval {
+            call: Box::new(call(decisions)),
+            reach: Some("Sandboxed; at most it can reach: no network.".to_owned()),
+        };
         assert_eq!(form(&asked), expected(values), "{decisions:?}");
     }
 }

@@ -169,7 +169,7 @@ fn call_frame_marks_words_of_mixed_scripts() {
         input: Map::from_iter([("path".to_owned(), json!("p\u{430}th"))]).into(),
         ..call("x")
     };
-    let shown = CallFrame::unwrapped(&call).to_string();
+    let shown = CallFrame::unwrapped(&call, None).to_string();
     let row = "\n│ p\u{430}th: Latin and Cyrillic (\u{430} is U+0430)\n";
     assert!(shown.contains(row), "{shown}");
 }

@@ -70,11 +70,8 @@ fn shown_call_names_the_executables_of_its_arguments() {
         decisions: DecisionKind::ALL.into(),
     };
     let warning = "The call may rewrite these files, which run now or later:\n│ /workspace/run.sh\n│ /workspace/\\u{202e}x\n";
-    assert!(
-        CallFrame::unwrapped(&call).to_string().contains(warning),
-        "{}",
-        CallFrame::unwrapped(&call)
-    );
+    let shown = CallFrame::unwrapped(&call, None).to_string();
+    assert!(shown.contains(warning), "{shown}");
 }
 
 /// M1 and M7: the request shows exactly what will run, of the calls that need approval alone, and
