@@ -232,8 +232,8 @@ fn question(prompt: &str) -> Value {
 fn approval() -> Value {
     json!({
         "mode": "form",
-        "message": "remember  may change things\n│ key: size\n│ value: 1\nAllow this call? All of its arguments are \
-                    shown (rule effect.effectful, arguments \
+        "message": "remember  may change things\n│ key: size\n│ value: 1\nSandboxed; at most it can read: files in WORK \
+                    (read-only); no network.\nAllow this call? All of its arguments are shown (rule effect.effectful, arguments \
                     sha256:e9ece91056ca2c55feeb39bde3a51ddd5f7c61cbf24722d9fcb3b55dc6c74682).",
         "requestedSchema": {
             "type": "object",
@@ -262,8 +262,10 @@ fn talks(target: &[String], env: &TestEnv, era: Era) {
         .args(target)
         .env(TOKEN_VARIABLE, TOKEN)
         .stdin(Stdio::from(calls));
-    let ran: Ran = command.output().unwrap().into();
+    let mut ran: Ran = command.output().unwrap().into();
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let work = env.work().canonicalize().unwrap();
+    ran.stdout = ran.stdout.replace(&work.display().to_string(), "WORK");
     let mut lines = ran.json_lines().into_iter();
     let server = lines.next().unwrap();
     let version = if era == Era::Legacy {

@@ -441,9 +441,9 @@ fn pattern_is_approved_and_never_widens() {
     assert_eq!(rules, ["approval.remembered", "approval.remembered"]);
 }
 
-/// A tool whose grants change nothing is told so, whatever the call would change.
+/// A tool whose grants only read is told so, whatever the call would change.
 #[test]
-fn call_that_can_change_nothing_is_told() {
+fn call_whose_grants_only_read_is_told() {
     let env = env();
     env.configure(format!(
         "{FILES}[[grants.dir]]\nhost = \".\"\nmode = \"read-only\"\n"
@@ -453,7 +453,7 @@ fn call_that_can_change_nothing_is_told() {
     let shown = prompt(&ran, 200);
     let reach = &shown[shown.len() - 2];
     assert!(
-        reach.starts_with("Sandboxed, and cannot change anything; it can reach: files in "),
+        reach.starts_with("Sandboxed; at most it can read: files in "),
         "{reach}"
     );
     assert!(reach.ends_with(" (read-only); no network."), "{reach}");

@@ -80,12 +80,11 @@ pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
     if let Some(entry) = registry.component_of(tool) {
         let reach = || {
             let parts = reach_parts(&entry.grants).join("; ");
-            match entry.grants.may_change() {
-                true => format!("Sandboxed; at most it can reach: {parts}."),
-                false => {
-                    format!("Sandboxed, and cannot change anything; it can reach: {parts}.")
-                }
-            }
+            let verb = match entry.grants.may_change() {
+                true => "reach",
+                false => "read",
+            };
+            format!("Sandboxed; at most it can {verb}: {parts}.")
         };
         return ToolReach {
             origin: format!("the component `{}`, in the sandbox", entry.name),

@@ -322,7 +322,7 @@ fn cancel_waits_for_barrier_until_next_signal() {
         let other = rusqlite::Connection::open(file).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         cancel(&mut running, Signal::TERM);
-        running.stderr.until("cancelled");
+        running.stderr.until("The call was stopped");
         if is_twice {
             running.signal(Signal::INT);
             let ran = running.end();

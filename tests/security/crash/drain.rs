@@ -102,7 +102,7 @@ fn third_sigterm_exits_at_once() {
     running.signal(Signal::TERM);
     running.stderr.until(DRAINS);
     running.signal(Signal::TERM);
-    running.stderr.until("cancelled");
+    running.stderr.until("The call was stopped");
     running.signal(Signal::TERM);
     let ran = running.end();
     assert_eq!(ran.code, Some(130), "{ran:?}");
