@@ -55,7 +55,8 @@ fn social() {
     table::run(&cases());
 }
 
-/// The approval shows exactly the arguments that run, with every character made printable.
+/// The approval shows exactly the arguments that run, with every character made printable, and on a
+/// key their JSON and the digest that binds the decision to them.
 #[test]
 fn shown_approval_is_what_runs() {
     let long = format!("{}rm -rf end", "x".repeat(10_000));
@@ -83,7 +84,7 @@ fn shown_approval_is_what_runs() {
             &env,
             &server,
             "run --write --model openai-compat:m 'write'",
-            "y\n",
+            "j\n?\ny\n",
         );
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let all = unwrapped(&ran.stdout);
