@@ -71,17 +71,20 @@ impl Review<'_> {
             true => count.saturating_sub(position) + 1,
             false => 0,
         };
+        let view::RenderedCall {
+            text: shown,
+            left_out,
+        } = self.shown(MAX_ROWS);
         let context = MenuContext {
             always: &match &always {
                 RememberWhat::Pattern(pattern) => pattern.glob.clone(),
                 _ => "exactly this call".to_owned(),
             },
             rest,
-            left_out: self.left_out(MAX_ROWS),
+            left_out,
         };
         let question = format!("Allow {}?", tool_name(&self.call.tool));
         let question = self.question(&question, &menu(self.call, context));
-        let shown = self.shown(MAX_ROWS);
         let mut prompt = format!("{shown}\n{question}");
         loop {
             let Some(line) = answer(self.terminal, &prompt) else {
@@ -93,7 +96,7 @@ impl Review<'_> {
                 Some(MenuReply::RejectRest(reason)) => return Reviewed::RejectRest(reason),
                 Some(MenuReply::Later) => return Reviewed::Later,
                 Some(MenuReply::Json) => PromptStep::Show(self.json()),
-                Some(MenuReply::Rows) => PromptStep::Show(self.shown(usize::MAX)),
+                Some(MenuReply::Rows) => PromptStep::Show(self.shown(usize::MAX).text),
                 Some(MenuReply::More) => PromptStep::Show(self.details(context)),
                 Some(MenuReply::Edit) => self.edit(),
                 Some(MenuReply::Always) => self.confirm_rule(always.clone()),
@@ -116,7 +119,9 @@ impl Review<'_> {
         let Some(first) = reviews.first() else {
             return false;
         };
-        let shown = reviews.iter().map(|review| review.shown(usize::MAX) + "\n");
+        let shown = reviews
+            .iter()
+            .map(|review| review.shown(usize::MAX).text + "\n");
         let mut prompt: String = shown.collect();
         let calls = reviews.iter().map(|review| {
             let (position, _) = review.position;

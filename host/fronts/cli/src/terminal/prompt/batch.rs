@@ -32,7 +32,7 @@ struct ListedCall {
 /// The end of a look at the list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum BatchReply {
-    /// The call of this index is to be shown and decided on alone.
+    /// The user looks at the call of this index alone.
     Open(usize),
     /// The user decided on all calls.
     Decided(Vec<Decision>),
@@ -166,7 +166,7 @@ impl BatchList {
         for (call, review) in self.calls.iter().zip(reviews) {
             let decision = call.decision();
             if decision == Decision::approve(call.call_id.clone()) {
-                prompt.push_str(&review.shown(usize::MAX));
+                prompt.push_str(&review.shown(usize::MAX).text);
                 prompt.push('\n');
             }
             let word = match decision {

@@ -13,19 +13,19 @@ pub(super) enum MenuReply {
     RejectRest(Option<String>),
     /// Not now: the session waits.
     Later,
-    /// Other arguments are to be entered.
+    /// The user enters other arguments.
     Edit,
-    /// All rows of the call are to be shown.
+    /// Show all rows of the call.
     Rows,
-    /// Everything else about the call is to be shown, with the other answers.
+    /// Show everything else about the call, and the other answers.
     More,
-    /// The arguments are to be shown as JSON.
+    /// Show the arguments as JSON.
     Json,
-    /// An approval is to be remembered for the calls of the offered pattern.
+    /// Remember an approval of the calls that were offered.
     Always,
-    /// An approval is to be remembered for targets that this glob matches.
+    /// Remember an approval of calls with targets that this glob matches.
     Pattern(String),
-    /// An approval is to be remembered for these calls.
+    /// Remember an approval of these calls.
     Remember(RememberWhat),
 }
 

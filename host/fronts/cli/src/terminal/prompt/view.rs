@@ -19,11 +19,17 @@ const BAR_COLUMNS: usize = 3;
 /// The maximum number of rows of a title, and of a tool's reason.
 const MAX_NOTE_ROWS: usize = 3;
 
+/// A rendered call.
+pub(super) struct RenderedCall {
+    pub(super) text: String,
+    /// The number of rows that are left out, which the text tells.
+    pub(super) left_out: usize,
+}
+
 impl Review<'_> {
     /// Renders the call: its tool, target, and change or effect, then the rows of the change or its
-    /// other arguments, and what it could reach besides. At most `max_rows` rows; how many are left
-    /// out is told.
-    pub(super) fn shown(&self, max_rows: usize) -> String {
+    /// other arguments, and what it could reach besides. At most `max_rows` rows.
+    pub(super) fn shown(&self, max_rows: usize) -> RenderedCall {
         let position = match self.position {
             (_, ..=1) => String::new(),
             (position, count) => format!("{position} of {count}  "),
@@ -53,16 +59,6 @@ impl Review<'_> {
         self.text(&position, frame, rows, max_rows)
     }
 
-    /// Returns how many rows are left out where `max_rows` are shown.
-    pub(super) fn left_out(&self, max_rows: usize) -> usize {
-        let all = self.shown(usize::MAX).lines().count();
-        // One row says how many are left out.
-        match all.saturating_sub(self.shown(max_rows).lines().count()) {
-            0 => 0,
-            fewer => fewer + 1,
-        }
-    }
-
     /// Renders the call on one line, without styles.
     pub(super) fn line(&self) -> String {
         let frame = self.frame(&self.call.input, &[]);
@@ -79,7 +75,7 @@ impl Review<'_> {
     /// Renders the call with other arguments.
     pub(super) fn shown_edited(&self, input: &Map<String, Value>) -> String {
         let frame = self.frame(input, &[]);
-        self.text("Edited  ", frame, Vec::new(), usize::MAX)
+        self.text("Edited  ", frame, Vec::new(), usize::MAX).text
     }
 
     /// Renders the exact arguments.
@@ -145,7 +141,7 @@ impl Review<'_> {
         frame: CallFrame,
         mut rows: Vec<String>,
         max_rows: usize,
-    ) -> String {
+    ) -> RenderedCall {
         let columns = self.terminal.columns();
         rows.extend(frame.arguments.lines().map(str::to_owned));
         let left_out = rows.len().saturating_sub(max_rows);
@@ -173,7 +169,7 @@ impl Review<'_> {
         }
         text.push_str(&frame.warnings);
         text.extend(inside.map(|reach| format!("\n{reach}")));
-        text
+        RenderedCall { text, left_out }
     }
 
     fn framed_rows(&self, text: &str, max_rows: usize) -> Vec<String> {

@@ -397,7 +397,7 @@ impl Conversation<'_, '_> {
     async fn show_last_call(&self) -> Result<(), Failure> {
         let store = self.run.host.sessions().store();
         let mut last = sessions::LastCall::default();
-        let read = |record: EventRecord| last.add(&record.event);
+        let read = |record: EventRecord| last.add(record.event);
         match store.for_each_record(self.session.id(), read).await {
             // It has no message yet.
             Err(JournalError::NotFound(_)) => {}

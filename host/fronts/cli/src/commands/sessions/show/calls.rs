@@ -1,11 +1,10 @@
 //! A call and its result in full: arguments, result, figures, and requests to the gate.
 
-use super::{SHOWN_CHARACTERS, indent};
+use super::{SHOWN_CHARACTERS, event, indent};
 use crate::terminal::{
     BOLD, DIM, YELLOW, audit_line, bytes, escape_line, micros, one_line, outcome_style, summary,
     tool_name,
 };
-use agent_host_engine::spill::unquoted_preview;
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     event::Event,
@@ -91,13 +90,14 @@ fn used(accounting: &Accounting) -> String {
 #[derive(Debug, Default)]
 pub(in crate::commands) struct LastCall {
     inputs: HashMap<CallId, Arc<Map<String, Value>>>,
-    shown: Option<String>,
+    /// The arguments of the call, and its end.
+    last: Option<(Arc<Map<String, Value>>, Event)>,
 }
 
 impl LastCall {
     /// Adds the session's next event.
-    pub(in crate::commands) fn add(&mut self, event: &Event) {
-        match event {
+    pub(in crate::commands) fn add(&mut self, event: Event) {
+        match &event {
             Event::ModelReplied { reply, .. } => {
                 let calls = reply.tool_calls.iter();
                 self.inputs = calls
@@ -107,22 +107,9 @@ impl LastCall {
             Event::CallIntended { call_id, input, .. } => {
                 self.inputs.insert(call_id.clone(), Arc::clone(input));
             }
-            Event::CallSettled {
-                call_id,
-                tool,
-                output,
-                whole,
-                accounting,
-                audit,
-                rule,
-                ..
-            } => {
+            Event::CallSettled { call_id, .. } => {
                 let input = self.inputs.remove(call_id).unwrap_or_default();
-                let read = unquoted_preview(output, whole.as_ref());
-                let output = read.as_ref().unwrap_or(output);
-                let result = settled(tool, output, rule.as_deref(), accounting, audit);
-                let input = call(tool, &input, call_id, output.tag());
-                self.shown = Some(format!("{BOLD}call{BOLD:#} {input}\n{result}"));
+                self.last = Some((input, event));
             }
             _ => {}
         }
@@ -130,6 +117,17 @@ impl LastCall {
 
     /// Returns the text of the call; `None` if there was none.
     pub(in crate::commands) fn text(self) -> Option<String> {
-        self.shown
+        let (input, ended) = self.last?;
+        let Event::CallSettled {
+            call_id,
+            tool,
+            output,
+            ..
+        } = &ended
+        else {
+            return None;
+        };
+        let input = call(tool, &input, call_id, output.tag());
+        Some(format!("{BOLD}call{BOLD:#} {input}\n{}", event(&ended)))
     }
 }
