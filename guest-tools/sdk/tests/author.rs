@@ -275,7 +275,8 @@ struct Scale {
 /// Scales the rows of the table.
 #[tool(effect = "read-only")]
 fn scale(input: Scale) -> String {
-    input.by.to_string()
+    let Scale { by } = input;
+    by.to_string()
 }
 
 #[test]
