@@ -239,7 +239,7 @@ fn only_allowed_decisions_are_offered() {
     let ran = on_a_terminal(
         &env,
         &server,
-        "run --model openai-compat:m 'write a note'",
+        "run --write --model openai-compat:m 'write a note'",
         "y\nt\nr x\n?\nn\n",
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -228,7 +228,7 @@ fn comparison_shows_no_file_that_is_masked_or_behind_a_link() {
         "hidden.txt",
         "denied.txt",
         "link.txt",
-        "../outside.txt",
+        "src/../../outside.txt",
         "agent.toml",
     ];
     at_once(cases, |path| {
@@ -446,12 +446,16 @@ fn pattern_is_approved_and_never_widens() {
 fn call_whose_grants_only_read_is_told() {
     let env = env();
     env.configure(format!(
-        "{FILES}[[grants.dir]]\nhost = \".\"\nmode = \"read-only\"\n"
+        "{FILES}approval = \"always\"\n[[grants.dir]]\nhost = \".\"\nmode = \"read-only\"\n"
     ));
     env.write("a.txt", "1\n");
-    let ran = at(&env, 200, &[write("a.txt", "2\n")], &["n\n"]);
-    let shown = prompt(&ran, 200);
-    let reach = &shown[shown.len() - 2];
+    let read = ("read_file", json!({ "path": "a.txt" }));
+    let ran = at(&env, 200, &[read], &["n\n"]);
+    let shown = drawn(&ran.stdout, 200);
+    let row = |text: &str| shown.iter().position(|row| row.starts_with(text)).unwrap();
+    let heading = row("read_file a.txt  declared read-only; the model sees the result");
+    let reach = &shown[heading + 1];
+    assert_eq!(row("Allow read_file?"), heading + 2, "{shown:?}");
     assert!(
         reach.starts_with("Sandboxed; at most it can read: files in "),
         "{reach}"

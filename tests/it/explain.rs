@@ -1,6 +1,6 @@
 //! Tests `explain`: a session's requests, its denials, and the suggested grants.
 
-use agent_host_test_support::TestEnv;
+use agent_host_test_support::{TestEnv, of_kind};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{io::Write as _, net::TcpListener, thread};
@@ -243,5 +243,74 @@ fn denied_call_without_session_suggests_grant() {
         "--grant http:GET=https://api.example/v1/a",
     ] {
         assert!(ran.stderr.contains(part), "no {part:?} in {}", ran.stderr);
+    }
+}
+
+/// The audit of the session's only call, and whether it waits for an approval.
+fn audit_of(grants: &str, approval: &str, call: (&str, Value)) -> (Vec<Value>, Option<i32>) {
+    let env = TestEnv::new();
+    let tools = TOOLS.replace("permission-prompts = \"none\"\n", "");
+    let tools = tools.replace("never", approval);
+    env.write("agent.toml", format!("{tools}{grants}"));
+    env.write("calls.toml", script(&[call]));
+    let ran = env.run(&[
+        "run",
+        "--permission-prompts",
+        "later",
+        "--config",
+        "agent.toml",
+        "--model",
+        "script:calls.toml",
+        "go",
+    ]);
+    let events = env.events();
+    let settled = of_kind(&events, "call-settled");
+    let audit = settled.first().map(|event| event["audit"].clone());
+    let audit = audit.and_then(|audit| audit.as_array().cloned());
+    (audit.unwrap_or_default(), ran.code)
+}
+
+/// The gate itself is the oracle: the same call under `approval = "never"` is denied by the same
+/// rule with the same suggestion.
+#[test]
+fn call_that_the_gate_denies_anyway_is_not_asked_about() {
+    let read_only = "[[grants.dir]]\nhost = \".\"\nmode = \"read-only\"\n";
+    let writable = "[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n";
+    let web = "[[tool.http]]\nhost = \"example.com\"\nmethods = [\"GET\"]\n";
+    let write = |path: &str| ("write_file", json!({ "path": path, "content": "x" }));
+    let post = ("http_post", json!({ "url": "https://example.com/" }));
+    let denied = [
+        (writable, write("../../etc/cron.d/x")),
+        (writable, write("/etc/cron.d/x")),
+        (writable, ("read_file", json!({ "path": "../secret" }))),
+        (read_only, write("a.txt")),
+        (read_only, write("/workspace/src/a.txt")),
+        (web, ("fetch", json!({ "url": "http://example.org/" }))),
+        (web, ("fetch", json!({ "url": "http://127.0.0.1/" }))),
+        (web, post),
+    ];
+    for (grants, call) in denied {
+        let (foreseen, code) = audit_of(grants, "always", call.clone());
+        assert_eq!(code, Some(0), "{call:?} waits for an approval");
+        let (met, _) = audit_of(grants, "never", call.clone());
+        let of = |entries: &[Value]| {
+            let denied = entries.iter().find(|entry| entry["verdict"] == "denied");
+            denied.map(|entry| (entry["rule"].clone(), entry.get("grant").cloned()))
+        };
+        assert!(of(&met).is_some(), "{call:?} was not denied: {met:?}");
+        assert_eq!(of(&foreseen), of(&met), "{call:?}");
+    }
+    let asked = [
+        (writable, write("a.txt")),
+        // Links and the file system decide on these.
+        (writable, write("src/../../a.txt")),
+        (read_only, write("src/../a.txt")),
+        (web, ("fetch", json!({ "url": "https://example.com/" }))),
+        // It is no URL, and so no denial.
+        (web, ("fetch", json!({ "url": "example.com" }))),
+    ];
+    for (grants, call) in asked {
+        let (_, code) = audit_of(grants, "always", call.clone());
+        assert_eq!(code, Some(3), "{call:?} is answered without asking");
     }
 }

@@ -1,7 +1,9 @@
 //! Built-in components: prebuilt and part of the binary, so that neither building nor running
 //! agent-host needs a WebAssembly toolchain. `guest-tools/README.md` says how they are built.
 
+use agent_host_sandbox::NamedRequest;
 use agent_host_types::tool::SummaryTemplate;
+use serde_json::{Map, Value};
 
 /// A built-in component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +80,31 @@ pub const BUILTINS: [Builtin; 4] = [
 #[must_use]
 pub fn builtin(name: &str) -> Option<Builtin> {
     BUILTINS.into_iter().find(|builtin| builtin.name == name)
+}
+
+/// Returns the request that a call of a built-in tool is about.
+pub(crate) fn builtin_request<'a>(
+    tool: &str,
+    input: &'a Map<String, Value>,
+) -> Option<NamedRequest<'a>> {
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    let file = |changes| {
+        let path = text("path")?;
+        Some(NamedRequest::File { path, changes })
+    };
+    let request = |method| {
+        let url = text("url")?;
+        Some(NamedRequest::Http { method, url })
+    };
+    match tool {
+        "read_file" | "list_directory" | "search_files" | "image_info" | "image_thumbnail" => {
+            file(false)
+        }
+        "write_file" | "edit_file" => file(true),
+        "fetch" => request(text("method").unwrap_or("GET")),
+        "http_post" => request("POST"),
+        _ => None,
+    }
 }
 
 impl Builtin {

@@ -1,19 +1,20 @@
 //! The components of a running host: their bytes, grants and limits.
 
 use crate::{
-    builtin::{BUILTINS, builtin},
+    builtin::{BUILTINS, builtin, builtin_request},
     compile_report::CompileReport,
     config::{ComponentSource, Confirmations, ToolConfig},
     error::HostError,
     packages::{PackageError, Packages},
 };
 use agent_host_engine::policy::Grants;
-use agent_host_sandbox::{ComponentBytes, Sandbox, ToolComponent};
+use agent_host_sandbox::{ComponentBytes, NamedRequest, Sandbox, ToolComponent};
 use agent_host_types::{
     limits::Limits,
     lock::{LockedComponent, LockedOrigin},
     tool::{Effect, SummaryTemplate},
 };
+use serde_json::{Map, Value};
 use std::{borrow::Cow, sync::Arc};
 
 /// A component in the registry.
@@ -52,6 +53,19 @@ impl ComponentEntry {
         match &self.source {
             ComponentSource::Builtin(name) => builtin(name)?.summary(tool),
             _ => self.component.summary(tool).cloned(),
+        }
+    }
+
+    /// Returns the request that a call of one of its tools is about; `None` unless the component is
+    /// built in, since the arguments of others may mean anything.
+    pub(crate) fn named_request<'a>(
+        &self,
+        tool: &str,
+        input: &'a Map<String, Value>,
+    ) -> Option<NamedRequest<'a>> {
+        match &self.source {
+            ComponentSource::Builtin(_) => builtin_request(tool, input),
+            _ => None,
         }
     }
 

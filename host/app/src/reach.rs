@@ -152,22 +152,8 @@ fn reach_parts(grants: &Grants) -> Vec<String> {
 /// granted directory. For display: nothing is opened by it.
 #[must_use]
 pub fn host_path(grants: &Grants, path: &str) -> Option<PathBuf> {
-    let (dir, rest) = match path.strip_prefix('/') {
-        None => (grants.dirs.first()?, path),
-        Some(_) => {
-            let below = |dir: &DirGrant| {
-                let rest = Path::new(path).strip_prefix(&dir.guest).ok()?;
-                Some(rest.to_str()?.len())
-            };
-            let below = grants
-                .dirs
-                .iter()
-                .filter_map(|dir| Some((below(dir)?, dir)));
-            let (length, dir) = below.min_by_key(|(length, _)| *length)?;
-            (dir, path.get(path.len() - length..)?)
-        }
-    };
-    let mut place = dir.host.clone();
+    let (dir, rest) = grants.dir_of(path)?;
+    let mut place = grants.dirs.get(dir)?.host.clone();
     for part in Path::new(rest).components() {
         match part {
             Component::Normal(name) => place.push(name),

@@ -212,7 +212,7 @@ fn rejected_calls_and_agents_do_not_run() {
     client.send(&start(2, "asked"));
     let message = reply(&mut client, &json!({ "decision": "reject" }));
     assert!(
-        message.starts_with("agent_asked  declared read-only\n"),
+        message.starts_with("agent_asked  declared read-only; the model sees the result\n"),
         "{message}"
     );
     let denied = "Tool call execution denied. This call needs the user's approval (rule approval.always), and the client's user rejected it.";

@@ -29,6 +29,7 @@ mod component;
 mod config;
 mod engine;
 mod error;
+mod foreseen;
 mod gate;
 mod instance;
 #[cfg(test)]
@@ -62,6 +63,7 @@ pub use component::{
 pub use config::{CompileLimits, CompileWorker, Pooling, SandboxConfig};
 pub use engine::Allocator;
 pub use error::SandboxError;
+pub use foreseen::NamedRequest;
 pub use instance::store::{CallContext, ProgramContext};
 pub use sandbox::Sandbox;
 pub use schedule::threads::start_runtime;

@@ -12,7 +12,7 @@ use agent_host_engine::{
     BoxFuture,
     policy::{Grants, NameGlob},
     schema::InputSchema,
-    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
     tool_set::{Offer, ToolEntry, ToolSet},
 };
 use agent_host_mcp_client::ServerCall;
@@ -108,6 +108,12 @@ impl ToolHandler for ComponentTool {
             Effect::Idempotent | Effect::Effectful => executables::named(&self.entry.grants, input),
             Effect::ReadOnly => Vec::new(),
         }
+    }
+
+    fn foreseen_denial(&self, input: &Map<String, Value>) -> Option<CallReport> {
+        let request = self.entry.named_request(&self.name, input)?;
+        let limits = &self.entry.limits;
+        request.foreseen_denial(&self.grants, self.effect, limits, &self.secrets)
     }
 
     fn check(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {

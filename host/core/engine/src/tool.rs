@@ -82,7 +82,19 @@ impl From<CallReport> for RunEnd {
 
 impl From<ToolResultOutput> for RunEnd {
     fn from(output: ToolResultOutput) -> Self {
-        CallReport::of(output).into()
+        CallReport::from(output).into()
+    }
+}
+
+impl From<ToolResultOutput> for CallReport {
+    fn from(output: ToolResultOutput) -> Self {
+        Self::of(output)
+    }
+}
+
+impl From<ToolFailure> for CallReport {
+    fn from(failure: ToolFailure) -> Self {
+        Self::of(failure.into())
     }
 }
 
@@ -131,6 +143,13 @@ impl<O> CallReport<O> {
             child: None,
             rule: None,
         }
+    }
+
+    /// Names the rule that denied the call.
+    #[must_use]
+    pub fn denied_by(mut self, rule: String) -> Self {
+        self.rule = Some(rule);
+        self
     }
 
     /// Replaces the result by one that follows from it.
@@ -188,6 +207,12 @@ pub trait ToolHandler: Send + Sync {
     /// by the tool's paths, for display before the approval.
     fn executables(&self, _input: &Map<String, Value>) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns the end of a call that approval would not change: the gate would certainly deny it,
+    /// so that the user need not be asked about it.
+    fn foreseen_denial(&self, _input: &Map<String, Value>) -> Option<CallReport> {
+        None
     }
 
     /// Checks what the schema cannot say of arguments that fit it.

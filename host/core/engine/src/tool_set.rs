@@ -9,7 +9,7 @@ use crate::{
     arguments::Arguments,
     policy::NameGlob,
     schema::{InputSchema, SchemaError},
-    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
 };
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
@@ -248,6 +248,17 @@ impl ToolSet {
     pub fn executables(&self, name: &str, input: &Map<String, Value>) -> Vec<String> {
         let entry = self.get(name).and_then(|entry| entry.handler.as_ref());
         entry.map_or_else(Vec::new, |handler| handler.executables(input))
+    }
+
+    /// Returns the end of a call that approval would not change
+    /// ([`ToolHandler::foreseen_denial`]).
+    pub(crate) fn foreseen_denial(
+        &self,
+        name: &str,
+        input: &Map<String, Value>,
+    ) -> Option<CallReport> {
+        let handler = self.get(name)?.handler.as_ref()?;
+        handler.foreseen_denial(input)
     }
 
     /// Checks arguments against the schema of a tool, and with its handler.

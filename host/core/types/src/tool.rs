@@ -47,7 +47,7 @@ impl Effect {
     #[must_use]
     pub fn in_words(self) -> &'static str {
         match self {
-            Self::ReadOnly => "declared read-only",
+            Self::ReadOnly => "declared read-only; the model sees the result",
             Self::Idempotent => "may change things, safe to repeat",
             Self::Effectful => "may change things",
         }

@@ -50,6 +50,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// be sent. Each open resource may hold this much.
 const FIELDS_OVERHEAD_BYTES: u64 = 32 * 1024;
 
+/// Returns whether the gate denies a request by its URL, before any name is resolved. A URL that
+/// cannot be sent is no denial.
+pub(crate) fn is_denied(method: &str, url: &str, gate: &Arc<Gate>) -> bool {
+    let target = RequestTarget::parse(method, url, Arc::clone(gate));
+    let checked = target.and_then(|target| target.check());
+    matches!(
+        checked,
+        Err(Error::HttpRequestDenied | Error::DestinationIpProhibited)
+    )
+}
+
 /// The end of an exchange, whatever the server does.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {

@@ -4,7 +4,7 @@ use super::PathRules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// The grants of a component. The default grants nothing.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +52,21 @@ impl Grants {
             && self.env.is_empty()
             && self.secrets.is_empty()
             && self.artifacts.is_none()
+    }
+
+    /// Returns the index of the granted directory that a tool's path starts in, and the rest of the
+    /// path; a relative one starts in the first directory. By the text alone: `..` and links of the
+    /// rest may lead elsewhere.
+    #[must_use]
+    pub fn dir_of<'p>(&self, path: &'p str) -> Option<(usize, &'p str)> {
+        if !path.starts_with('/') {
+            return (!self.dirs.is_empty()).then_some((0, path));
+        }
+        let rests = self.dirs.iter().enumerate().filter_map(|(index, dir)| {
+            let rest = Path::new(path).strip_prefix(&dir.guest).ok()?;
+            Some((index, rest.to_str()?))
+        });
+        rests.min_by_key(|(_, rest)| rest.len())
     }
 
     /// Returns the grants with the keys of `agent.toml`; variables and secrets without values.

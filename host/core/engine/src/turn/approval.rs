@@ -40,7 +40,7 @@ impl Agent {
             let known = rulings.remove(&entry.call.id);
             let ruling = known.or_else(|| self.ruling_before_run(session, entry, cx));
             match ruling {
-                Some(ruling) if asks(entry, &ruling) => {
+                Some(ruling) if self.asks(entry, &ruling) => {
                     let call = self.describe(entry, ruling.rule().to_owned());
                     waiting.extend(call.map(|call| (index, call)));
                 }
@@ -80,7 +80,7 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Option<PendingCall> {
         let ruling = self.ruling_before_run(session, entry, cx)?;
-        match asks(entry, &ruling) {
+        match self.asks(entry, &ruling) {
             true => self.describe(entry, ruling.rule().to_owned()),
             false => None,
         }
@@ -184,6 +184,15 @@ impl Agent {
         }
     }
 
+    /// Whether the user is asked about a call that the policy decided on: not if its result is known.
+    fn asks(&self, entry: &BatchCall, ruling: &Ruling) -> bool {
+        let foreseen = || {
+            let input = entry.effective_input()?;
+            self.tools.foreseen_denial(&entry.call.name, input)
+        };
+        matches!(ruling, Ruling::Ask { .. }) && fallback_of(entry).is_none() && foreseen().is_none()
+    }
+
     /// Returns a call as the caller of the loop sees it.
     pub(super) fn describe(&self, entry: &BatchCall, rule: String) -> Option<PendingCall> {
         let tool = self.tool(&entry.call.name)?;
@@ -221,12 +230,6 @@ impl Agent {
         }
     }
 }
-
-/// Whether the user has to decide on a call. A hook's result needs no decision.
-fn asks(entry: &BatchCall, ruling: &Ruling) -> bool {
-    matches!(ruling, Ruling::Ask { .. }) && fallback_of(entry).is_none()
-}
-
 /// Returns a tool's description of itself in one bounded line.
 fn summary(description: &str) -> String {
     let words: Vec<&str> = description.split_whitespace().collect();

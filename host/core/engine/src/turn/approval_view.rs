@@ -1,6 +1,6 @@
 //! Renders a call or a question for the user who decides on it. The host's text comes first and
-//! last; text of a model or a tool stands between, in frames, except for a target that is one plain
-//! word. Pure.
+//! last; text of a model or a tool stands between, in frames, except for a path or URL that is one
+//! plain word. Pure.
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +17,9 @@ use std::fmt;
 /// The maximum length of a target in the heading, in bytes.
 const MAX_HEADING_TARGET: usize = 60;
 
+/// The name of the main argument of most tools of the web.
+const URL: &str = "url";
+
 /// The maximum number of rows of a question's prompt.
 const MAX_PROMPT_ROWS: usize = 40;
 
@@ -27,7 +30,7 @@ const MAX_MIXED_ROWS: usize = 8;
 /// complete and unshortened. `Display` writes all parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallFrame {
-    /// The tool, its target if that is one plain word, and its effect.
+    /// The tool, its target if that is a path or URL of one plain word, and its effect.
     pub heading: String,
     /// The target in a frame, if it is not in the heading.
     pub target: Option<String>,
@@ -91,7 +94,7 @@ impl CallFrame {
         let mut shown_above = without.to_vec();
         if let Some((name, target)) = target {
             shown_above.push(name);
-            match is_plain_word(target) {
+            match is_place(name) && is_plain_word(target) {
                 true => heading.push_str(&format!(" {target}")),
                 false => {
                     let only = Map::from_iter([(name.to_owned(), Value::from(target))]);
@@ -117,6 +120,11 @@ impl CallFrame {
             },
         }
     }
+}
+
+/// Whether an argument of this name is a place, which needs no name beside the tool's.
+fn is_place(name: &str) -> bool {
+    [PATH, URL].contains(&name)
 }
 
 /// Whether a text stands beside words of the host without looking like some of them: ASCII, without

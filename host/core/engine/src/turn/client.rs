@@ -149,7 +149,7 @@ impl Agent {
                 return self.work_of_client(session, call, run.into(), cx).await;
             }
             if let Some(output) = call.answered.take() {
-                return Ok(self.settle_skipped_call(session, cx, call, output, None));
+                return Ok(self.settle_skipped_call(session, cx, call, output));
             }
             let id = session.lock().id();
             if let Some(review) = self.review(id, &call.entry, cx).await {
@@ -163,15 +163,11 @@ impl Agent {
             };
             let run = match plan {
                 CallPlan::Run(run) if run.runtime == ToolRuntime::External => {
-                    let output = external_tool().into();
-                    return Ok(self.settle_skipped_call(session, cx, call, output, None));
+                    return Ok(self.settle_skipped_call(session, cx, call, external_tool()));
                 }
                 CallPlan::Run(run) => run,
-                CallPlan::Answer(output) => {
-                    return Ok(self.settle_skipped_call(session, cx, call, output, None));
-                }
-                CallPlan::Deny(output, rule) => {
-                    return Ok(self.settle_skipped_call(session, cx, call, output, Some(rule)));
+                CallPlan::Answer(report) => {
+                    return Ok(self.settle_skipped_call(session, cx, call, *report));
                 }
                 CallPlan::Ask(rule) => {
                     let asks = self.settings.prompts == Prompts::Ask;
@@ -179,8 +175,7 @@ impl Agent {
                     {
                         return Ok(ClientCallEnd::Confirm(Box::new(pending)));
                     }
-                    let output = self.unapproved(&rule);
-                    return Ok(self.settle_skipped_call(session, cx, call, output, Some(rule)));
+                    return Ok(self.settle_skipped_call(session, cx, call, self.unapproved(&rule)));
                 }
             };
             self.run_planned(session, call, run, cx).await
@@ -209,8 +204,7 @@ impl Agent {
             && let Err(error) = session.flush(cx.observer).await
         {
             // If the intent is stored later, so is its result: the call did not run.
-            let output = unwritable().into();
-            self.settle_skipped(&mut session.lock(), cx, &call.entry.call, output);
+            self.settle_skipped(&mut session.lock(), cx, &call.entry.call, unwritable());
             return Err(ClientCallError::NotRun(error));
         }
         self.work_of_client(session, call, run, cx).await
@@ -368,15 +362,15 @@ impl Agent {
         Ok(())
     }
 
-    /// Answers a call that does not run, and records its request with the answer; `rule` denied it.
+    /// Answers a call that does not run, and records its request with the answer.
     fn settle_skipped_call(
         &self,
         session: &ClientSession,
         cx: &TurnContext<'_>,
         call: &ClientCall,
-        output: ToolResultOutput,
-        rule: Option<String>,
+        report: impl Into<CallReport>,
     ) -> ClientCallEnd {
+        let report = report.into();
         let tool_call = &call.entry.call;
         let mut session = session.lock();
         if call.entry.decision.is_none() && call.entry.answers.is_empty() {
@@ -387,10 +381,8 @@ impl Agent {
             };
             session.record(received, Vec::new());
         }
-        match rule {
-            None => self.settle_skipped(&mut session, cx, tool_call, output.clone()),
-            Some(rule) => self.settle_denied(&mut session, cx, tool_call, output.clone(), rule),
-        }
+        let output = report.output.clone();
+        self.settle_skipped(&mut session, cx, tool_call, report);
         ClientCallEnd::Settled {
             output,
             stdio: String::new(),

@@ -112,14 +112,10 @@ impl Agent {
             _ if session.state().halt().is_some() => {
                 self.settle_skipped(session, cx, &entry.call, not_run_after_halt());
             }
-            CallPlan::Answer(output) => self.settle_skipped(session, cx, &entry.call, output),
-            CallPlan::Deny(output, rule) => {
-                self.settle_denied(session, cx, &entry.call, output, rule);
-            }
+            CallPlan::Answer(report) => self.settle_skipped(session, cx, &entry.call, *report),
             // The approval step has asked if there is someone to ask.
             CallPlan::Ask(rule) => {
-                let output = self.unapproved(&rule);
-                self.settle_denied(session, cx, &entry.call, output, rule);
+                self.settle_skipped(session, cx, &entry.call, self.unapproved(&rule));
             }
             CallPlan::Run(run) => return self.run_group(session, vec![*run], cx).await,
         }
@@ -335,7 +331,7 @@ impl Agent {
         self.abandon_children(session, cx).await?;
         for entry in session.state().batch().to_vec() {
             if entry.is_spawned && entry.result.is_none() {
-                let stopped = ToolFailure::new(ToolErrorCode::Cancelled, STOPPED).into();
+                let stopped = ToolFailure::new(ToolErrorCode::Cancelled, STOPPED);
                 self.settle_skipped(session, cx, &entry.call, stopped);
             }
         }
@@ -362,8 +358,7 @@ impl Agent {
     /// Answers calls of a cancelled turn.
     fn settle_unstarted(&self, session: &mut Session, runs: &[CallRun], cx: &TurnContext<'_>) {
         for run in runs {
-            let output = ToolFailure::not_started().into();
-            self.settle_skipped(session, cx, &run.entry.call, output);
+            self.settle_skipped(session, cx, &run.entry.call, ToolFailure::not_started());
         }
     }
 }

@@ -151,23 +151,9 @@ impl Agent {
         session: &mut Session,
         cx: &TurnContext<'_>,
         call: &ToolCall,
-        output: ToolResultOutput,
+        report: impl Into<CallReport>,
     ) {
-        let report = self.skipped_report(call, output, cx);
-        self.settle(session, call, report);
-    }
-
-    /// Answers a call that a rule of the policy denies.
-    pub(super) fn settle_denied(
-        &self,
-        session: &mut Session,
-        cx: &TurnContext<'_>,
-        call: &ToolCall,
-        output: ToolResultOutput,
-        rule: String,
-    ) {
-        let mut report = self.skipped_report(call, output, cx);
-        report.rule = Some(rule);
+        let report = self.skipped_report(call, report, cx);
         self.settle(session, call, report);
     }
 
@@ -176,7 +162,7 @@ impl Agent {
         let (call_id, tool) = (&call.id, call.name.as_str());
         if cx.cancel.is_cancelled() {
             return self
-                .skipped_report(call, ToolFailure::not_started().into(), cx)
+                .skipped_report(call, ToolFailure::not_started(), cx)
                 .into();
         }
         let began = Instant::now();
@@ -292,19 +278,20 @@ impl Agent {
     fn skipped_report(
         &self,
         call: &ToolCall,
-        output: ToolResultOutput,
+        report: impl Into<CallReport>,
         cx: &TurnContext<'_>,
     ) -> CallReport {
+        let report = report.into();
         cx.observer.live(Live::CallEnded {
             call_id: &call.id,
             tool: &call.name,
             input: call.input.as_deref(),
-            output: &output,
+            output: &report.output,
             wall_us: 0,
         });
         CallReport {
             accounting: self.unused(&call.name),
-            ..CallReport::of(output)
+            ..report
         }
     }
 

@@ -9,6 +9,7 @@ use crate::{
     arguments::Arguments,
     policy::{Ruling, denied_call},
     session::{BatchCall, Session},
+    tool::CallReport,
 };
 use agent_host_types::{
     approval::Decision,
@@ -24,13 +25,17 @@ use std::sync::Arc;
 /// The plan for one call.
 pub(super) enum CallPlan {
     /// Answer the call without running it.
-    Answer(ToolResultOutput),
-    /// Answer the call without running it, as this rule denies it.
-    Deny(ToolResultOutput, String),
+    Answer(Box<CallReport>),
     /// Ask the user, by this rule.
     Ask(String),
     /// Run the call.
     Run(Box<CallRun>),
+}
+
+impl CallPlan {
+    pub(super) fn answer(report: impl Into<CallReport>) -> Self {
+        Self::Answer(Box::new(report.into()))
+    }
 }
 
 /// A call that runs.
@@ -76,25 +81,25 @@ impl Agent {
     ) -> CallPlan {
         let call = &entry.call;
         if let Some(output) = entry.decision.as_ref().and_then(answer_of) {
-            return CallPlan::Answer(output);
+            return CallPlan::answer(output);
         }
         if self.is_in_doubt(entry) {
-            return CallPlan::Answer(interrupted(&call.name).into());
+            return CallPlan::answer(interrupted(&call.name));
         }
         let Some(tool) = self.tool(&call.name) else {
-            return CallPlan::Answer(self.unknown(session, &call.name).into());
+            return CallPlan::answer(self.unknown(session, &call.name));
         };
         let Some(input) = entry.effective_input().cloned() else {
-            return CallPlan::Answer(not_an_object().into());
+            return CallPlan::answer(not_an_object());
         };
         let arguments = match self.accepted(entry, &input) {
             Ok(arguments) => arguments,
-            Err(failure) => return CallPlan::Answer(failure.into()),
+            Err(failure) => return CallPlan::answer(failure),
         };
         if self.lacks_review(entry) {
-            return CallPlan::Answer(match cx.cancel.is_cancelled() {
-                true => ToolFailure::not_started().into(),
-                false => unreviewed().into(),
+            return CallPlan::answer(match cx.cancel.is_cancelled() {
+                true => ToolFailure::not_started(),
+                false => unreviewed(),
             });
         }
         // A repeated run needs the same approval as the first one.
@@ -105,11 +110,17 @@ impl Agent {
         if let (Ruling::Ask { .. } | Ruling::Allow { .. }, Some(output)) =
             (&ruling, fallback_of(entry))
         {
-            return CallPlan::Answer(output.clone());
+            return CallPlan::answer(output.clone());
         }
         match ruling {
-            Ruling::Deny { rule, reason, .. } => CallPlan::Deny(denied_call(&rule, &reason), rule),
-            Ruling::Ask { rule } if !confirmed => CallPlan::Ask(rule),
+            Ruling::Deny { rule, reason, .. } => {
+                let denied = CallReport::of(denied_call(&rule, &reason));
+                CallPlan::answer(denied.denied_by(rule))
+            }
+            Ruling::Ask { rule } if !confirmed => {
+                let foreseen = self.tools.foreseen_denial(&call.name, &input);
+                foreseen.map_or(CallPlan::Ask(rule), CallPlan::answer)
+            }
             Ruling::Ask { rule } | Ruling::Allow { rule } => CallPlan::Run(Box::new(CallRun {
                 entry: entry.clone(),
                 input,
@@ -142,7 +153,7 @@ impl Agent {
     }
 
     /// Returns the result of a call that no one approves.
-    pub(super) fn unapproved(&self, rule: &str) -> ToolResultOutput {
+    pub(super) fn unapproved(&self, rule: &str) -> CallReport {
         let why = match self.settings.prompts {
             Prompts::Deny if is_hook_rule(rule) => {
                 "no one can be asked in this run. The hook of this name requires it, whatever the rules allow"
@@ -155,9 +166,8 @@ impl Agent {
             }
             Prompts::Ask => "no one has approved it",
         };
-        ToolResultOutput::ExecutionDenied(Some(format!(
-            "This call needs the user's approval (rule {rule}), and {why}."
-        )))
+        let text = format!("This call needs the user's approval (rule {rule}), and {why}.");
+        CallReport::of(ToolResultOutput::ExecutionDenied(Some(text))).denied_by(rule.to_owned())
     }
 }
 

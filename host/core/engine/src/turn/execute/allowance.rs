@@ -53,7 +53,7 @@ impl Allowance {
         if let Some(budget) = budget::refusing(budgets, self.calls, tool, *repeats) {
             let refusal = ToolResultOutput::ExecutionDenied(Some(budget::refusal(&budget)));
             self.used_up.get_or_insert(budget);
-            return CallPlan::Answer(refusal);
+            return CallPlan::answer(refusal);
         }
         self.calls += 1;
         *repeats += 1;

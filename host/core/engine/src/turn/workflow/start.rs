@@ -122,15 +122,14 @@ impl Driver<'_> {
             .and_then(|(_, node)| node.agent.clone());
         let review = self.reviewed(&mut entry, has_session.as_ref()).await;
         let plan = self.agent.plan(self.session, &entry, None, self.cx);
-        let (output, rule) = match plan {
-            CallPlan::Answer(output) => (output, None),
-            CallPlan::Deny(output, rule) => (output, Some(rule)),
+        let report = match plan {
+            CallPlan::Answer(report) => *report,
             // An agent that began without approval and needs it now does not go on.
             CallPlan::Ask(rule)
                 if self.agent.settings.prompts == Prompts::Deny
                     || has_session.as_ref().is_some_and(|agent| *agent != tool) =>
             {
-                (self.agent.unapproved(&rule), Some(rule))
+                self.agent.unapproved(&rule)
             }
             // What began in a session of its own continues there, whatever the rules are now.
             CallPlan::Run(call)
@@ -148,8 +147,7 @@ impl Driver<'_> {
         if has_session.is_some() {
             self.abandon(&start.run).await?;
         }
-        let mut report = CallReport::of(start.output_of(output));
-        report.rule = rule;
+        let report = report.map(|output| start.output_of(output));
         self.settle(&start, &call_id, report).await
     }
 
