@@ -3,9 +3,10 @@
 
 use crate::registry::Registry;
 use agent_host_engine::policy::{
-    ArtifactAccess, DirGrant, DirMode, Grants, HttpGrant, SecretGrant,
+    ArtifactAccess, DirGrant, DirMode, Grants, HttpGrant, SecretGrant, only_reads,
 };
 use agent_host_mcp_client::Reach;
+use agent_host_types::tool::Effect;
 use std::path::{Component, Path, PathBuf};
 
 /// Lists what the tools may reach; components with equal grants share a line, and what an MCP
@@ -78,11 +79,15 @@ pub struct ToolReach {
 #[must_use]
 pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
     if let Some(entry) = registry.component_of(tool) {
+        // The gate lets a tool of this effect change nothing, whatever is granted.
+        let effect = registry.tool(tool).map(|tool| tool.effect);
+        let is_read_only = effect == Some(Effect::ReadOnly);
         let reach = || {
-            let parts = reach_parts(&entry.grants).join("; ");
-            let verb = match entry.grants.may_change() {
-                true => "reach",
-                false => "read",
+            let parts = reach_parts(&entry.grants, is_read_only).join("; ");
+            let only_reads = is_read_only && entry.grants.http.is_empty();
+            let verb = match only_reads || !entry.grants.may_change() {
+                true => "read",
+                false => "reach",
             };
             format!("Sandboxed; at most it can {verb}: {parts}.")
         };
@@ -115,22 +120,30 @@ pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
     }
 }
 
-/// Returns what grants reach, as the parts of a sentence for a user who does not know them.
-fn reach_parts(grants: &Grants) -> Vec<String> {
+/// Returns what grants reach, as the parts of a sentence for a user who does not know them;
+/// `is_read_only` for a tool that can change nothing.
+fn reach_parts(grants: &Grants, is_read_only: bool) -> Vec<String> {
     let mut parts: Vec<String> = grants
         .dirs
         .iter()
         .map(|dir| {
             let place = dir.host.display();
-            format!("files in {place} ({}{})", mode_word(dir), dir_rules(dir))
+            let mode = match is_read_only {
+                true => mode_words(DirMode::ReadOnly),
+                false => mode_words(dir.mode),
+            };
+            format!("files in {place} ({mode}{})", dir_rules(dir))
         })
         .collect();
     let hosts: Vec<String> = grants
         .http
         .iter()
-        .map(|http| match http.methods.as_slice() {
-            [] => format!("{} (any method)", http.target()),
-            methods => format!("{} ({})", http.target(), methods.join(" and ")),
+        .filter_map(|http| {
+            Some(format!(
+                "{} ({})",
+                http.target(),
+                methods(http, is_read_only)?
+            ))
         })
         .collect();
     parts.push(match hosts.is_empty() {
@@ -146,6 +159,21 @@ fn reach_parts(grants: &Grants) -> Vec<String> {
     parts.extend(grants.secrets.iter().map(secret_line));
     parts.extend(grants.artifacts.map(artifact_line));
     parts
+}
+
+/// Returns the methods of requests that a tool may send; `None` if a read-only one may send none.
+fn methods(http: &HttpGrant, is_read_only: bool) -> Option<String> {
+    let may_send = |method: &&str| !is_read_only || only_reads(method);
+    let granted: Vec<&str> = match http.methods.as_slice() {
+        [] if is_read_only => vec!["GET", "HEAD"],
+        [] => return Some("any method".to_owned()),
+        granted => granted
+            .iter()
+            .map(String::as_str)
+            .filter(may_send)
+            .collect(),
+    };
+    (!granted.is_empty()).then(|| granted.join(" and "))
 }
 
 /// Returns the path on the host of a path that a tool names; a relative one is below the first
@@ -173,12 +201,12 @@ fn artifact_line(access: ArtifactAccess) -> String {
 }
 
 fn dir_line(dir: &DirGrant) -> String {
-    let (place, mode) = (dir.host.display(), mode_word(dir));
+    let (place, mode) = (dir.host.display(), mode_words(dir.mode));
     format!("{place} as {}, {mode}{}", dir.guest, dir_rules(dir))
 }
 
-fn mode_word(dir: &DirGrant) -> &'static str {
-    match dir.mode {
+fn mode_words(mode: DirMode) -> &'static str {
+    match mode {
         DirMode::ReadOnly => "read-only",
         DirMode::ReadWrite => "read-write",
     }
@@ -216,8 +244,8 @@ fn secret_line(secret: &SecretGrant) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::host_path;
-    use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+    use super::{host_path, reach_parts};
+    use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, HttpGrant, PathRules};
     use pretty_assertions::assert_eq;
     use std::path::PathBuf;
 
@@ -256,5 +284,51 @@ mod tests {
             assert_eq!(host_path(&grants, path), expected, "{path}");
         }
         assert_eq!(host_path(&Grants::default(), "a.txt"), None);
+    }
+
+    #[test]
+    fn read_only_tool_reaches_less_than_its_grants() {
+        let dir = DirGrant {
+            host: "/srv".into(),
+            guest: "/workspace".to_owned(),
+            mode: DirMode::ReadWrite,
+            allow: PathRules::default(),
+            deny: PathRules::default(),
+            mask: PathRules::default(),
+            allow_run_later: PathRules::default(),
+            quota: DirQuota::default(),
+        };
+        let http = |host: &str, methods: &[&str]| HttpGrant {
+            host: host.to_owned(),
+            methods: methods.iter().map(ToString::to_string).collect(),
+            ..HttpGrant::default()
+        };
+        let grants = Grants {
+            dirs: vec![dir],
+            http: vec![
+                http("any.example", &[]),
+                http("some.example", &["GET", "POST"]),
+                http("post.example", &["POST"]),
+            ],
+            ..Grants::default()
+        };
+        for (is_read_only, files, network) in [
+            (
+                false,
+                "read-write",
+                "any.example (any method), some.example (GET and POST), post.example (POST)",
+            ),
+            (
+                true,
+                "read-only",
+                "any.example (GET and HEAD), some.example (GET)",
+            ),
+        ] {
+            let expected = [
+                format!("files in /srv ({files})"),
+                format!("network: {network}"),
+            ];
+            assert_eq!(reach_parts(&grants, is_read_only), expected);
+        }
     }
 }

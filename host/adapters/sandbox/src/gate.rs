@@ -14,6 +14,7 @@ use agent_host_engine::{
     policy::{
         DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, RunLater, SecretPlace,
         decide_address, decide_artifact, decide_file, decide_http, decide_run_later, decide_secret,
+        only_reads,
     },
     secrets::Secrets,
 };
@@ -224,7 +225,7 @@ impl Gate {
             return Err(self.refuse(asked, "limits.http-requests", &reason));
         }
         self.enforce(asked, decide_http(&self.grants, self.effect, request))?;
-        if !matches!(request.method, "GET" | "HEAD") {
+        if !only_reads(request.method) {
             self.dirty.store(true, Ordering::Relaxed);
         }
         Ok(())

@@ -31,7 +31,7 @@ pub use grants::{
     ArtifactAccess, DirGrant, DirMode, DirQuota, EnvGrant, GrantError, Grants, HttpGrant,
     SecretGrant,
 };
-pub use http::{HttpRequest, decide_address, decide_http};
+pub use http::{HttpRequest, decide_address, decide_http, only_reads};
 pub use paths::PathRules;
 pub(crate) use rule::PATH;
 pub use rule::{

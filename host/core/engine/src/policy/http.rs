@@ -21,11 +21,18 @@ pub struct HttpRequest<'a> {
     pub path: &'a str,
 }
 
+/// Returns whether requests of a method only read, as HTTP has it (RFC 9110, section 9.2.1): the
+/// methods that a read-only tool may send.
+#[must_use]
+pub fn only_reads(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD")
+}
+
 /// Decides a request by its URL and the tool's effect. The first grant that covers it is the rule.
 /// [`decide_address`] decides on the resolved address.
 #[must_use]
 pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -> Ruling {
-    let too_much = effect == Effect::ReadOnly && !matches!(request.method, "GET" | "HEAD");
+    let too_much = effect == Effect::ReadOnly && !only_reads(request.method);
     let Some(index) = grants.http.iter().position(|grant| grant.covers(request)) else {
         return Ruling::Deny {
             rule: DEFAULT_DENY.to_owned(),
