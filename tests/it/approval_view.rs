@@ -206,7 +206,7 @@ fn large_argument_is_cut_and_shown_whole_on_a_key() {
     assert_eq!(first.matches("line 18 of a long").count(), 1, "{first}");
     assert_eq!(first.matches("line 19 of a long").count(), 0, "{first}");
     assert!(
-        first.contains("\r\n19982 more rows are not shown.\r\n"),
+        first.contains("\r\n19982 more rows are not shown; `y` allows them, too.\r\n"),
         "{first}"
     );
     for line in [0, 9_999, 19_999] {

@@ -209,7 +209,7 @@ fn inspect_shows_grants_and_loading_limits() {
         "component-bytes": 64 * 1024 * 1024,
         "compile-memory-bytes": 2_147_483_648_u64,
         "compile-cpu-seconds": 7,
-        "compile-deadline-ms": 300_000,
+        "compile-deadline-ms": 900_000,
     });
     for (what, most) in STRUCTURE_CAPS {
         loading[what] = json!(most);

@@ -114,7 +114,7 @@ pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
     ToolReach {
         origin: format!("the MCP server `{name}`: {}", reach.identity()),
         beyond: Some(format!(
-            "Outside the sandbox: the MCP server `{name}` is {rights}."
+            "Outside the sandbox: the MCP server `{name}` decides what happens, and where. It is {rights}."
         )),
         is_outside: true,
     }

@@ -99,7 +99,8 @@ impl Default for CompileLimits {
         Self {
             memory_bytes: 2 * 1024 * 1024 * 1024,
             cpu_seconds: 60,
-            deadline_ms: 300_000,
+            // On a busy machine the compiler, which is niced, gets a tenth of a processor.
+            deadline_ms: 900_000,
         }
     }
 }

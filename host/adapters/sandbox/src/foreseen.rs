@@ -1,4 +1,4 @@
-//! Denials that can be told before a call runs, so that nobody has to approve it first.
+//! Denials that can be told before a call runs, so that no one has to approve it first.
 
 use crate::{caps::http::is_denied, gate::Gate};
 use agent_host_engine::{

@@ -10,9 +10,12 @@ use crate::{
     policy::PATH,
     text::{escape_line, framed, is_plainly_shown, mixed_scripts},
 };
-use agent_host_types::{continuation::PendingCall, question::Question};
+use agent_host_types::{continuation::PendingCall, question::Question, tool::Effect};
 use serde_json::{Map, Value};
-use std::fmt;
+use std::{
+    fmt,
+    path::{Component, Path, PathBuf},
+};
 
 /// The maximum length of a target in the heading, in bytes.
 const MAX_HEADING_TARGET: usize = 60;
@@ -22,6 +25,9 @@ const URL: &str = "url";
 
 /// The maximum number of rows of a question's prompt.
 const MAX_PROMPT_ROWS: usize = 40;
+
+/// The maximum number of rows of the place that a path leads to.
+const MAX_PLACE_ROWS: usize = 4;
 
 /// The maximum number of rows about words that mix scripts.
 const MAX_MIXED_ROWS: usize = 8;
@@ -36,7 +42,7 @@ pub struct CallFrame {
     pub target: Option<String>,
     /// The other arguments in a frame; empty if there are none.
     pub arguments: String,
-    /// Notes about programs that the call may rewrite, words that mix alphabets, and characters
+    /// Notes about a path with `..`, programs that the call may rewrite, words that mix alphabets, and characters
     /// that are not visible, each after a line break.
     pub warnings: String,
     /// A sentence about further reach of the tool, where the caller of [`Self::unwrapped`] knows it.
@@ -102,15 +108,25 @@ impl CallFrame {
                 }
             }
         }
+        let steps_up = match target {
+            Some((PATH, path)) => without_steps_up(path, columns),
+            _ => String::new(),
+        };
         let text = arguments_text(input, &shown_above);
+        let is_sent = name == Some(URL) && call.effect == Effect::ReadOnly;
+        let effect = match is_sent {
+            true => "declared read-only, but sends the URL; the model sees the result",
+            false => call.effect.in_words(),
+        };
         Self {
-            heading: format!("{heading}  {}", change.unwrap_or(call.effect.in_words())),
+            heading: format!("{heading}  {}", change.unwrap_or(effect)),
             target: framed_target,
             arguments: match text.is_empty() {
                 true => text,
                 false => framed(&text, columns, usize::MAX),
             },
-            warnings: executables(call, input, columns)
+            warnings: steps_up
+                + &executables(call, input, columns)
                 + &mixed(call, input, columns)
                 + hidden(input),
             reach: None,
@@ -131,6 +147,28 @@ fn is_place(name: &str) -> bool {
 /// spaces, so that it is one word, and short.
 fn is_plain_word(text: &str) -> bool {
     (1..=MAX_HEADING_TARGET).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
+}
+
+/// Returns a note on where a path with `..` leads; empty for other texts, and for a path that leads
+/// out of where it begins.
+fn without_steps_up(path: &str, columns: usize) -> String {
+    let mut place = PathBuf::new();
+    let mut has_steps = false;
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir if !place.pop() => return String::new(),
+            Component::ParentDir => has_steps = true,
+            Component::CurDir => {}
+            part => place.push(part),
+        }
+    }
+    match (has_steps, place.to_str()) {
+        (true, Some(place)) if !place.is_empty() => {
+            let place = framed(place, columns, MAX_PLACE_ROWS);
+            format!("\nUnless a part of the path is a link, it leads to:\n{place}")
+        }
+        _ => String::new(),
+    }
 }
 
 /// Returns a note on the files that run, now or later, which the arguments name. Unknown for

@@ -1,4 +1,4 @@
-use super::{CallFrame, FrameArguments, QuestionPreview};
+use super::{CallFrame, FrameArguments, QuestionPreview, without_steps_up};
 use agent_host_types::{
     continuation::PendingCall,
     id::{CallId, Digest},
@@ -219,5 +219,43 @@ fn long_question_is_cut() {
             "(3961 more rows of this text are not shown)",
             "Your answer goes to the tool wipe and approves nothing.",
         ]
+    );
+}
+
+#[test]
+fn path_with_steps_up_is_shown_without_them() {
+    let leads_to =
+        |place: &str| format!("\nUnless a part of the path is a link, it leads to:\n│ {place}");
+    for (path, expected) in [
+        ("src/../b.txt", leads_to("b.txt")),
+        ("a/b/../../c/./d", leads_to("c/d")),
+        ("/workspace/x/../b", leads_to("/workspace/b")),
+        ("a/..\u{202e}/b", String::new()),
+        ("a/\u{202e}/../../b\u{1b}", leads_to("b\\u{1b}")),
+        ("src/b.txt", String::new()),
+        ("src/..", String::new()),
+        ("../b.txt", String::new()),
+        ("src/../../b.txt", String::new()),
+    ] {
+        assert_eq!(without_steps_up(path, 80), expected, "{path:?}");
+    }
+}
+
+#[test]
+fn read_only_request_says_that_its_url_is_sent() {
+    let mut call = call("x");
+    call.effect = Effect::ReadOnly;
+    let url = "https://example.com/?data=1";
+    call.input = Map::from_iter([("url".to_owned(), json!(url))]).into();
+    let arguments = FrameArguments {
+        input: &call.input,
+        target: Some("url"),
+        without: &[],
+        change: None,
+        columns: 80,
+    };
+    assert_eq!(
+        CallFrame::new(&call, &arguments).heading,
+        format!("wipe {url}  declared read-only, but sends the URL; the model sees the result")
     );
 }

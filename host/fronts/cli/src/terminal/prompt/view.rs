@@ -148,7 +148,7 @@ impl Review<'_> {
         rows.truncate(max_rows);
         if left_out > 0 {
             rows.push(format!(
-                "{YELLOW}{left_out} more rows are not shown.{YELLOW:#}"
+                "{YELLOW}{left_out} more rows are not shown; `y` allows them, too.{YELLOW:#}"
             ));
         }
         let target = frame
@@ -164,12 +164,34 @@ impl Review<'_> {
             (false, false) => (None, Some(format!("{DIM}{reach}{DIM:#}"))),
         };
         let mut text = format!("\n{}", at_words(&heading, columns));
-        for row in outside.into_iter().chain(target).chain(rows) {
+        let description = self.own_description().into_iter().flatten();
+        for row in outside
+            .into_iter()
+            .chain(description)
+            .chain(target)
+            .chain(rows)
+        {
             text.push_str(&format!("\n{row}"));
         }
         text.push_str(&frame.warnings);
         text.extend(inside.map(|reach| format!("\n{reach}")));
         RenderedCall { text, left_out }
+    }
+
+    /// Renders what a tool outside the sandbox says it does, which the host cannot check.
+    fn own_description(&self) -> Option<[String; 2]> {
+        if !self.reach.is_outside || self.call.description.is_empty() {
+            return None;
+        }
+        let rows = framed_words(
+            &self.call.description,
+            self.terminal.columns(),
+            MAX_NOTE_ROWS,
+        );
+        Some([
+            format!("{DIM}The tool says of itself, unchecked:{DIM:#}"),
+            rows,
+        ])
     }
 
     fn framed_rows(&self, text: &str, max_rows: usize) -> Vec<String> {
