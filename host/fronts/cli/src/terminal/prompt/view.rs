@@ -167,9 +167,9 @@ impl Review<'_> {
         let description = self.own_description().into_iter().flatten();
         for row in outside
             .into_iter()
-            .chain(description)
             .chain(target)
             .chain(rows)
+            .chain(description)
         {
             text.push_str(&format!("\n{row}"));
         }
