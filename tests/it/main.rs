@@ -70,6 +70,7 @@ mod network;
 mod openai;
 mod owners;
 mod permissions;
+mod pictures;
 mod postgres;
 mod record;
 mod replay;

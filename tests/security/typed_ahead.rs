@@ -5,7 +5,9 @@ use agent_host_test_support::{
     Ran, TestEnv, at_once,
     chat::asking,
     chat::{Answer, ChatServer},
-    of_kind, program,
+    of_kind,
+    pictures::png,
+    program,
     running::Running,
     terminal::{MARKER, at_a_terminal, at_a_terminal_with_cursor},
 };
@@ -86,6 +88,36 @@ fn keys_before_the_question_approve_nothing() {
         types_ahead(&mut running, keys);
         let ran = types(running, 0, &["n\n"]);
         nothing_approved(&env, &ran, keys);
+    });
+}
+
+/// The answers of a terminal that is asked whether it draws pictures: too late, when the question
+/// is open, or with a line that was typed before them.
+#[test]
+fn answers_of_the_terminal_approve_nothing() {
+    let answers = "\u{1b}_Gi=31;OK\u{1b}\\\u{1b}P>|y\u{1b}\\\u{1b}[6;20;10t\u{1b}[?62;4c";
+    at_once([(false, ""), (true, "y\n")], |(is_early, keys)| {
+        let env = TestEnv::new();
+        env.write("grey.png", png(8, 8));
+        let look = json!({ "path": "grey.png", "max_width": 8, "max_height": 8 });
+        let server = ChatServer::start(vec![
+            Answer::calls_with_ids(&[("look", ("image_thumbnail", look))]),
+            Answer::calls(&[writes("note.txt")]),
+            Answer::text("That is all."),
+        ]);
+        let mut running = at_a_terminal_with_cursor(&env, &server, RUN);
+        running.stdout.until("\u{1b}[c");
+        if is_early {
+            running.types(&format!("{keys}{answers}"));
+        }
+        running.stdout.until(QUESTION);
+        if !is_early {
+            running.types(answers);
+        }
+        let ran = types(running, 0, &["n\n"]);
+        nothing_approved(&env, &ran, keys);
+        assert!(!ran.stdout.contains("31;OK"), "{ran:?}");
+        assert_eq!(ran.stdout.contains("\u{1b}_Ga=T"), is_early, "{ran:?}");
     });
 }
 

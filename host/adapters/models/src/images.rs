@@ -265,7 +265,20 @@ fn cannot_be(step: &str) -> impl Fn(ImageError) -> Reason {
     move |error| format!("it cannot be {step}: {error}").into()
 }
 
-/// Decodes an image into 8 bits per channel, upright.
+/// Decodes an image of a format that providers accept, by its first bytes, into 8 bits per channel,
+/// upright; of an animation the first frame.
+///
+/// # Errors
+/// The bytes are not such an image, or one of more than 256 MiB when it is decoded.
+pub fn decode_image(bytes: &[u8]) -> Result<DynamicImage, Reason> {
+    let format = image::guess_format(bytes).map_err(cannot_be("decoded"))?;
+    let is_accepted = FORMATS.iter().any(|(_, accepted)| *accepted == format);
+    match is_accepted {
+        true => decode(bytes, format),
+        false => Err("it is not a PNG, JPEG, GIF or WebP image".into()),
+    }
+}
+
 fn decode(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage, Reason> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = image::Limits::default();

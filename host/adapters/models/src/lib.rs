@@ -55,6 +55,7 @@ pub use endpoint::{
 pub use fallback::Fallback;
 pub use http::{Recorder, RecordingError};
 pub use http_model::HttpModel;
+pub use images::decode_image;
 pub use listing::ModelList;
 pub use preset::Preset;
 pub use priced::Priced;

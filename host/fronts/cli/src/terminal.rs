@@ -1,6 +1,7 @@
 //! The only module that reads stdin and writes stdout or stderr. stdout carries answers and machine
 //! data, stderr everything else. Text of a model or a tool is shown with its control characters
-//! escaped, and [`guarded`] is the last step of everything that a terminal shows.
+//! escaped, and [`guarded`] is the last step of everything that a terminal shows, except for pictures,
+//! which are encoded here.
 
 mod calls;
 mod elicitation;
@@ -9,6 +10,7 @@ mod guard;
 mod input;
 mod live;
 mod markdown;
+mod pictures;
 mod prompt;
 mod question;
 mod reasoning;
@@ -170,6 +172,12 @@ impl Terminal {
     /// Writes text with movements of the cursor to stdout.
     fn print_raw(&self, text: &str) {
         write(anstream::stdout().lock(), text.as_bytes());
+    }
+
+    /// Writes a picture to stderr, of which the protocol's bytes reach the terminal as they are.
+    fn note_picture(&self, drawn: &str) {
+        // A picture that fails leaves the line of its call.
+        let _ = io::stderr().write_all(drawn.as_bytes());
     }
 
     /// Writes a line to stdout.

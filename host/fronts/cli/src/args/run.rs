@@ -69,8 +69,8 @@ pub(crate) struct RunArgs {
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output_format: OutputFormat,
-    /// Print the answer as the model writes it. Without it, a terminal shows rendered Markdown,
-    /// unless `NO_COLOR` is set or `TERM` is `dumb`.
+    /// Print the answer as the model writes it. Without it, a terminal shows rendered Markdown, and
+    /// images of results if it draws pictures, unless `NO_COLOR` is set or `TERM` is `dumb`.
     #[arg(long)]
     pub(crate) plain: bool,
     /// Run this agent of agent.toml instead of the default agent.

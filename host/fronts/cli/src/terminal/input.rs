@@ -16,16 +16,19 @@ mod keys;
 mod line;
 mod list;
 mod modes;
+mod piped;
+mod report;
 mod screen;
 mod watch;
 
 pub(crate) use completion::{CommandWords, Completer, Words};
 pub(crate) use composer::{Composed, Composer, Opening, SHOW_LAST, compose};
 pub(crate) use modes::{InputGuard, close};
+pub(crate) use piped::{arrives_within, data};
+pub(crate) use report::reports;
 pub(crate) use watch::watch;
 
 use super::Terminal;
-use crate::exit::Failure;
 use editor::Editor;
 use keys::KeyDecoder;
 pub(super) use keys::{Key, Named};
@@ -39,7 +42,7 @@ use rustix::{
 };
 use std::{
     collections::VecDeque,
-    io::{self, IsTerminal as _, Read as _},
+    io::{self, IsTerminal as _},
     os::fd::OwnedFd,
     sync::{
         LazyLock, Mutex, MutexGuard, PoisonError,
@@ -89,6 +92,8 @@ struct InputReader {
     unread: VecDeque<Key>,
     /// The text of the composer, with what was typed while it was not open.
     editor: Editor,
+    /// True if the terminal was asked about itself.
+    was_asked: bool,
 }
 
 /// Exclusive access to the keyboard. Dropping it restores the terminal's modes.
@@ -209,41 +214,6 @@ fn wake() {
     }
 }
 
-/// Returns whether standard input has bytes, or ends, within this time.
-pub(crate) fn arrives_within(time: Duration) -> bool {
-    let stdin = io::stdin();
-    let time = Timespec::try_from(time).ok();
-    let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], time.as_ref());
-    !matches!(ready, Ok(0))
-}
-
-/// Reads at most `max_bytes` of standard input as data, which answers no prompt. An error names the
-/// data as `what`.
-///
-/// # Errors
-/// When stdin cannot be read, has more bytes, or is not UTF-8.
-pub(crate) fn data(max_bytes: u64, what: &str) -> Result<String, Failure> {
-    let refuse = |why: &dyn std::fmt::Display| {
-        Failure::usage(format!("cannot read {what} from standard input: {why}"))
-    };
-    let mut bytes = Vec::new();
-    let mut input = io::stdin().take(max_bytes.saturating_add(1));
-    input
-        .read_to_end(&mut bytes)
-        .map_err(|error| refuse(&error))?;
-    if bytes.len() as u64 > max_bytes {
-        return Err(refuse(&format!(
-            "it has more than {max_bytes} bytes; give the model a file that its tools can read, or a part of it"
-        )));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        refuse(&format!(
-            "it is not UTF-8 from byte {at} on; convert it, such as with `iconv -t UTF-8`"
-        ))
-    })
-}
-
 /// Returns the output that shows what is typed.
 fn screen(terminal: &Terminal) -> Screen {
     match (terminal.stderr, terminal.stdout) {
@@ -274,8 +244,14 @@ impl Keyboard {
     }
 
     fn lock(terminal: &Terminal) -> Option<Self> {
+        Self::hold(
+            terminal,
+            READER.lock().unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    fn hold(terminal: &Terminal, reader: MutexGuard<'static, InputReader>) -> Option<Self> {
         let prompt = terminal.prompt.unwrap_or_else(PromptTicket::new);
-        let reader = READER.lock().unwrap_or_else(PoisonError::into_inner);
         let screen = screen(terminal);
         let has_keyboard = !prompt.is_abandoned() && modes::enter(screen);
         has_keyboard.then_some(Self {

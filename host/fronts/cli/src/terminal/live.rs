@@ -6,7 +6,9 @@ use super::{
     escape, escape_line, guarded,
     markdown::{MarkdownStream, markdown},
     one_line,
+    pictures::{self, Canvas},
     reasoning::Reasoning,
+    result::file_summary,
     size_change,
     spinner::{show_spinner, spinner, stop_spinner},
     tool_name,
@@ -28,6 +30,7 @@ use agent_host_types::{
     tool::RegisteredTool,
 };
 use std::{
+    panic::catch_unwind,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -53,6 +56,8 @@ pub(crate) struct LiveView {
     path: Vec<CallId>,
     /// True if the calls are nodes of a workflow, which are shown by their names.
     has_nodes: bool,
+    /// True if pictures of results may be shown.
+    has_pictures: bool,
     /// The text on stdout, where it is rendered.
     markdown: Option<Mutex<MarkdownStream>>,
     /// True if all of the model's reasoning is shown.
@@ -83,6 +88,7 @@ impl LiveView {
             line_open: AtomicBool::new(false),
             path: Vec::new(),
             has_nodes: false,
+            has_pictures: false,
             markdown: None,
             verbose: false,
             reasoning: Mutex::default(),
@@ -105,10 +111,12 @@ impl LiveView {
         }
     }
 
-    /// Renders the answer as Markdown, where stdout is a terminal that can show it.
+    /// Renders the answer as Markdown and shows pictures, where stdout is a terminal that can show
+    /// them.
     pub(crate) fn with_markdown(self) -> Self {
         let shown = self.terminal.shows_markdown();
         Self {
+            has_pictures: shown,
             markdown: shown.then(Mutex::default),
             ..self
         }
@@ -304,13 +312,39 @@ impl LiveView {
     }
 
     fn step(&self, line: &str) {
-        if self.quiet {
+        let line = format!("{}{line}", INDENT.repeat(self.path.len()));
+        self.step_with(|| self.terminal.note(&line));
+    }
+
+    /// Writes a step in the place of the spinner, unless the view is quiet.
+    fn step_with(&self, write: impl FnOnce()) {
+        match spinner().as_ref() {
+            _ if self.quiet => {}
+            Some(spinner) => spinner.suspend(write),
+            None => write(),
+        }
+    }
+
+    /// Shows the images of a result below its line, each below its name, where the terminal draws
+    /// pictures.
+    fn pictures(&self, output: &ToolResultOutput) {
+        let images = pictures::images(output);
+        if self.quiet || images.is_empty() || !self.has_pictures {
             return;
         }
-        let line = format!("{}{line}", INDENT.repeat(self.path.len()));
-        match spinner().as_ref() {
-            Some(spinner) => spinner.suspend(|| self.terminal.note(&line)),
-            None => self.terminal.note(&line),
+        // The answers of the terminal and the work of a picture take longer than an observer may.
+        let drawn = tokio::task::block_in_place(|| {
+            let canvas = Canvas::find(&self.terminal)?;
+            // A decoder that panics at hostile bytes costs the picture and nothing else.
+            let draw = |bytes| catch_unwind(|| canvas.draw(bytes)).ok().flatten();
+            let drawn = images.into_iter().map(|(file, bytes)| (file, draw(bytes)));
+            Some(drawn.collect::<Vec<_>>())
+        });
+        for (file, picture) in drawn.unwrap_or_default() {
+            if let Some(picture) = picture {
+                self.step(&format!("{DIM}{}{DIM:#}", escape_line(&file_summary(file))));
+                self.step_with(|| self.terminal.note_picture(&picture));
+            }
         }
     }
 
@@ -365,6 +399,7 @@ impl Observer for LiveView {
         Some(Box::new(Self {
             path,
             verbose: self.verbose,
+            has_pictures: self.has_pictures,
             tools: self.tools.clone(),
             ..Self::new(self.terminal, self.format, self.quiet)
         }))
@@ -439,6 +474,7 @@ impl Observer for LiveView {
                     let told = CallSummary::new(tool, self.tool(tool), input, output, None);
                     let line = call_line(&told, output, Some(wall_us));
                     self.step(&format!("{}{line}", self.node(call_id)));
+                    self.pictures(output);
                 }
                 self.show_running();
             }

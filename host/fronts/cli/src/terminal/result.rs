@@ -56,7 +56,7 @@ fn joined(parts: &[ContentPart], separator: &str) -> String {
 }
 
 /// Describes a file: name, media type, size, and the blob or URL.
-fn file_summary(file: &FilePart) -> String {
+pub(super) fn file_summary(file: &FilePart) -> String {
     let name = file.filename.as_deref().unwrap_or("file");
     let place = match &file.data {
         FileData::Bytes(bytes) => super::bytes(bytes.len() as u64),

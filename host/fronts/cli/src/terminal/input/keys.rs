@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::report::{MAX_STRING, TerminalReports};
 use std::collections::VecDeque;
 
 /// A key or the edge of a paste, by its meaning to an input line.
@@ -11,7 +12,7 @@ pub(in crate::terminal) enum Key {
     Char(char),
     Enter,
     Tab,
-    /// Escape by itself; reported by [`KeyDecoder::end_escape`] alone.
+    /// Escape by itself; returned by [`KeyDecoder::end_escape`] alone.
     Escape,
     /// Backspace.
     Erase,
@@ -57,8 +58,9 @@ pub(in crate::terminal) enum Named {
     Delete,
 }
 
-/// The maximum length of escape parameters, in bytes; longer ones are skipped.
-const MAX_PARAMETERS: usize = 16;
+/// The maximum length of escape parameters, in bytes; longer ones are skipped. Terminals list their
+/// attributes in up to 40.
+const MAX_PARAMETERS: usize = 64;
 
 /// The rest of the sequence that ends a paste, after its Escape.
 const PASTE_END: &[u8] = b"[201~";
@@ -75,6 +77,12 @@ enum SequencePosition {
     Single,
     /// In a character of several bytes.
     Utf8(Vec<u8>),
+    /// After `ESC _` or `ESC P`, which also Alt and the key send.
+    StringBegins(u8),
+    /// In a string of the terminal, such as an answer, so far.
+    String(Vec<u8>),
+    /// After the Escape that ends a string.
+    StringEnds,
     /// In a paste, after Escape and this many bytes of [`PASTE_END`].
     PasteEscape(usize),
 }
@@ -86,6 +94,8 @@ pub(super) struct KeyDecoder {
     in_paste: bool,
     /// True after a pasted carriage return: a line feed belongs to it.
     after_return: bool,
+    /// The answers of the terminal so far, which are no keys.
+    reports: TerminalReports,
 }
 
 impl KeyDecoder {
@@ -94,31 +104,42 @@ impl KeyDecoder {
         self.in_paste
     }
 
-    /// True after an Escape that may begin a sequence.
-    pub(super) fn in_escape(&self) -> bool {
-        matches!(self.state, SequencePosition::Escape)
+    /// Returns the answers of the terminal so far.
+    pub(super) fn reports(&self) -> &TerminalReports {
+        &self.reports
     }
 
-    /// Ends a sequence of nothing but Escape, which no byte follows.
+    /// True after the beginning of a sequence that may be a key by itself.
+    pub(super) fn in_escape(&self) -> bool {
+        matches!(
+            self.state,
+            SequencePosition::Escape | SequencePosition::StringBegins(_)
+        )
+    }
+
+    /// Ends a sequence that no byte follows.
     pub(super) fn end_escape(&mut self) -> Key {
-        self.state = SequencePosition::Ground;
-        Key::Escape
+        match std::mem::take(&mut self.state) {
+            SequencePosition::StringBegins(introducer) => Key::Alt(char::from(introducer)),
+            _ => Key::Escape,
+        }
     }
 
     /// Takes a byte and adds the keys that it completes.
     pub(super) fn feed(&mut self, byte: u8, keys: &mut VecDeque<Key>) {
         let key = match std::mem::take(&mut self.state) {
             SequencePosition::Ground => self.ground(byte),
-            SequencePosition::Escape => match byte {
-                b'[' => self.enter(SequencePosition::Control(Vec::new())),
-                b'O' => self.enter(SequencePosition::Single),
-                b'\r' | b'\n' => Some(Key::Alt('\n')),
-                0x08 | 0x7f => Some(Key::Alt('\u{7f}')),
-                0x20..=0x7e => Some(Key::Alt(char::from(byte))),
-                // An Escape key by itself, and then another key.
-                0..=0x1f => self.ground(byte),
-                0x80.. => Some(Key::Other),
+            SequencePosition::Escape => self.escape(byte),
+            SequencePosition::StringBegins(introducer) => match (introducer, byte) {
+                (b'_', b'G') | (b'P', b'>') => self.enter(SequencePosition::String(vec![byte])),
+                _ => {
+                    keys.push_back(Key::Alt(char::from(introducer)));
+                    self.ground(byte)
+                }
             },
+            SequencePosition::String(string) => self.string(string, byte),
+            SequencePosition::StringEnds if byte == b'\\' => None,
+            SequencePosition::StringEnds => self.escape(byte),
             SequencePosition::Control(parameters) => self.control(parameters, byte),
             SequencePosition::Single => match byte {
                 0..=0x1f | 0x7f => self.ground(byte),
@@ -137,6 +158,40 @@ impl KeyDecoder {
 
     fn enter(&mut self, state: SequencePosition) -> Option<Key> {
         self.state = state;
+        None
+    }
+
+    fn escape(&mut self, byte: u8) -> Option<Key> {
+        match byte {
+            b'[' => self.enter(SequencePosition::Control(Vec::new())),
+            b'O' => self.enter(SequencePosition::Single),
+            b'_' | b'P' => self.enter(SequencePosition::StringBegins(byte)),
+            b'\r' | b'\n' => Some(Key::Alt('\n')),
+            0x08 | 0x7f => Some(Key::Alt('\u{7f}')),
+            0x20..=0x7e => Some(Key::Alt(char::from(byte))),
+            // An Escape key by itself, and then another key.
+            0..=0x1f => self.ground(byte),
+            0x80.. => Some(Key::Other),
+        }
+    }
+
+    /// Takes a byte of an answer. Any other control character than its ends is a key, so that an
+    /// answer whose end was lost takes no more than a line.
+    fn string(&mut self, mut string: Vec<u8>, byte: u8) -> Option<Key> {
+        match byte {
+            0x07 => self.reports.string(&string),
+            0x1b => {
+                self.reports.string(&string);
+                return self.enter(SequencePosition::StringEnds);
+            }
+            0..=0x1f => return self.ground(byte),
+            _ => {
+                if string.len() < MAX_STRING {
+                    string.push(byte);
+                }
+                return self.enter(SequencePosition::String(string));
+            }
+        }
         None
     }
 
@@ -200,6 +255,7 @@ impl KeyDecoder {
                 }
                 self.enter(SequencePosition::Control(parameters))
             }
+            _ if self.reports.control(&parameters, byte) => None,
             0x40..=0x7e => Some(match (parameters.as_slice(), byte) {
                 (b"200", b'~') => {
                     self.in_paste = true;

@@ -115,3 +115,51 @@ fn escape_by_itself_is_a_key() {
     assert_eq!(decoder.end_escape(), Escape);
     assert_eq!(decode(&mut decoder, b"y"), [Char('y')]);
 }
+
+/// The answers of terminals, whole, with keys around them, and torn anywhere: they are no keys.
+#[test]
+fn terminal_answers_are_no_keys() {
+    let kitty = "\x1b_Gi=31;OK\x1b\\\x1bP>|kitty(0.40.1)\x1b\\\x1b[6;20;10t\x1b[?62;52;c";
+    let iterm2 = "\x1bP>|iTerm2 3.5.4\x1b\\\x1b[6;17;8t\x1b[?62;4c";
+    let xterm = "\x1bP>|XTerm(390)\x1b\\\x1b[?64;1;2;4;6;9;15;16;17;18;21;22;28;29c";
+    let refusing = "\x1b_Gi=31;ENOTSUP:no\x07\x1b[6;0;10t\x1b[?1;2c";
+    let cases = [
+        (kitty, true, false, "kitty(0.40.1)", Some((10, 20))),
+        (iterm2, false, true, "iTerm2 3.5.4", Some((8, 17))),
+        (xterm, false, true, "XTerm(390)", None),
+        (refusing, false, false, "", None),
+    ];
+    for (answers, kitty, sixel, name, cell) in cases {
+        let typed = format!("a{answers}b");
+        for torn in 0..typed.len() {
+            let mut decoder = KeyDecoder::default();
+            let (first, rest) = typed.as_bytes().split_at(torn);
+            let mut keys = decode(&mut decoder, first);
+            keys.extend(decode(&mut decoder, rest));
+            assert_eq!(keys, [Char('a'), Char('b')], "{torn}");
+            let reports = decoder.reports();
+            assert_eq!(
+                (reports.kitty, reports.sixel, reports.name.as_str()),
+                (kitty, sixel, name)
+            );
+            assert_eq!(reports.cell, cell);
+        }
+    }
+}
+
+/// Alt with the keys that begin an answer, and an answer that never ends.
+#[test]
+fn keys_like_answers_stay_keys() {
+    let mut decoder = KeyDecoder::default();
+    assert_eq!(decode(&mut decoder, b"\x1bPy"), [Alt('P'), Char('y')]);
+    assert_eq!(decode(&mut decoder, b"\x1b__"), [Alt('_'), Char('_')]);
+    assert_eq!(decode(&mut decoder, b"\x1bP"), []);
+    assert!(decoder.in_escape());
+    assert_eq!(decoder.end_escape(), Alt('P'));
+    let endless = [b"\x1bP>".as_slice(), &[b'y'; 10_000], b"\ry"].concat();
+    assert_eq!(decode(&mut decoder, &endless), [Enter, Char('y')]);
+    assert_eq!(
+        decode(&mut decoder, b"\x1b_Gy\x03\x1b_Gn\x1b\x1b[A"),
+        [Interrupt, Named(Up)]
+    );
+}
