@@ -79,6 +79,7 @@ mod resume;
 mod roles;
 mod rule_flags;
 mod rules;
+mod running_calls;
 mod schema;
 mod screens;
 mod sealed;

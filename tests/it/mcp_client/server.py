@@ -217,6 +217,13 @@ def call(behaviour, message, called, cancelled):
         case "links":
             link = {"type": "resource_link", "name": "a picture", "uri": "http://169.254.169.254/a.png"}
             return answer(message, {"content": [link]})
+        case "tells":
+            token = message["params"]["_meta"]["progressToken"]
+            send({"method": "notifications/progress", "params": {
+                "progressToken": token, "progress": 1, "message": arguments["message"],
+            }})
+            # A pipe, which the test opens.
+            open(arguments["until"]).close()
         case "reports":
             token = message["params"]["_meta"]["progressToken"]
             for done, words in ((1, "half"), (2, "whole")):

@@ -10,7 +10,7 @@ mod waiting;
 
 pub(super) use list::warn_of_lost_events;
 pub(super) use manage::export;
-pub(super) use show::LastCall;
+pub(super) use show::{LOOKED_AT, last_call};
 
 use super::{configure, find_session, open_journal, run};
 use crate::{

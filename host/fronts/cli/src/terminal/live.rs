@@ -1,14 +1,13 @@
 //! The live view of a turn, for users.
 
+mod calls;
+
 use super::{
-    BOLD, DIM, GREEN, Terminal, YELLOW,
+    BOLD, DIM, Terminal, YELLOW,
     calls::{RunningCalls, call_line},
     escape, escape_line, guarded,
     markdown::{MarkdownStream, markdown},
-    one_line,
-    pictures::{self, Canvas},
     reasoning::Reasoning,
-    result::file_summary,
     size_change,
     spinner::{show_spinner, spinner, stop_spinner},
     tool_name,
@@ -30,7 +29,6 @@ use agent_host_types::{
     tool::RegisteredTool,
 };
 use std::{
-    panic::catch_unwind,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -275,40 +273,13 @@ impl LiveView {
     /// Shows or updates the spinner, where stderr is a terminal. Behind the message is the time
     /// since it appeared, or the time until `until`.
     fn show_spinner(&self, message: &str, until: Option<Instant>) {
-        if !self.terminal.stderr || self.quiet || self.line_open.load(Ordering::Relaxed) {
-            return;
-        }
-        show_spinner(guarded(message).into_owned(), until);
-    }
-
-    /// Adds a call to those that run.
-    fn call_started(&self, call_id: &CallId, words: &str) {
-        // Of calls beside it, the spinner counts the time.
-        if self.running().message().is_none() {
-            self.end_output();
-        }
-        let node = match self.has_nodes {
-            true => format!("{}: ", escape_line(&call_id.0)),
-            false => String::new(),
-        };
-        self.running().start(call_id, &format!("{node}{words}"));
-        self.show_running();
-    }
-
-    /// Removes a call from those that run.
-    fn call_ended(&self, call_id: &CallId) {
-        self.running().end(call_id);
-        if self.running().message().is_none() {
-            self.end_output();
+        if self.has_spinner() {
+            show_spinner(guarded(message).into_owned(), until, String::new());
         }
     }
 
-    /// Shows the calls that run, in one message.
-    fn show_running(&self) {
-        let message = self.running().message();
-        if let Some(message) = message {
-            self.show_spinner(&message, None);
-        }
+    fn has_spinner(&self) -> bool {
+        self.terminal.stderr && !self.quiet && !self.line_open.load(Ordering::Relaxed)
     }
 
     fn step(&self, line: &str) {
@@ -322,39 +293,6 @@ impl LiveView {
             _ if self.quiet => {}
             Some(spinner) => spinner.suspend(write),
             None => write(),
-        }
-    }
-
-    /// Shows the images of a result below its line, each below its name, where the terminal draws
-    /// pictures.
-    fn pictures(&self, output: &ToolResultOutput) {
-        let images = pictures::images(output);
-        if self.quiet || images.is_empty() || !self.has_pictures {
-            return;
-        }
-        // The answers of the terminal and the work of a picture take longer than an observer may.
-        let drawn = tokio::task::block_in_place(|| {
-            let canvas = Canvas::find(&self.terminal)?;
-            // A decoder that panics at hostile bytes costs the picture and nothing else.
-            let draw = |bytes| catch_unwind(|| canvas.draw(bytes)).ok().flatten();
-            let drawn = images.into_iter().map(|(file, bytes)| (file, draw(bytes)));
-            Some(drawn.collect::<Vec<_>>())
-        });
-        for (file, picture) in drawn.unwrap_or_default() {
-            if let Some(picture) = picture {
-                self.step(&format!("{DIM}{}{DIM:#}", escape_line(&file_summary(file))));
-                self.step_with(|| self.terminal.note_picture(&picture));
-            }
-        }
-    }
-
-    /// Shows the list of tasks, in the place of the call that wrote it.
-    fn tasks(&self, list: &str) {
-        let mut lines = list.lines().map(escape_line);
-        let done = lines.next().unwrap_or_default();
-        self.step(&format!("{GREEN}✓{GREEN:#} {WRITE_TODOS}: {done}"));
-        for task in lines {
-            self.step(&format!("{INDENT}{task}"));
         }
     }
 
@@ -452,13 +390,11 @@ impl Observer for LiveView {
                 self.call_started(call_id, &words);
             }
             Live::CallProgress {
-                message, fraction, ..
+                call_id,
+                message,
+                fraction,
             } => {
-                let percent = fraction
-                    .map(|part| format!(" {:.0} %", part.clamp(0.0, 1.0) * 100.0))
-                    .unwrap_or_default();
-                let message = one_line(message, SHOWN_CHARACTERS);
-                self.show_spinner(&format!("{message}{percent}"), None);
+                self.call_progress(call_id, message, fraction);
             }
             Live::CallEnded {
                 call_id,

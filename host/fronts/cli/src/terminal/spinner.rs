@@ -1,4 +1,4 @@
-//! The spinner: one line of the terminal, which says what is under way.
+//! The spinner: a line of the terminal, which says what is under way, and lines below it.
 
 use super::{live::SHOWN_CHARACTERS, one_line};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -15,7 +15,8 @@ use tokio::runtime::Handle;
 /// The interval between frames of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The spinner while work is under way; it owns its line of the terminal, of which there is one.
+/// The spinner while work is under way; it owns its lines of the terminal, of which there
+/// is one.
 static SPINNER: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// True while a question is asked during work.
@@ -57,9 +58,16 @@ pub(super) fn stop_spinner() {
     }
 }
 
-fn spinner_style(until: Option<Instant>) -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {msg}{clock}{prefix}")
+/// `below` has its lines, each behind a line break.
+fn spinner_style(until: Option<Instant>, below: String) -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {msg}{clock}{prefix}{below}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner())
+        .with_key(
+            "below",
+            move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = out.write_str(&below);
+            },
+        )
         .with_key(
             "clock",
             move |state: &ProgressState, out: &mut dyn fmt::Write| {
@@ -79,9 +87,9 @@ fn clock(passed: Duration, left: Option<Duration>) -> String {
     }
 }
 
-fn new_spinner(message: String, until: Option<Instant>) -> ProgressBar {
+fn new_spinner(message: String, style: ProgressStyle) -> ProgressBar {
     let spinner = ProgressBar::new_spinner()
-        .with_style(spinner_style(until))
+        .with_style(style)
         .with_message(message);
     // indicatif's own ticker is a thread, and panics if the system refuses one.
     let shown = spinner.downgrade();
@@ -100,19 +108,20 @@ fn new_spinner(message: String, until: Option<Instant>) -> ProgressBar {
 }
 
 /// Shows or updates the spinner, unless a question is asked. Behind the message is the time since
-/// it appeared, or the time until `until`.
-pub(super) fn show_spinner(message: String, until: Option<Instant>) {
+/// it appeared, or the time until `until`; `below` has the lines below it, each behind a line break.
+pub(super) fn show_spinner(message: String, until: Option<Instant>, below: String) {
     let mut spinner = spinner();
     // Looked at under the lock, so that a pause that begins now ends the spinner.
     if IS_PAUSED.load(Ordering::Relaxed) {
         return;
     }
+    let style = spinner_style(until, below);
     match spinner.as_ref() {
         Some(spinner) => {
-            spinner.set_style(spinner_style(until));
+            spinner.set_style(style);
             spinner.set_message(message);
         }
-        None => *spinner = Some(new_spinner(message, until)),
+        None => *spinner = Some(new_spinner(message, style)),
     }
 }
 

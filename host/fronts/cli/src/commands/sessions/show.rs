@@ -2,10 +2,11 @@
 
 mod calls;
 mod hooks;
+mod last_call;
 mod nodes;
 mod story;
 
-pub(in crate::commands) use calls::LastCall;
+pub(in crate::commands) use last_call::{LOOKED_AT, last_call};
 pub(super) use story::Story;
 
 use crate::terminal::{

@@ -19,9 +19,7 @@ use agent_host_engine::{
     journal::JournalError, observer::Unobserved, session::Session, turn::Agent,
 };
 use agent_host_journal::{ListPage, SessionInfo};
-use agent_host_types::{
-    event::EventRecord, id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput,
-};
+use agent_host_types::{id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput};
 use std::path::{Path, PathBuf};
 
 /// The maximum number of sessions that `/resume` lists.
@@ -396,16 +394,21 @@ impl Conversation<'_, '_> {
 
     async fn show_last_call(&self) -> Result<(), Failure> {
         let store = self.run.host.sessions().store();
-        let mut last = sessions::LastCall::default();
-        let read = |record: EventRecord| last.add(record.event);
-        match store.for_each_record(self.session.id(), read).await {
+        let (id, records) = (self.session.id(), self.session.record_count());
+        let read = async |from| store.read(id, from).await;
+        let last = match sessions::last_call(records, read).await {
             // It has no message yet.
-            Err(JournalError::NotFound(_)) => {}
-            read => read?,
-        }
-        match last.text() {
+            Err(JournalError::NotFound(_)) => None,
+            last => last?,
+        };
+        match last {
             Some(text) => self.note(&text),
-            None => self.note("No tool was called in this conversation."),
+            None if records <= sessions::LOOKED_AT => {
+                self.note("No tool was called in this conversation.");
+            }
+            None => self.note(&format!(
+                "No tool was called for long; to see all calls: agent-host sessions show {id}"
+            )),
         }
         Ok(())
     }

@@ -1,18 +1,16 @@
 //! A call and its result in full: arguments, result, figures, and requests to the gate.
 
-use super::{SHOWN_CHARACTERS, event, indent};
+use super::{SHOWN_CHARACTERS, indent};
 use crate::terminal::{
-    BOLD, DIM, YELLOW, audit_line, bytes, escape_line, micros, one_line, outcome_style, summary,
+    DIM, YELLOW, audit_line, bytes, escape_line, micros, one_line, outcome_style, summary,
     tool_name,
 };
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
-    event::Event,
     id::CallId,
     output::ToolResultOutput,
 };
 use serde_json::{Map, Value, json};
-use std::{collections::HashMap, sync::Arc};
 
 pub(super) fn call(tool: &str, input: &Map<String, Value>, id: &CallId, how: &str) -> String {
     format!(
@@ -84,50 +82,4 @@ fn used(accounting: &Accounting) -> String {
         ));
     }
     parts.join(", ")
-}
-
-/// The last call of a session that has its result.
-#[derive(Debug, Default)]
-pub(in crate::commands) struct LastCall {
-    inputs: HashMap<CallId, Arc<Map<String, Value>>>,
-    /// The arguments of the call, and its end.
-    last: Option<(Arc<Map<String, Value>>, Event)>,
-}
-
-impl LastCall {
-    /// Adds the session's next event.
-    pub(in crate::commands) fn add(&mut self, event: Event) {
-        match &event {
-            Event::ModelReplied { reply, .. } => {
-                let calls = reply.tool_calls.iter();
-                self.inputs = calls
-                    .map(|call| (call.id.clone(), call.input.clone().unwrap_or_default()))
-                    .collect();
-            }
-            Event::CallIntended { call_id, input, .. } => {
-                self.inputs.insert(call_id.clone(), Arc::clone(input));
-            }
-            Event::CallSettled { call_id, .. } => {
-                let input = self.inputs.remove(call_id).unwrap_or_default();
-                self.last = Some((input, event));
-            }
-            _ => {}
-        }
-    }
-
-    /// Returns the text of the call; `None` if there was none.
-    pub(in crate::commands) fn text(self) -> Option<String> {
-        let (input, ended) = self.last?;
-        let Event::CallSettled {
-            call_id,
-            tool,
-            output,
-            ..
-        } = &ended
-        else {
-            return None;
-        };
-        let input = call(tool, &input, call_id, output.tag());
-        Some(format!("{BOLD}call{BOLD:#} {input}\n{}", event(&ended)))
-    }
 }
