@@ -23,7 +23,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext},
 };
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -58,14 +58,42 @@ pub(crate) struct ProgressUpdate {
 /// The notifications received from a server.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// The channels of progress, by the token of the running call.
-    updates: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressUpdate>>>,
+    updates: Mutex<UpdateChannels>,
     /// The number of `tools/list_changed` notifications, and the number at the last `tools/list`.
     changes: AtomicU64,
     read: AtomicU64,
     questions: Mutex<Questions>,
     /// The last time at which the server asked for the roots outside of a call, or was answered.
     roots_asked: Mutex<Option<Instant>>,
+}
+
+/// The progress of running calls, by their tokens.
+#[derive(Default)]
+struct UpdateChannels {
+    subscribed: HashMap<ProgressToken, mpsc::Sender<ProgressUpdate>>,
+    /// The last updates with other tokens: a server may report before its request counts as sent.
+    early: VecDeque<(ProgressToken, ProgressUpdate)>,
+}
+
+impl UpdateChannels {
+    fn push(&mut self, token: ProgressToken, update: ProgressUpdate) {
+        match self.subscribed.get(&token) {
+            // Dropped if the queue is full.
+            Some(sender) => drop(sender.try_send(update)),
+            None => {
+                self.early.push_back((token, update));
+                let excess = self.early.len().saturating_sub(MAX_QUEUED_UPDATES);
+                self.early.drain(..excess);
+            }
+        }
+    }
+
+    fn subscribe(&mut self, token: ProgressToken, sender: mpsc::Sender<ProgressUpdate>) {
+        self.subscribed.insert(token, sender);
+        for (token, update) in std::mem::take(&mut self.early) {
+            self.push(token, update);
+        }
+    }
 }
 
 /// A running call. Dropping it ends it.
@@ -184,7 +212,7 @@ impl Signals {
     pub(crate) fn updates(self: &Arc<Self>, token: ProgressToken) -> ProgressUpdates {
         let (sender, receiver) = mpsc::channel(MAX_QUEUED_UPDATES);
         let mut all = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(token.clone(), sender);
+        all.subscribe(token.clone(), sender);
         ProgressUpdates {
             signals: Arc::clone(self),
             token,
@@ -204,7 +232,7 @@ impl Drop for ProgressUpdates {
     fn drop(&mut self) {
         let all = &self.signals.updates;
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.remove(&self.token);
+        all.subscribed.remove(&self.token);
     }
 }
 
@@ -265,16 +293,14 @@ impl ClientHandler for ClientSide {
         params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
+        let whole = params.total.filter(|total| *total > 0.0);
+        let update = ProgressUpdate {
+            message: params.message.unwrap_or_default(),
+            fraction: whole.map(|total| (params.progress / total).clamp(0.0, 1.0)),
+        };
         let all = self.signals.updates.lock();
-        let all = all.unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = all.get(&params.progress_token) {
-            let whole = params.total.filter(|total| *total > 0.0);
-            // Dropped if the queue is full.
-            let _ = sender.try_send(ProgressUpdate {
-                message: params.message.unwrap_or_default(),
-                fraction: whole.map(|total| (params.progress / total).clamp(0.0, 1.0)),
-            });
-        }
+        let mut all = all.unwrap_or_else(PoisonError::into_inner);
+        all.push(params.progress_token, update);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
@@ -311,5 +337,41 @@ impl ClientHandler for ClientSide {
             capabilities.roots = Some(RootsCapabilities::default());
         }
         ClientConfig::new(capabilities, client)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ProgressUpdate, Signals};
+    use pretty_assertions::assert_eq;
+    use rmcp::model::{NumberOrString, ProgressToken};
+    use std::sync::Arc;
+
+    /// A server may report before its request counts as sent.
+    #[test]
+    fn progress_before_the_subscription_is_kept_within_bounds() {
+        let signals = Arc::new(Signals::default());
+        let token = |number| ProgressToken(NumberOrString::Number(number));
+        let push = |number, message: &str| {
+            let update = ProgressUpdate {
+                message: message.to_owned(),
+                fraction: None,
+            };
+            signals.updates.lock().unwrap().push(token(number), update);
+        };
+        push(1, "early");
+        push(2, "of another call");
+        let mut updates = signals.updates(token(1));
+        push(1, "then");
+        for expected in ["early", "then"] {
+            assert_eq!(updates.receiver.try_recv().unwrap().message, expected);
+        }
+        assert!(updates.receiver.try_recv().is_err());
+        for _ in 0..1_000 {
+            push(3, "no call");
+        }
+        let mut updates = signals.updates(token(2));
+        assert!(updates.receiver.try_recv().is_err());
+        assert_eq!(signals.updates.lock().unwrap().early.len(), 16);
     }
 }
