@@ -69,6 +69,7 @@ mod model;
 mod network;
 mod openai;
 mod owners;
+mod pasted_images;
 mod permissions;
 mod pictures;
 mod postgres;

@@ -30,9 +30,20 @@ pub struct OnScreen {
 impl OnScreen {
     /// Starts the program with these arguments on a terminal of this width.
     pub fn start(env: &TestEnv, server: &ChatServer, columns: u16, args: &[&str]) -> Self {
+        Self::start_with(env, server, columns, "", args)
+    }
+
+    /// Starts it with variables, as a shell sets them.
+    pub fn start_with(
+        env: &TestEnv,
+        server: &ChatServer,
+        columns: u16,
+        settings: &str,
+        args: &[&str],
+    ) -> Self {
         let args = args.join(" ");
         let command = format!(
-            "tty; echo $$; stty cols {columns} rows {ROWS}; exec {} {args}",
+            "tty; echo $$; stty cols {columns} rows {ROWS}; {settings} exec {} {args}",
             program()
         );
         let mut script = Command::new("script");

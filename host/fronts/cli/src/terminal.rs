@@ -24,10 +24,10 @@ pub(crate) use calls::call_line;
 pub(crate) use elicitation::TerminalUser;
 pub(crate) use guard::{GuardedStderr, guarded};
 pub(crate) use input::{
-    CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, Opening, SHOW_LAST, Words,
-    abandon as abandon_prompt, answer, arrives_within as input_arrives_within,
-    close as close_input, compose, data as piped_input, hidden, resized as resize_composer,
-    watch as watch_keyboard,
+    CommandWords, Completer, Composed, Composer, ImageSource, Images, InputGuard, KeptModes,
+    Opening, ReadImage, SHOW_LAST, Words, abandon as abandon_prompt, answer,
+    arrives_within as input_arrives_within, close as close_input, compose, data as piped_input,
+    hidden, resized as resize_composer, shown_name, watch as watch_keyboard,
 };
 pub(crate) use live::LiveView;
 pub(crate) use prompt::{BatchList, BatchReply, Review, Reviewed};

@@ -12,6 +12,7 @@ mod completion;
 mod composer;
 mod editor;
 mod history;
+mod images;
 mod keys;
 mod line;
 mod list;
@@ -23,6 +24,7 @@ mod watch;
 
 pub(crate) use completion::{CommandWords, Completer, Words};
 pub(crate) use composer::{Composed, Composer, Opening, SHOW_LAST, compose};
+pub(crate) use images::{ImageSource, Images, ReadImage, shown_name};
 pub(crate) use modes::{InputGuard, close};
 pub(crate) use piped::{arrives_within, data};
 pub(crate) use report::reports;

@@ -1,7 +1,10 @@
 //! `--image` and `--file`: files attached to a prompt.
 
 use super::files::read_bytes;
-use crate::exit::Failure;
+use crate::{
+    exit::Failure,
+    terminal::{ImageSource, ReadImage, bytes, shown_name},
+};
 use agent_host_app::{Config, ModelConfig};
 use agent_host_types::{
     media,
@@ -10,8 +13,9 @@ use agent_host_types::{
     reason::Reason,
     turn::AgentInput,
 };
+use image::ImageReader;
 use std::{
-    io::ErrorKind,
+    io::{Cursor, ErrorKind},
     path::{Path, PathBuf},
 };
 
@@ -66,6 +70,43 @@ pub(super) fn read(images: &[PathBuf], files: &[PathBuf]) -> Result<Vec<ContentP
         }
     }
     Ok(parts)
+}
+
+/// Reads an image for a message in a conversation, beside others of this size in bytes.
+///
+/// # Errors
+/// A sentence that says why it cannot be used.
+pub(super) fn image(source: ImageSource<'_>, beside: u64) -> Result<ReadImage, String> {
+    let bytes_left = MAX_FILES_BYTES.saturating_sub(beside);
+    let (path, read) = match source {
+        // A pipe or a device of that name would be waited for.
+        ImageSource::File(file) if !file.is_file() => (file, Err("it is not a file".to_owned())),
+        ImageSource::File(file) => {
+            let read = read_bytes(file, bytes_left);
+            (file, read.map_err(|error| error.to_string()))
+        }
+        ImageSource::Bytes(bytes) => (Path::new("clipboard.png"), Ok(bytes)),
+    };
+    let name = shown_name(path);
+    let image = read.and_then(|image| {
+        if image.len() as u64 > bytes_left {
+            let most = bytes(MAX_FILES_BYTES);
+            return Err(format!("the images of a message may have {most}"));
+        }
+        let seen = media::sniff(&image).filter(|seen| IMAGES.contains(seen));
+        let media_type = seen.ok_or("it is not a PNG, JPEG, GIF or WebP image")?;
+        let reader = ImageReader::new(Cursor::new(&image)).with_guessed_format();
+        let size = reader.map_err(|error| error.to_string())?.into_dimensions();
+        let (width, height) = size.map_err(|error| error.to_string())?;
+        Ok(ReadImage {
+            size: image.len() as u64,
+            part: file_part(path, media_type, image),
+            name: name.clone(),
+            width,
+            height,
+        })
+    });
+    image.map_err(|why| format!("{name} is not attached: {why}."))
 }
 
 /// Returns the registered name of the media type of a recording.

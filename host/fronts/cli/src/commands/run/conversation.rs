@@ -10,7 +10,7 @@ use crate::{
     exit::{Exit, Failure},
     signals,
     terminal::{
-        Completer, Composed, Composer, KeptModes, Opening, abandon_prompt, escape_line,
+        Completer, Composed, Composer, Images, KeptModes, Opening, abandon_prompt, escape_line,
         resize_composer, watch_keyboard,
     },
 };
@@ -24,7 +24,7 @@ use agent_host_types::{
     turn::{AgentInput, TurnEnd, TurnError},
 };
 use serde_json::json;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The line above the first message.
@@ -85,7 +85,8 @@ pub(super) async fn converse(
         commands: Vec::new(),
         directory: config.working_dir.clone(),
     };
-    let composer = Composer::new(history, completer);
+    let images = Images::new(config.working_dir.clone(), attachments::image);
+    let composer = Composer::new(history, completer, images);
     let modes = KeptModes::enter(run.terminal);
     let directory = config.working_dir.file_name().unwrap_or_default();
     let _title = run
@@ -107,10 +108,7 @@ pub(super) async fn converse(
         was_stopped: false,
     };
     let exit = conversation.converse().await;
-    let composer = conversation.composer.lock();
-    composer
-        .unwrap_or_else(PoisonError::into_inner)
-        .keep_unsent();
+    conversation.composer().keep_unsent();
     drop(modes);
     exit
 }
@@ -224,8 +222,29 @@ impl Conversation<'_, '_> {
         if is_again {
             return self.answer(AgentInput::Continue, Some(text)).await;
         }
-        let input = attachments::input(text.clone(), self.files.clone());
+        let input = attachments::input(text.clone(), self.files_with(&text));
         self.answer(input, Some(text)).await
+    }
+
+    fn composer(&self) -> MutexGuard<'_, Composer> {
+        let composer = self.composer.lock();
+        composer.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the files of a message with this text, which may name images.
+    fn files_with(&self, text: &str) -> Vec<ContentPart> {
+        let composer = self.composer();
+        let images = composer.images.iter();
+        let images = images.flat_map(|images| images.named_in(text));
+        self.files.iter().cloned().chain(images).collect()
+    }
+
+    /// Forgets the files of the next message, which the session has.
+    fn clear_files(&mut self) {
+        self.files.clear();
+        if let Some(images) = &mut self.composer().images {
+            images.clear();
+        }
     }
 
     /// True if the last message, or its calls, or their results, have no answer.
@@ -283,7 +302,7 @@ impl Conversation<'_, '_> {
                 Ok(None)
             }
             _ => {
-                self.files.clear();
+                self.clear_files();
                 let exit = finished?;
                 if exit == Exit::Waiting && was_stopped {
                     self.was_stopped = true;
@@ -310,7 +329,7 @@ impl Conversation<'_, '_> {
         let last = self.session.state().messages().last();
         let is_recorded = match (last.map(|last| last.role), &text) {
             (Some(Role::ToolResult), _) => {
-                self.files.clear();
+                self.clear_files();
                 self.run.terminal.note("Type /retry to continue from here.");
                 return;
             }
@@ -323,7 +342,7 @@ impl Conversation<'_, '_> {
             (_, Some(_)) => false,
         };
         if is_recorded {
-            self.files.clear();
+            self.clear_files();
         }
         self.run
             .terminal

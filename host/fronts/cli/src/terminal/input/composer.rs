@@ -6,6 +6,7 @@ use super::{
     completion::{Completer, common_prefix},
     editor::Action,
     history::History,
+    images::Images,
     keys::Key,
     screen::{Frame, Screen},
 };
@@ -25,6 +26,8 @@ pub(crate) struct Composer {
     history: History,
     /// Completes words at Tab.
     pub(crate) completer: Completer,
+    /// The images of the next message, where it may have some.
+    pub(crate) images: Option<Images>,
 }
 
 /// How the composer opens.
@@ -92,6 +95,7 @@ pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
     let mut composer = Composer {
         history: History::default(),
         completer: Completer::default(),
+        images: None,
     };
     let opening = Opening {
         question: question.to_owned(),
@@ -111,10 +115,11 @@ pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
 
 impl Composer {
     /// Opens the history of a project.
-    pub(crate) fn new(history: PathBuf, completer: Completer) -> Self {
+    pub(crate) fn new(history: PathBuf, completer: Completer, images: Images) -> Self {
         Self {
             history: History::open(history),
             completer,
+            images: Some(images),
         }
     }
 
@@ -218,9 +223,13 @@ impl Session<'_> {
             return None;
         }
         let may_leave = std::mem::replace(&mut self.may_leave, MayLeave::No);
+        if self.image_key(key) {
+            return None;
+        }
         let action = self.keyboard.reader.editor.press(key);
         match action {
             Action::Edited => {}
+            Action::PasteImage => self.paste_image(),
             Action::Submit => return self.submit(),
             Action::Complete => self.complete(),
             Action::Previous => self.recall(true),
@@ -253,6 +262,43 @@ impl Session<'_> {
             }
         }
         None
+    }
+
+    /// Puts the placeholder of an image in the place of its pasted path, and removes a whole one;
+    /// returns false for a key that does something else, too.
+    fn image_key(&mut self, key: Key) -> bool {
+        let editor = &mut self.keyboard.reader.editor;
+        let Some(images) = &mut self.composer.images else {
+            return false;
+        };
+        match (key, editor.pasted()) {
+            (Key::PasteEnds, Some(pasted)) => match images.of_paste(pasted) {
+                Some(Ok(placeholders)) => editor.set_pasted(placeholders),
+                Some(Err(why)) => self.notices.push(why),
+                None => {}
+            },
+            (Key::Erase, None) => {
+                if let Some(placeholder) = images.before(editor.text(), editor.cursor()) {
+                    editor.replace(placeholder, "");
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn paste_image(&mut self) {
+        let images = self.composer.images.as_mut();
+        match images.map(Images::of_clipboard) {
+            Some(Ok(placeholder)) => {
+                let editor = &mut self.keyboard.reader.editor;
+                let cursor = editor.cursor();
+                editor.replace(cursor..cursor, &placeholder);
+            }
+            Some(Err(why)) => self.notices.push(why),
+            None => {}
+        }
     }
 
     fn submit(&mut self) -> Option<Composed> {

@@ -40,6 +40,8 @@ pub(super) enum Action {
     Interrupt,
     /// Ctrl-D without a text.
     Leave,
+    /// Ctrl-V: insert the image of the clipboard.
+    PasteImage,
     /// Ctrl-O: run the command that shows the last call, and keep the text.
     ShowLast,
     /// Draw everything again on an empty screen.
@@ -181,6 +183,16 @@ impl Editor {
     /// True while a paste has not ended.
     pub(super) fn is_pasting(&self) -> bool {
         self.paste.is_some()
+    }
+
+    /// Returns the paste that has not ended.
+    pub(super) fn pasted(&self) -> Option<&str> {
+        self.paste.as_deref()
+    }
+
+    /// Replaces the paste that has not ended.
+    pub(super) fn set_pasted(&mut self, text: String) {
+        self.paste = Some(text);
     }
 
     /// Takes the paste as it is, also if its end was lost.

@@ -260,7 +260,7 @@ impl Conversation<'_, '_> {
     fn enter(&mut self, session: Session) -> Result<(), Failure> {
         let before = std::mem::replace(self.session, session);
         self.unanswered = None;
-        self.files.clear();
+        self.clear_files();
         self.note(&format!(
             "This is session {}; the previous one is kept: /resume {}",
             self.session.id(),

@@ -104,7 +104,7 @@ const EFFORTS: [Effort; 7] = [
 const KEYS: &str = "\
 Enter sends; Alt-Enter, or Enter after a backslash, starts a new line.
 Tab completes commands, their arguments, paths, and @FILE by any part of its path. Up and Down go through the history, and Ctrl-R searches it; a message that begins with a space is not added to it.
-Ctrl-O shows the last call, as /last does. Ctrl-C or Esc stops the answer, and the same key again leaves. Ctrl-D also leaves.";
+Paste or drop the path of an image to attach it; Ctrl-V attaches the image of the clipboard. Ctrl-O shows the last call, as /last does. Ctrl-C or Esc stops the answer, and the same key again leaves. Ctrl-D also leaves.";
 
 /// The likeness from which an unknown name is taken for a misspelt one.
 const MIN_LIKENESS: f64 = 0.7;

@@ -14,6 +14,7 @@ pub(super) fn press(editor: &mut Editor, key: Key) -> Action {
         Key::Control('n') => return editor.named(Named::Down),
         Key::Control('r') => return Action::Search,
         Key::Control('o') => return Action::ShowLast,
+        Key::Control('v') => return Action::PasteImage,
         Key::Control('l') => return Action::ClearScreen,
         Key::Erase => {
             editor.save();
