@@ -108,6 +108,7 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     output: object = None,
+    summary: str | None = None,
 ) -> Callable[[F], F]: ...
 def tool(
     function: F | None = None,
@@ -117,6 +118,7 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     output: object = None,
+    summary: str | None = None,
 ) -> Callable[[F], F] | F:
     """Makes a function a tool: `@tool`, or `@tool(effect="read-only")`.
 
@@ -129,11 +131,13 @@ def tool(
     - `title` is a short name to show to users.
     - `output` is the type of a JSON result that the tool promises; without it, what the function is
       said to return, if that is a dataclass or a TypedDict.
+    - `summary` is a template of the line that tells users of a call, such as "Read {path}". Models
+      do not see it.
     """
 
     def define(function: F) -> F:
         try:
-            made = _define(function, effect, name, title, output)
+            made = _define(function, effect, name, title, output, summary)
         except (Unsupported, NameError) as problem:
             raise DefinitionError(f"{_where(function)}: {problem}") from None
         if made.name in TOOLS:
@@ -153,6 +157,7 @@ def _define(
     name: str | None,
     title: str | None,
     output: object,
+    summary: str | None,
 ) -> Tool:
     name = name or function.__name__
     if not _NAME.fullmatch(name):
@@ -171,7 +176,11 @@ def _define(
     hints = typing.get_type_hints(function, include_extras=True)
     promised = hints.get("return") if output is None else output
     shape = shape_of(promised) if output is not None or is_record(promised) else None
-    return Tool(name, title, description, effect, _input(function, hints), shape, function)
+    fields = _input(function, hints)
+    if summary is not None:
+        # The host takes it out of the schema.
+        fields = Shape({**fields.schema, "x-summary": summary}, fields.read)
+    return Tool(name, title, description, effect, fields, shape, function)
 
 
 def _input(function: Callable[..., object], hints: dict[str, object]) -> Shape:

@@ -53,6 +53,23 @@ class Defining(unittest.TestCase):
         self.assertEqual(made.output.schema["properties"], {"words": {"type": "integer"}})
         self.assertEqual(count_words("one two"), Count(2))
 
+    def test_summary_is_a_keyword_of_the_input(self):
+        @tool(summary="Counted {text|quoted}  {result.words|count:word:words}")
+        def count_words(text: str) -> Count:
+            """Counts words."""
+            return Count(len(text.split()))
+
+        self.assertEqual(
+            TOOLS["count_words"].input.schema,
+            {
+                "type": "object",
+                "properties": {"text": {"type": "string"}},
+                "additionalProperties": False,
+                "required": ["text"],
+                "x-summary": "Counted {text|quoted}  {result.words|count:word:words}",
+            },
+        )
+
     def test_tool_without_arguments_is_effectful(self):
         @tool
         def send(to: str) -> str:
