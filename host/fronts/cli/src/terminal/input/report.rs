@@ -1,4 +1,4 @@
-//! What the terminal answers about itself: whether it draws pictures, and the size of a cell.
+//! The answers of the terminal about itself: whether it draws pictures, and the size of a cell.
 //!
 //! The answers arrive where keys do. The decoder takes them out of the keys whenever they come, so
 //! that one that is late is never typed input.
@@ -97,9 +97,8 @@ pub(crate) fn reports(terminal: &Terminal, is_multiplexed: bool) -> Option<Termi
         while !keyboard.reader.decoder.reports().is_complete {
             let left = deadline.saturating_duration_since(Instant::now());
             // Keys stay unread.
-            match keyboard.fill(Some(left)) {
-                Some(InputEvent::Quiet | InputEvent::End) => break,
-                _ => {}
+            if let Some(InputEvent::Quiet | InputEvent::End) = keyboard.fill(Some(left)) {
+                break;
             }
         }
     }

@@ -70,7 +70,7 @@ fn band(out: &mut String, pixels: &[u8], alpha: &[u8], width: usize) {
     for (color, row) in sixels.iter().enumerate().filter(|(_, row)| !row.is_empty()) {
         let _ = write!(out, "#{color}");
         for run in row.chunk_by(|one, next| one == next) {
-            let sixel = char::from(b'?' + run[0]);
+            let sixel = char::from(b'?' + run.first().unwrap_or(&0));
             match run.len() {
                 count @ 4.. => {
                     let _ = write!(out, "!{count}{sixel}");

@@ -116,8 +116,9 @@ fn pixels(sixels: &str) -> Vec<(usize, usize, [u32; 3])> {
     let (mut pixels, mut color, mut x, mut top) = (Vec::new(), [0; 3], 0, 0);
     let mut rest = sixels;
     while let Some(byte) = rest.bytes().next() {
-        let end = rest[1..].find(|it: char| !it.is_ascii_digit() && it != ';');
-        let (numbers, behind) = rest[1..].split_at(end.unwrap_or(rest.len() - 1));
+        let (_, tail) = rest.split_at(1);
+        let end = tail.find(|it: char| !it.is_ascii_digit() && it != ';');
+        let (numbers, behind) = tail.split_at(end.unwrap_or(tail.len()));
         let numbers: Vec<u32> = numbers.split(';').flat_map(str::parse).collect();
         let (sixel, count) = match (byte, numbers.as_slice()) {
             (b'"', _) => (b'?', 0),
@@ -141,7 +142,7 @@ fn pixels(sixels: &str) -> Vec<(usize, usize, [u32; 3])> {
             (sixel, []) => (sixel, 1),
             other => panic!("{other:?}"),
         };
-        rest = &behind[usize::from(byte == b'!')..];
+        rest = behind.split_at(usize::from(byte == b'!')).1;
         for _ in 0..count {
             let rows = (0..6).filter(|row| (sixel - b'?') >> row & 1 == 1);
             pixels.extend(rows.map(|row| (x, top + row, color)));
@@ -225,7 +226,7 @@ fn hostile_images_send_only_bytes_of_the_protocol() {
     }
 }
 
-/// What counts is the declared type and the bytes in the result; at most four are drawn.
+/// An image has its declared type and its bytes in the result; at most four are drawn.
 #[test]
 fn images_of_a_result_are_its_first_four() {
     let file = |media_type: &str, data| {

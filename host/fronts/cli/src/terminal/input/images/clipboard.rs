@@ -5,8 +5,9 @@ use std::{
     env,
     io::Read as _,
     process::{Command, Stdio},
+    sync::mpsc::channel,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// The largest image, in bytes, as for all files of a message.
@@ -50,19 +51,19 @@ pub(super) fn image() -> Result<Vec<u8>, String> {
         format!("The clipboard is read by `{program}`, which cannot run ({error}); install it.")
     })?;
     let output = child.stdout.take();
-    let reader = thread::spawn(move || {
+    let (sender, receiver) = channel();
+    // It ends when no process writes any more, which may be later than the program.
+    thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = output.map(|output| output.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-        read.transpose().map(|_| bytes)
+        // No one waits for it after a while.
+        let _ = sender.send(read.transpose().map(|_| bytes));
     });
-    let deadline = Instant::now() + PATIENCE;
-    while !reader.is_finished() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(5));
-    }
+    let read = receiver.recv_timeout(PATIENCE);
     // It may have more to write, or wait for the one that has the image.
     let _ = child.kill();
     let _ = child.wait();
-    match reader.join() {
+    match read {
         Ok(Ok(bytes)) if !bytes.is_empty() => Ok(bytes),
         _ => Err("The clipboard has no image.".into()),
     }

@@ -1,4 +1,4 @@
-//! What a paste is, and which images a text names.
+//! Pastes that are paths of images, and the images that a text names.
 
 use super::{ImageSource, Images, ReadImage};
 use agent_host_types::output::ContentPart;
@@ -7,10 +7,10 @@ use std::fs;
 
 /// Reads files by their names; one named `bad.png` cannot be used.
 fn read(source: ImageSource<'_>, beside: u64) -> Result<ReadImage, String> {
-    let ImageSource::File(file) = source else {
-        return Err("no clipboard.".to_owned());
+    let name = match source {
+        ImageSource::File(file) => file.file_name().unwrap().to_string_lossy().into_owned(),
+        ImageSource::Bytes(bytes) => String::from_utf8(bytes).unwrap(),
     };
-    let name = file.file_name().unwrap().to_string_lossy().into_owned();
     if name == "bad.png" {
         return Err("bad.png is not attached.".to_owned());
     }
