@@ -5,28 +5,25 @@ import { bytes } from "./api";
 import { Items, ModelContext, useSession } from "./conversation";
 import { EffectBadge } from "./effect";
 import { duration, size } from "./format";
-import { useKnownTools } from "./known";
+import { KindIcon } from "./icons";
 import { Most } from "./most";
 import { LongText, OutputView } from "./output";
 import { Arguments } from "./request";
 import type { CallItem } from "./session";
-import { pending, summary } from "./summary";
 import type { AuditEntry } from "./types";
 
 export function CallView({ session, call }: { session: string; call: CallItem }) {
   const [open, setOpen] = useState(false);
   const [state, kind] = outcome(call);
-  const tool = useKnownTools().get(call.tool);
-  const isEnded = call.state === "ended";
-  const told = isEnded ? summary(call.tool, tool, call.input ?? {}, call.output, call.wholeSize) : { words: pending(call.tool, tool, call.input ?? {}) };
   return (
     <details class={`call ${kind}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <span class={`dot ${kind}`} aria-hidden="true" />
-        <span class="about">{told.words}</span>
-        {told.tool && <code class="quiet">({told.tool})</code>}
+        <KindIcon kind={call.does} />
+        <span class="about">{call.words ?? call.tool}</span>
+        {call.by && <code class="quiet">({call.by})</code>}
         <span class="quiet">
-          {!isEnded && state}
+          {call.state !== "ended" && state}
           {call.ms !== undefined && ` ${duration(call.ms)}`}
         </span>
       </summary>

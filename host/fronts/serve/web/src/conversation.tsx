@@ -7,15 +7,15 @@ import { ApiError, bytes, change, post, save, watch, type Connection } from "./a
 import { Back } from "./back";
 import { Composer } from "./composer";
 import { count, cost, duration } from "./format";
-import { CallView } from "./call";
 import { Graph } from "./graph";
 import { Files } from "./files";
 import { Guarded } from "./guarded";
 import { Markdown } from "./markdown";
-import { Parts, Prose, ResultMedia } from "./output";
+import { Parts, Prose } from "./output";
 import { RequestView } from "./request";
 import { RightsContext } from "./rights";
-import { apply, interrupted, newModel, type Item, type Model } from "./session";
+import { apply, interrupted, newModel, stepStart, type CallItem, type Item, type Model } from "./session";
+import { bySteps, StepView } from "./step";
 import { Timeline } from "./timeline";
 import { title } from "./list";
 import { UndoReport, undo, type Undone } from "./undo";
@@ -359,7 +359,7 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
     return () => observer.disconnect();
   }, []);
   const end = last ?? model.items.length;
-  const first = Math.max(0, end - shown);
+  const first = stepStart(model, Math.max(0, end - shown));
   const showEarlier = () => {
     follows.current = false;
     setShown(Math.min(MOST, shown + WINDOW));
@@ -397,11 +397,17 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
               Show {Math.min(first, WINDOW)} of {count(first)} earlier items
             </button>
           )}
-          {model.items.slice(first, end).map((item) => (
-            <Guarded key={item.key}>
-              <ItemView session={session} item={item} />
-            </Guarded>
-          ))}
+          {bySteps(model.items.slice(first, end)).map((block) =>
+            Array.isArray(block) ? (
+              <Guarded key={block[0]!.key}>
+                <StepView session={session} calls={block} />
+              </Guarded>
+            ) : (
+              <Guarded key={block.key}>
+                <ItemView session={session} item={block} />
+              </Guarded>
+            ),
+          )}
           {model.open && <RequestView key={model.open.request} continuation={model.open} send={send} />}
           {state === "interrupted" && (
             <p class="note warning" role="status">
@@ -429,7 +435,7 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
   );
 }
 
-function ItemView({ session, item }: { session: string; item: Item }) {
+function ItemView({ session, item }: { session: string; item: Exclude<Item, CallItem> }) {
   switch (item.kind) {
     case "input":
       return (
@@ -452,13 +458,6 @@ function ItemView({ session, item }: { session: string; item: Item }) {
           )}
           <Markdown text={item.text} />
         </article>
-      );
-    case "call":
-      return (
-        <>
-          <CallView session={session} call={item} />
-          <ResultMedia session={session} tool={item.tool} output={item.output} />
-        </>
       );
     case "note":
       return <p class={`note ${item.tone}`}>{item.text}</p>;

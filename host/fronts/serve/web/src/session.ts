@@ -1,6 +1,6 @@
 // A session as a list of items, from the lines of its stream. Lines only ever add to it.
 
-import type { AuditEntry, CallLimits, Continuation, JsonObject, Line, Output, Part, Usage } from "./types";
+import type { AuditEntry, CallLimits, CallWords, Continuation, JsonObject, Line, Output, Part, Usage } from "./types";
 
 export type Item = InputItem | ReplyItem | CallItem | NoteItem | EndItem;
 
@@ -30,6 +30,16 @@ export interface CallItem extends Base {
   kind: "call";
   id: string;
   tool: string;
+  /// The call in words, and the tool's name, which is shown behind them unless they are the host's.
+  words?: string;
+  by?: string;
+  /// The kind of what it does.
+  does?: string;
+  /// The reply that requested it, whose calls are one step.
+  step?: string;
+  /// The times of its first and of its last event, in milliseconds.
+  since: number;
+  until?: number;
   input: JsonObject | null;
   state: "requested" | "waiting" | "running" | "ended" | "skipped";
   effect?: string;
@@ -37,8 +47,6 @@ export interface CallItem extends Base {
   output?: Output;
   /// The digest of the whole result, where `output` is a preview.
   whole?: string;
-  /// Its size, in bytes.
-  wholeSize?: number;
   ms?: number;
   progress?: { message: string; fraction?: number };
   audit: AuditEntry[];
@@ -87,12 +95,14 @@ export interface Model {
   followers: Set<(call: string, line: Line) => void>;
   /// Whether live text may have been missed: since the stream was opened, no reply has begun.
   gap: boolean;
+  /// The time of the newest event, in milliseconds.
+  now: number;
   /// The number of changes; the view reads the model again when it grows.
   version: number;
 }
 
 export function newModel(): Model {
-  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, answered: false, events: 0, followers: new Set(), gap: true, version: 0 };
+  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, answered: false, events: 0, followers: new Set(), gap: true, now: 0, version: 0 };
 }
 
 /// Forgets the text of a reply that has not ended: what comes next of it may be missed, and a server
@@ -114,10 +124,26 @@ export function apply(model: Model, lines: Line[]): void {
     }
     // An agent's events come in its own stream, too; each counts once, and in order.
     if (line.event && line.seq !== model.events) continue;
-    if (line.event) record(model, line.seq ?? 0, line.event);
+    if (line.event) {
+      model.now = line.at_ms ?? 0;
+      record(model, line.seq ?? 0, line.event);
+      for (const told of line.calls ?? []) tell(model, told);
+    }
     else if (line.live) live(model, line);
   }
   model.version += 1;
+}
+
+/// The number of the first item of the step that an item is in.
+export function stepStart(model: Model, at: number): number {
+  const step = (index: number) => {
+    const item = model.items[index];
+    return item?.kind === "call" ? item.step : undefined;
+  };
+  const within = step(at);
+  let first = at;
+  while (within !== undefined && step(first - 1) === within) first -= 1;
+  return first;
 }
 
 function push<T extends Item>(model: Model, item: T): T {
@@ -135,9 +161,18 @@ function call(model: Model, id: string, tool: string, input: JsonObject | null):
     if (input) known.input = input;
     return known;
   }
-  const item: CallItem = { kind: "call", key: `call-${id}`, id, tool, input, state: "requested", audit: [] };
+  const item: CallItem = { kind: "call", key: `call-${id}`, id, tool, input, state: "requested", since: model.now, audit: [] };
   model.calls.set(id, item);
   return push(model, item);
+}
+
+/// Takes the words of the host about a call.
+function tell(model: Model, { call_id, words, tool, kind }: CallWords): void {
+  const item = model.calls.get(call_id);
+  if (!item) return;
+  item.words = words;
+  item.does = kind;
+  if (tool) item.by = tool;
 }
 
 function replying(model: Model): ReplyItem {
@@ -155,7 +190,9 @@ function live(model: Model, line: Line): void {
       replying(model).reasoning += line.text;
       break;
     case "restarted":
-      if (model.reply) model.reply.text = "";
+      // What comes next is the reply from its start.
+      model.gap = false;
+      if (model.reply) model.reply.text = model.reply.reasoning = "";
       break;
     case "waiting":
       note(model, `wait-${model.items.length}`, `${line.error} Trying again in ${Math.round(line.wait_ms / 1000)} s.`, "warning");
@@ -302,12 +339,13 @@ function replied(model: Model, key: string, event: NonNullable<Line["event"]>): 
   if (!model.reply) push(model, item);
   model.reply = null;
   for (const requested of reply.tool_calls ?? []) {
-    call(model, requested.id, requested.name, requested.input ?? { arguments: requested.raw_arguments });
+    call(model, requested.id, requested.name, requested.input ?? { arguments: requested.raw_arguments }).step = key;
   }
 }
 
 function settled(model: Model, item: CallItem, event: NonNullable<Line["event"]>, output: Output): void {
   item.state = "ended";
+  item.until = model.now;
   item.output = output;
   const { wall_us, peak_memory_bytes, bytes_in, bytes_out, limits } = event.accounting;
   item.ms = wall_us / 1000;
@@ -317,10 +355,7 @@ function settled(model: Model, item: CallItem, event: NonNullable<Line["event"]>
   if (inForce) item.limits = inForce;
   item.audit = event.audit ?? [];
   if (event.rule) item.rule = event.rule;
-  if (event.whole) {
-    item.whole = event.whole.digest;
-    item.wholeSize = event.whole.size;
-  }
+  if (event.whole) item.whole = event.whole.digest;
   if (event.accounting.stdio) item.stdio = event.accounting.stdio;
   delete item.progress;
 }

@@ -179,6 +179,15 @@ export interface Tool {
   effect: string;
 }
 
+/// A call in the words of the host.
+export interface CallWords {
+  call_id: string;
+  words: string;
+  /// The tool's name, unless the words are the host's alone.
+  tool?: string;
+  kind: string;
+}
+
 /// A line of a session's stream: an event of its journal, or something live.
 export interface Line {
   seq?: number;
@@ -186,5 +195,7 @@ export interface Line {
   event?: { kind: string } & { [key: string]: any };
   live?: string;
   path?: string[];
+  /// The calls of the event in words.
+  calls?: CallWords[];
   [key: string]: any;
 }
