@@ -106,6 +106,36 @@ fn conversation() {
     assert_eq!(of_kind(&env.events(), "input-received").len(), 3);
 }
 
+/// The calls of one reply are folded into a line with their kinds.
+#[test]
+fn calls_of_a_step() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.write("a.txt", "hello");
+    env.write("b.txt", "world");
+    let model = ChatServer::start(vec![
+        Answer::calls(&[
+            ("read_file", json!({"path": "a.txt"})),
+            ("read_file", json!({"path": "b.txt"})),
+            ("search_files", json!({"pattern": "h"})),
+        ]),
+        Answer::text("Seen."),
+        Answer::calls_with_ids(&[
+            ("missing", ("read_file", json!({"path": "c.txt"}))),
+            (
+                "written",
+                ("write_file", json!({"path": "d.txt", "content": "new"})),
+            ),
+        ]),
+        Answer::text("Written."),
+    ]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    browser.run(&server, "steps", "");
+    assert!(env.work().join("d.txt").exists());
+}
+
 /// Code is coloured by its language and copied as it is shown, and a long unchanged run of a change
 /// is folded.
 #[test]

@@ -11,6 +11,7 @@
 
 mod agents;
 mod builtin;
+mod call_kind;
 mod check;
 mod compile_report;
 mod components;
@@ -71,6 +72,7 @@ pub use agent_host_telemetry::{Gauge as MetricGauge, Metrics};
 pub use agent_host_workflow::graph::Layout as WorkflowLayout;
 pub use agents::ConfiguredAgents;
 pub use builtin::{BUILTINS, Builtin, builtin};
+pub use call_kind::CallKind;
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
 pub use config::{

@@ -10,7 +10,7 @@ mod unattended;
 
 pub use claims::take_part;
 use feed::Feeds;
-pub use feed::{FeedItem, publish};
+pub use feed::{Feed, FeedItem, FeedReader};
 pub use follower::{Followed, Follower};
 pub use shared::MAX_WAITING;
 pub use unattended::UNATTENDED_EXPIRY_MS;
@@ -132,6 +132,8 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        // A run that panicked or was abandoned has left its reply open.
+        self.runs.feed(self.session).end_reply();
         lock(&self.runs.runs).remove(&self.session);
         self.runs.count.send_modify(|count| *count -= 1);
         self.runs.forget_unwatched(self.session);
@@ -331,7 +333,7 @@ pub fn run(
             }
         };
         let write = |line: Arc<StreamLine>| {
-            if let Some(seq) = publish(&feed, line) {
+            if let Some(seq) = feed.publish(line) {
                 tell(Ok(seq));
             }
         };

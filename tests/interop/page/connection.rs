@@ -74,6 +74,29 @@ fn live_text() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
 
+/// What the model wrote before the page reads is there at once, and the rest follows.
+#[test]
+fn text_before_the_stream_is_shown() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let (go_on, waits) = mpsc::channel::<()>();
+    let answer = Answer::text("The first half is here. And this: The second half is here.");
+    let model = ChatServer::watched(vec![answer], move |point| {
+        if point == 1 {
+            waits.recv().unwrap();
+        }
+    });
+    let server = ApiServer::start(&env, &model, &[]);
+    let mut script = browser.start(&server, "late-stream");
+    script.stdout.until("half\n");
+    go_on.send(()).unwrap();
+    script.types("sent\n");
+    let ended = script.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
 /// The view follows an answer that grows, unless the reader went back.
 #[test]
 fn growing_answer() {

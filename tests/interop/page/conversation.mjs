@@ -1,7 +1,7 @@
 // A conversation: its text, its lost connections, and one that is long.
 
 import assert from "node:assert/strict";
-import { accessible, argument, fits, open, responsive, settled, start, tell } from "./browser.mjs";
+import { accessible, argument, base, fits, open, responsive, settled, start, tell, token } from "./browser.mjs";
 
 export const actions = {
   async conversation() {
@@ -124,6 +124,70 @@ export const actions = {
     const answer = page.locator(".reply").last();
     assert.equal(await answer.getAttribute("aria-busy"), "false");
     assert.ok((await answer.textContent()).includes("The second half"));
+  },
+
+  /** What was written before the stream of the page is open is shown once it is. */
+  async "late-stream"() {
+    const page = await open();
+    const { promise: readByAnother, resolve: release } = Promise.withResolvers();
+    await page.route("**/events?*", async (route) => {
+      await readByAnother;
+      await route.continue();
+    });
+    await start(page, "Work.");
+    const session = new URL(page.url()).hash.slice("#/s/".length);
+    const stream = await fetch(`${base}/api/v1/sessions/${session}/events`, { headers: { Authorization: `Bearer ${token}` } });
+    let seen = "";
+    for await (const piece of stream.body.pipeThrough(new TextDecoderStream())) {
+      seen += piece;
+      if (seen.includes("first half")) break;
+    }
+    release();
+    const reply = page.locator(".reply[aria-busy=true]");
+    await reply.filter({ hasText: /^The first half/ }).waitFor();
+    await tell("half");
+    await page.waitForSelector(".figures");
+    assert.equal((await page.locator(".reply").textContent()).trim(), "The first half is here. And this: The second half is here.");
+  },
+
+  /** The calls of a reply are one line, which opens by keys and by touch, and by itself where a call waits or failed. */
+  async steps() {
+    const page = await open("", { hasTouch: true });
+    await start(page, "Look.");
+    await page.waitForSelector(".figures");
+    const steps = page.locator(".step");
+    const line = steps.nth(0).locator(":scope > summary");
+    assert.equal(await steps.count(), 1);
+    assert.equal(await steps.nth(0).getAttribute("open"), null);
+    assert.match((await line.innerText()).replace(/\s+/g, " "), /^3 calls: 2 read, 1 search done \d+ (ms|s)$/);
+    assert.deepEqual(await line.locator("svg").evaluateAll((icons) => icons.map((icon) => icon.dataset.kind)), ["read", "search"]);
+    await accessible(page, "folded step");
+    await line.focus();
+    await page.keyboard.press("Enter");
+    const calls = steps.nth(0).locator(".call");
+    await calls.nth(2).waitFor();
+    assert.deepEqual(await calls.locator(".about").allTextContents(), ["Read a.txt  5 B", "Read b.txt  5 B", 'Searched "h"  1 match  1 file']);
+    await accessible(page, "open step");
+    await page.keyboard.press("Space");
+    await calls.first().waitFor({ state: "detached" });
+    await line.tap();
+    await calls.first().waitFor();
+    await line.tap();
+    // The next step has a call that waits, and one that fails.
+    await page.fill("#message", "Write.");
+    await page.press("#message", "Enter");
+    await page.waitForSelector(".approval");
+    assert.notEqual(await steps.nth(1).getAttribute("open"), null);
+    assert.match(await steps.nth(1).locator(":scope > summary").innerText(), /1 waiting/);
+    await settled(page);
+    await page.keyboard.press("Escape");
+    await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press("w");
+    await page.keyboard.press("a");
+    await page.waitForFunction(() => document.querySelectorAll(".figures").length === 2);
+    assert.match((await steps.nth(1).locator(":scope > summary").innerText()).replace(/\s+/g, " "), /^2 calls: 1 read, 1 edit 1 failed/);
+    assert.notEqual(await steps.nth(1).getAttribute("open"), null);
+    await fits(page, "steps");
   },
 
   /** The view stays at the end while an answer grows, and where the reader is who went back. */

@@ -202,12 +202,21 @@ impl ApiServer {
 impl EventStream {
     /// Reads events until one of the journal has this kind, that one included.
     pub fn until(&mut self, kind: &str) -> Vec<ServerEvent> {
+        self.until_that(|event| event.data["event"]["kind"] == kind)
+    }
+
+    /// Reads events until something that is not in the journal has this kind, that one included.
+    pub fn until_live(&mut self, kind: &str) -> Vec<ServerEvent> {
+        self.until_that(|event| event.data["live"] == kind)
+    }
+
+    fn until_that(&mut self, is_last: impl Fn(&ServerEvent) -> bool) -> Vec<ServerEvent> {
         let mut events = Vec::new();
         loop {
             let event = self
                 .next()
-                .unwrap_or_else(|| panic!("no {kind}: {events:#?}"));
-            let is_last = event.data["event"]["kind"] == kind;
+                .unwrap_or_else(|| panic!("the stream ended: {events:#?}"));
+            let is_last = is_last(&event);
             events.push(event);
             if is_last {
                 return events;

@@ -4,17 +4,27 @@
 mod tests;
 
 use super::{Runs, lock};
-use agent_host_engine::stream::StreamLine;
+use agent_host_engine::stream::{LiveLine, StreamContent, StreamLine};
 use agent_host_types::id::SessionId;
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
 use tokio::sync::broadcast;
 
 /// The most lines that a reader may be behind a running session before it is dropped. It resumes by
 /// the number of its last event.
 const FEED_LINES: usize = 1024;
 
+/// The longest text of a reply that is kept for readers that come while it arrives, in bytes. One
+/// that is longer is told from then on, and is whole in its event.
+const MAX_REPLY_BYTES: usize = 1024 * 1024;
+
+/// The bytes of a line with text that was kept. A relay between hosts takes no longer ones.
+const PIECE_BYTES: usize = 2_000;
+
 /// The feeds of the sessions that run or are watched.
-pub(super) type Feeds = HashMap<SessionId, broadcast::Sender<FeedItem>>;
+pub(super) type Feeds = HashMap<SessionId, Arc<Feed>>;
 
 /// An item of a feed.
 #[derive(Clone, Debug)]
@@ -25,8 +35,9 @@ pub enum FeedItem {
     /// event stream get it as it is: they may know it, and ignore it if not. Fronts that translate
     /// lines leave it out, as a gap: what it was of a reply, the journal has in the end.
     Unknown(Arc<str>),
-    /// The journal has another event, which is read there: another host runs the session.
-    Stored,
+    /// The journal has another event, which is read there: another host runs the session. Has its
+    /// number, if that is known.
+    Stored(Option<u64>),
 }
 
 impl FeedItem {
@@ -44,17 +55,137 @@ impl FeedItem {
     }
 }
 
-/// Sends a line to those who watch a session, and returns the number of its event.
-pub fn publish(feed: &broadcast::Sender<FeedItem>, line: Arc<StreamLine>) -> Option<u64> {
-    let seq = line.seq();
-    // There may be no reader.
-    let _ = feed.send(FeedItem::Line(line));
-    seq
+/// The feed of a session: its lines, and the reply that arrives.
+#[derive(Debug)]
+pub struct Feed {
+    lines: broadcast::Sender<FeedItem>,
+    arriving: Mutex<ArrivingReply>,
+}
+
+/// The reply of the model that arrives: its event is not in the journal yet.
+#[derive(Clone, Debug, Default)]
+struct ArrivingReply {
+    /// The number of the newest event, if one was sent.
+    after: Option<u64>,
+    text: String,
+    reasoning: String,
+}
+
+/// A reader of a feed. It gets what is sent from now on.
+#[derive(Debug)]
+pub struct FeedReader {
+    /// What is sent.
+    pub items: broadcast::Receiver<FeedItem>,
+    /// The reply that arrives, from its start until now.
+    pub reply: Vec<Arc<StreamLine>>,
+    /// The number of the newest event before, if one was sent.
+    pub after: Option<u64>,
+}
+
+impl Feed {
+    fn new() -> Self {
+        Self {
+            lines: broadcast::Sender::new(FEED_LINES),
+            arriving: Mutex::default(),
+        }
+    }
+
+    /// Sends a line to those who watch the session, and returns the number of its event.
+    pub fn publish(&self, line: Arc<StreamLine>) -> Option<u64> {
+        let seq = line.seq();
+        self.send(FeedItem::Line(line));
+        seq
+    }
+
+    /// Sends an item to those who watch the session.
+    pub fn send(&self, item: FeedItem) {
+        // Sent under the lock, so that a new reader gets each text either here or there.
+        let mut arriving = lock(&self.arriving);
+        arriving.take(&item);
+        // There may be no reader.
+        let _ = self.lines.send(item);
+    }
+
+    /// Returns a reader.
+    pub fn subscribe(&self) -> FeedReader {
+        let arriving = lock(&self.arriving);
+        FeedReader {
+            items: self.lines.subscribe(),
+            reply: arriving.lines(),
+            after: arriving.after,
+        }
+    }
+
+    /// Returns the number of readers.
+    pub fn reader_count(&self) -> usize {
+        self.lines.receiver_count()
+    }
+
+    /// Forgets a reply that does not arrive any more.
+    pub(super) fn end_reply(&self) {
+        lock(&self.arriving).clear();
+    }
+}
+
+impl ArrivingReply {
+    fn clear(&mut self) {
+        (self.text, self.reasoning) = Default::default();
+    }
+
+    /// Keeps the text of an item. While a reply arrives, its session has no event.
+    fn take(&mut self, item: &FeedItem) {
+        let line = match item {
+            FeedItem::Line(line) => line,
+            FeedItem::Stored(Some(seq)) => return self.pass(*seq),
+            FeedItem::Stored(None) | FeedItem::Unknown(_) => return,
+        };
+        match &line.content {
+            _ if !line.path.is_empty() => {}
+            StreamContent::Record(record) => self.pass(record.seq),
+            StreamContent::Live(LiveLine::Text { text }) => self.text.push_str(text),
+            StreamContent::Live(LiveLine::Reasoning { text }) => self.reasoning.push_str(text),
+            StreamContent::Live(LiveLine::Restarted | LiveLine::ModelAsked) => self.clear(),
+            StreamContent::Live(_) => {}
+        }
+        if self.text.len() + self.reasoning.len() > MAX_REPLY_BYTES {
+            self.clear();
+        }
+    }
+
+    fn pass(&mut self, seq: u64) {
+        self.after = Some(seq);
+        self.clear();
+    }
+
+    /// Returns the reply as lines; the first one voids what a reader knows of it.
+    fn lines(&self) -> Vec<Arc<StreamLine>> {
+        if self.text.is_empty() && self.reasoning.is_empty() {
+            return Vec::new();
+        }
+        let reasoning = pieces(&self.reasoning).map(|text| LiveLine::Reasoning { text });
+        let text = pieces(&self.text).map(|text| LiveLine::Text { text });
+        let lines = [LiveLine::Restarted]
+            .into_iter()
+            .chain(reasoning)
+            .chain(text);
+        lines
+            .map(|line| Arc::new(StreamLine::new(StreamContent::Live(line), Arc::default())))
+            .collect()
+    }
+}
+
+/// Splits a text into pieces of about [`PIECE_BYTES`].
+fn pieces(mut text: &str) -> impl Iterator<Item = Arc<str>> {
+    std::iter::from_fn(move || {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(PIECE_BYTES));
+        text = rest;
+        (!piece.is_empty()).then(|| piece.into())
+    })
 }
 
 impl Runs {
-    /// Returns the lines of a session from now on.
-    pub fn watch(&self, session: SessionId) -> broadcast::Receiver<FeedItem> {
+    /// Returns the lines of a session from now on, and the reply that arrives.
+    pub fn watch(&self, session: SessionId) -> FeedReader {
         // Subscribed under the lock: a feed without a reader is forgotten.
         let receiver = feed_of(&mut lock(&self.feeds), session).subscribe();
         if !self.is_running(session) {
@@ -68,19 +199,19 @@ impl Runs {
         let mut feeds = lock(&self.feeds);
         let is_unwatched = feeds
             .get(&session)
-            .is_some_and(|feed| feed.receiver_count() == 0);
+            .is_some_and(|feed| feed.reader_count() == 0);
         if is_unwatched && !self.is_running(session) {
             feeds.remove(&session);
         }
     }
 
     /// Returns the feed of a session, which [`Self::forget_unwatched`] removes.
-    pub fn feed(&self, session: SessionId) -> broadcast::Sender<FeedItem> {
-        feed_of(&mut lock(&self.feeds), session).clone()
+    pub fn feed(&self, session: SessionId) -> Arc<Feed> {
+        Arc::clone(feed_of(&mut lock(&self.feeds), session))
     }
 }
 
-fn feed_of(feeds: &mut Feeds, session: SessionId) -> &broadcast::Sender<FeedItem> {
+fn feed_of(feeds: &mut Feeds, session: SessionId) -> &Arc<Feed> {
     let feed = feeds.entry(session);
-    feed.or_insert_with(|| broadcast::Sender::new(FEED_LINES))
+    feed.or_insert_with(|| Arc::new(Feed::new()))
 }

@@ -1,10 +1,10 @@
 //! A reader of a session, by its journal and by what happens in this process.
 
-use super::{FeedItem, Runs};
+use super::{FeedItem, FeedReader, Runs};
 use crate::Sessions;
 use agent_host_engine::{
     journal::JournalError,
-    stream::{StreamContent, StreamLine},
+    stream::{LiveLine, StreamContent, StreamLine},
 };
 use agent_host_journal::JournalStore;
 use agent_host_types::{event::EventRecord, id::SessionId};
@@ -38,6 +38,10 @@ pub struct Follower {
     page: VecDeque<EventRecord>,
     /// Whether the journal may have more.
     must_read: bool,
+    /// The reply that arrived when the follower came, and that was not returned yet.
+    reply: VecDeque<Arc<StreamLine>>,
+    /// The number of the newest event that passed in the feed, if one did.
+    fed: Option<u64>,
     /// Present until the follower is dropped.
     feed: Option<broadcast::Receiver<FeedItem>>,
 }
@@ -67,8 +71,13 @@ impl Follower {
         runs: &Arc<Runs>,
         session: SessionId,
         next: u64,
-        feed: broadcast::Receiver<FeedItem>,
+        feed: FeedReader,
     ) -> Self {
+        let FeedReader {
+            items,
+            reply,
+            after,
+        } = feed;
         Self {
             store: Arc::clone(sessions.store()),
             runs: Arc::clone(runs),
@@ -76,7 +85,9 @@ impl Follower {
             next,
             page: VecDeque::new(),
             must_read: false,
-            feed: Some(feed),
+            reply: reply.into(),
+            fed: after,
+            feed: Some(items),
         }
     }
 
@@ -139,7 +150,8 @@ impl Follower {
         }
     }
 
-    /// Returns the next event that is read from the journal.
+    /// Returns the next event that is read from the journal, and behind the last one what had
+    /// arrived of a reply.
     async fn stored(&mut self) -> Result<Option<Followed>, JournalError> {
         loop {
             if let Some(record) = self.page.pop_front() {
@@ -149,7 +161,10 @@ impl Follower {
                 return Ok(Some(Followed::Line(line)));
             }
             if !self.must_read {
-                return Ok(None);
+                if self.is_ahead() {
+                    self.reply.clear();
+                }
+                return Ok(self.reply.pop_front().map(Followed::Line));
             }
             self.page = match self.store.read(self.session, self.next).await {
                 Ok(page) => page.into(),
@@ -166,12 +181,15 @@ impl Follower {
         let line = match item {
             FeedItem::Line(line) => line,
             FeedItem::Unknown(json) => return Some(Followed::Unknown(json)),
-            FeedItem::Stored => {
+            FeedItem::Stored(seq) => {
+                self.fed = seq.or(self.fed);
                 self.must_read = true;
                 return None;
             }
         };
-        match line.seq() {
+        let seq = line.seq();
+        self.fed = seq.or(self.fed);
+        match seq {
             Some(seq) if seq < self.next => return None,
             Some(seq) if seq > self.next => {
                 // Another process wrote in between.
@@ -179,13 +197,32 @@ impl Follower {
                 return None;
             }
             Some(seq) => self.next = seq.saturating_add(1),
+            // The journal had the whole reply already.
+            None if is_of_reply(&line) && self.is_ahead() => return None,
             None => {}
         }
         Some(Followed::Line(line))
+    }
+
+    /// Whether events were returned that have not passed in the feed.
+    fn is_ahead(&self) -> bool {
+        self.fed
+            .is_some_and(|fed| fed.saturating_add(1) < self.next)
     }
 
     fn lagged(&mut self) -> Followed {
         self.must_read = true;
         Followed::Lagged
     }
+}
+
+/// Whether a line is a part of a reply of the session's own model.
+fn is_of_reply(line: &StreamLine) -> bool {
+    let is_text = matches!(
+        line.content,
+        StreamContent::Live(
+            LiveLine::Text { .. } | LiveLine::Reasoning { .. } | LiveLine::Restarted
+        )
+    );
+    is_text && line.path.is_empty()
 }

@@ -2,7 +2,7 @@
 //! watched, again and again; it sends the numbers of events, which are read from the journal, and
 //! what is not in the journal, such as text as it arrives.
 
-use super::{FeedItem, Runs, lock, shared::HostRuns};
+use super::{FeedItem, FeedReader, Runs, lock, shared::HostRuns};
 use agent_host_journal::{HostId, HostLine, HostMessage, RunState};
 use agent_host_types::id::SessionId;
 use std::{
@@ -14,10 +14,7 @@ use std::{
 use tokio::{
     sync::{
         Notify,
-        broadcast::{
-            Receiver,
-            error::{RecvError, TryRecvError},
-        },
+        broadcast::error::{RecvError, TryRecvError},
     },
     time::{Instant, timeout_at},
 };
@@ -44,7 +41,7 @@ impl Runs {
     /// Returns the sessions that are watched here and do not run here.
     fn watched_elsewhere(&self) -> Vec<SessionId> {
         let feeds = lock(&self.feeds);
-        let watched = feeds.iter().filter(|(_, feed)| feed.receiver_count() > 0);
+        let watched = feeds.iter().filter(|(_, feed)| feed.reader_count() > 0);
         let watched: Vec<SessionId> = watched.map(|(session, _)| *session).collect();
         drop(feeds);
         let watched = watched.into_iter();
@@ -71,7 +68,7 @@ impl Runs {
         let before = mem::replace(&mut *lock(&self.relays.elsewhere), running.clone());
         // One that ended has events that were not read.
         for session in running.union(&before) {
-            self.send_to_feed(*session, FeedItem::Stored);
+            self.send_to_feed(*session, FeedItem::Stored(None));
         }
     }
 
@@ -81,7 +78,7 @@ impl Runs {
             let feeds = lock(&self.feeds);
             feeds
                 .get(&session)
-                .is_some_and(|feed| feed.receiver_count() > 0)
+                .is_some_and(|feed| feed.reader_count() > 0)
         };
         if is_watched && host != *shared.runs.host() {
             lock(&self.relays.elsewhere).insert(session);
@@ -101,7 +98,7 @@ impl Runs {
     pub(super) fn receive(&self, session: SessionId, lines: Vec<HostLine>) {
         for line in lines {
             let item = match line {
-                HostLine::Event(_) => FeedItem::Stored,
+                HostLine::Event(seq) => FeedItem::Stored((seq > 0).then_some(seq)),
                 HostLine::Live(json) => FeedItem::from_json(json),
             };
             self.send_to_feed(session, item);
@@ -110,8 +107,7 @@ impl Runs {
 
     fn send_to_feed(&self, session: SessionId, item: FeedItem) {
         if let Some(feed) = lock(&self.feeds).get(&session) {
-            // There may be no reader.
-            let _ = feed.send(item);
+            feed.send(item);
         }
     }
 
@@ -140,7 +136,7 @@ impl Runs {
 struct Relay {
     runs: Arc<Runs>,
     shared: HostRuns,
-    feed: Receiver<FeedItem>,
+    feed: FeedReader,
     key: (SessionId, HostId),
 }
 
@@ -154,19 +150,23 @@ impl Relay {
     async fn run(mut self) {
         let (session, to) = self.key.clone();
         let mut ends = self.runs.count.subscribe();
+        for line in mem::take(&mut self.feed.reply) {
+            let lines = vec![HostLine::Live(Arc::clone(line.json()))];
+            self.send(session, &to, lines).await;
+        }
         loop {
             let until = lock(&self.runs.relays.watchers).get(&self.key).copied();
             let Some(until) = until.filter(|until| *until > Instant::now()) else {
                 return;
             };
             let first = tokio::select! {
-                first = timeout_at(until, self.feed.recv()) => first,
+                first = timeout_at(until, self.feed.items.recv()) => first,
                 _ = ends.changed() => {
                     if self.runs.is_running(session) {
                         continue;
                     }
                     // The last lines were sent to the feed before the run ended.
-                    match self.feed.try_recv() {
+                    match self.feed.items.try_recv() {
                         Ok(item) => Ok(Ok(item)),
                         Err(_) => return,
                     }
@@ -175,15 +175,19 @@ impl Relay {
             let first = match first {
                 Ok(Ok(item)) => item,
                 // The other host reads the journal, and has lost what is not in it.
-                Ok(Err(RecvError::Lagged(_))) => FeedItem::Stored,
+                Ok(Err(RecvError::Lagged(_))) => FeedItem::Stored(None),
                 Ok(Err(RecvError::Closed)) => return,
                 Err(_) => continue,
             };
             let lines = self.batch(first);
-            let message = HostMessage::Lines { session, lines };
-            if let Err(error) = self.shared.runs.send(Some(to.clone()), message).await {
-                tracing::debug!("session {session} is not relayed: {error}");
-            }
+            self.send(session, &to, lines).await;
+        }
+    }
+
+    async fn send(&self, session: SessionId, to: &HostId, lines: Vec<HostLine>) {
+        let message = HostMessage::Lines { session, lines };
+        if let Err(error) = self.shared.runs.send(Some(to.clone()), message).await {
+            tracing::debug!("session {session} is not relayed: {error}");
         }
     }
 
@@ -197,7 +201,7 @@ impl Relay {
                     None => HostLine::Live(Arc::clone(line.json())),
                 },
                 FeedItem::Unknown(json) => HostLine::Live(json),
-                FeedItem::Stored => HostLine::Event(0),
+                FeedItem::Stored(seq) => HostLine::Event(seq.unwrap_or_default()),
             };
             let size = serde_json::json!(line).to_string().len();
             if size <= LINE_BYTES {
@@ -207,9 +211,9 @@ impl Relay {
             if bytes > LINE_BYTES / 2 {
                 return lines;
             }
-            item = match self.feed.try_recv() {
+            item = match self.feed.items.try_recv() {
                 Ok(item) => item,
-                Err(TryRecvError::Lagged(_)) => FeedItem::Stored,
+                Err(TryRecvError::Lagged(_)) => FeedItem::Stored(None),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return lines,
             };
         }

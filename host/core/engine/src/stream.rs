@@ -82,7 +82,8 @@ pub enum LiveLine {
         /// The text.
         text: Arc<str>,
     },
-    /// The reply broke off, and the model is called again; its text so far is void.
+    /// The text of the reply so far is void: it broke off and the model is called again, or what
+    /// follows is the reply from its start, for a reader that came while it arrived.
     Restarted,
     /// A sentence for the user, such as that another model is called.
     Note {

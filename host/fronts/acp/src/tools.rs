@@ -3,18 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_app::{ComponentSource, Registry, host_path};
-use agent_host_engine::{
-    call_summary::CallSummary,
-    policy::{DirGrant, DirMode, Grants},
-    text::escape_line,
-};
+use agent_host_app::{CallKind, ComponentSource, Registry, host_path};
+use agent_host_engine::{call_summary::CallSummary, text::escape_line};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     audit::{AuditRequest, FileAction},
     output::{BlobRef, ToolResultOutput},
     reason::Reason,
-    tool::Effect,
 };
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -43,22 +38,15 @@ pub(crate) fn settled_title(
     CallSummary::new(tool, registry.tool(tool), input, output, whole).to_string()
 }
 
-/// Returns the kind of a tool before it runs: from its effect and what its component is granted.
+/// Returns the kind of a tool before it runs.
 pub(crate) fn kind(registry: &Registry, tool: &str) -> &'static str {
-    let registered = registry.tool(tool);
-    match (registered, registry.component_of(tool)) {
-        (Some(tool), Some(component)) => kind_of(tool.effect, &component.grants),
-        _ => "other",
-    }
-}
-
-fn kind_of(effect: Effect, grants: &Grants) -> &'static str {
-    let is_writable = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
-    match effect {
-        Effect::ReadOnly if !grants.dirs.is_empty() => "read",
-        Effect::Idempotent | Effect::Effectful if grants.dirs.iter().any(is_writable) => "edit",
-        _ if !grants.http.is_empty() => "fetch",
-        _ => "other",
+    match CallKind::new(registry, tool, registry.tool(tool)) {
+        CallKind::Read => "read",
+        CallKind::Edit => "edit",
+        CallKind::Search => "search",
+        CallKind::Network => "fetch",
+        CallKind::Code => "execute",
+        CallKind::Agent | CallKind::Other => "other",
     }
 }
 

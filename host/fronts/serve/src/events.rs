@@ -3,9 +3,10 @@
 use crate::{
     Service,
     access::Caller,
+    call_words::CallTeller,
     metrics::CountedReader,
     problem::{Problem, ProblemCode},
-    runs::{FeedItem, Followed, Follower},
+    runs::{FeedReader, Followed, Follower},
     scope::VisibleSession,
 };
 use agent_host_engine::{journal::JournalError, stream::StreamLine};
@@ -19,7 +20,6 @@ use http::HeaderMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::{convert::Infallible, sync::Arc, time::Duration};
-use tokio::sync::broadcast::Receiver;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +40,7 @@ pub(crate) struct EventsQuery {
 /// Streams the events of a session.
 ///
 /// An event of the journal is the event `record`, and its `id` is its number, with which a reader
-/// resumes. What is not in this session's journal (text as it arrives, progress, what its agents
+/// resumes. Both have the calls that they start or end in words. What is not in this session's journal (text as it arrives, progress, what its agents
 /// do) is the event `live`; the event `heartbeat` follows every 15 s.
 pub(crate) async fn events(
     State(service): State<Service>,
@@ -70,11 +70,12 @@ pub(crate) async fn events(
     // One that cannot be read is a problem, and no empty stream.
     let _ = service.store().read(session, from).await?;
     let reader = EventReader::new(&service, session, from);
-    let next = async |(mut reader, caller): (EventReader, Caller)| {
-        let event = reader.event(&caller).await?;
-        Some((Ok(event), (reader, caller)))
+    let teller = CallTeller::new(&service);
+    let next = async |(mut reader, mut teller, caller): (EventReader, CallTeller, Caller)| {
+        let event = reader.event(&mut teller, &caller).await?;
+        Some((Ok(event), (reader, teller, caller)))
     };
-    Ok(Sse::new(stream::unfold((reader, caller), next)))
+    Ok(Sse::new(stream::unfold((reader, teller, caller), next)))
 }
 
 /// A line of a session's events.
@@ -109,7 +110,7 @@ impl EventReader {
         service: &Service,
         session: SessionId,
         next: u64,
-        feed: Receiver<FeedItem>,
+        feed: FeedReader,
     ) -> Self {
         let follower =
             Follower::of_feed(service.host.sessions(), &service.runs, session, next, feed);
@@ -128,13 +129,13 @@ impl EventReader {
     }
 
     /// Returns the next event; `None` ends the response, as does the end of the caller's token.
-    async fn event(&mut self, caller: &Caller) -> Option<Event> {
+    async fn event(&mut self, teller: &mut CallTeller, caller: &Caller) -> Option<Event> {
         Some(match self.line().await? {
             FeedLine::Known(line) => match line.seq() {
                 Some(seq) => Event::default().event("record").id(seq.to_string()),
                 None => Event::default().event("live"),
             }
-            .data(&**line.json()),
+            .data(&*teller.json(&line).await),
             FeedLine::Unknown(json) => Event::default().event("live").data(&*json),
             FeedLine::Heartbeat if caller.is_revoked().await => return None,
             FeedLine::Heartbeat => Event::default().event("heartbeat").data("{}"),

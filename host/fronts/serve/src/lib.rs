@@ -18,6 +18,7 @@
 mod access;
 mod artifacts;
 mod blobs;
+mod call_words;
 mod create;
 mod events;
 mod explain;

@@ -33,6 +33,8 @@ enum Response {
     None,
     Json(SchemaOf),
     Bytes(&'static str),
+    /// Server-sent events whose data has this type.
+    Events(SchemaOf),
 }
 
 fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -114,6 +116,12 @@ impl Operation {
         self
     }
 
+    /// Sets the response to server-sent events whose data is JSON of this type.
+    pub(crate) fn sends<T: JsonSchema>(mut self) -> Self {
+        self.response = Response::Events(schema_of::<T>);
+        self
+    }
+
     /// Adds problems to those of every route.
     pub(crate) fn fails(mut self, problems: &[ProblemCode]) -> Self {
         self.problems.extend(problems);
@@ -144,6 +152,10 @@ impl Operation {
             Response::None => None,
             Response::Json(schema) => Some(json!({"application/json": {"schema": schema(write)}})),
             Response::Bytes(media_type) => Some(json!({*media_type: {}})),
+            // OpenAPI 3.1 has no place for the type of an event's data.
+            Response::Events(data) => {
+                Some(json!({"text/event-stream": {"x-event-data": data(write)}}))
+            }
         };
         let mut responses = Map::new();
         let mut success = json!({"description": "Success."});

@@ -6,7 +6,9 @@ use crate::{
         self, AccessRole,
         AccessRole::{Operator, User, Viewer},
     },
-    artifacts, blobs, create, events, explain, health, hosts,
+    artifacts, blobs,
+    call_words::EventLine,
+    create, events, explain, health, hosts,
     input::{AnswerBody, MessageBody},
     metrics, openai,
     openapi::{self, Operation},
@@ -218,7 +220,7 @@ fn api_routes() -> Vec<Route> {
             get(events::events),
             Operation::get("Streams events: first those in the journal, then new ones.")
                 .query::<events::EventsQuery>()
-                .streams("text/event-stream")
+                .sends::<EventLine<'static>>()
                 .fails(&[
                     ProblemCode::InvalidRequest,
                     ProblemCode::NotFound,

@@ -1,9 +1,6 @@
 //! Undoing what an answer has changed in files.
 
-use crate::{
-    Service, access::Caller, problem::Problem, routes::JsonObject, runs::publish,
-    scope::VisibleSession,
-};
+use crate::{Service, access::Caller, problem::Problem, routes::JsonObject, scope::VisibleSession};
 use agent_host_app::{UndoRequest, UndoneAnswer, undo_answer};
 use agent_host_engine::stream::{StreamLine, StreamObserver};
 use axum::{Json, extract::State};
@@ -43,7 +40,7 @@ pub(crate) async fn undo(
     let mut opened = host.sessions().resume(&session.to_string()).await?;
     let feed = service.runs.feed(session);
     let write = |line: Arc<StreamLine>| {
-        publish(&feed, line);
+        feed.publish(line);
     };
     let observer = StreamObserver::new(&write);
     let store = service.store();

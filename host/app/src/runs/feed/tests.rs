@@ -42,7 +42,7 @@ fn line_of_another_host_keeps_its_text() {
         let (kept, seq, was_known) = match FeedItem::from_json(text.as_str().into()) {
             FeedItem::Line(line) => (Arc::clone(line.json()), line.seq(), true),
             FeedItem::Unknown(json) => (json, None, false),
-            FeedItem::Stored => panic!("{text}"),
+            FeedItem::Stored(_) => panic!("{text}"),
         };
         assert_eq!((&*kept, seq, was_known), (text.as_str(), None, is_known));
     }
@@ -59,7 +59,7 @@ fn feed_is_not_forgotten_under_a_new_reader() {
             threads.spawn(|| runs.forget_unwatched(session));
             runs.watch(session)
         });
-        assert_eq!(runs.feed(session).receiver_count(), 1);
+        assert_eq!(runs.feed(session).reader_count(), 1);
         drop(reader);
         runs.forget_unwatched(session);
     }

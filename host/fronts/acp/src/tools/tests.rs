@@ -1,46 +1,11 @@
 //! Tests of kinds and places.
 
-use super::{kind_of, kind_of_run};
-use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+use super::kind_of_run;
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     audit::AuditRequest,
-    tool::Effect,
 };
 use pretty_assertions::assert_eq;
-
-fn grants(dirs: &[(&str, &str, DirMode)]) -> Grants {
-    let dirs = dirs.iter().map(|(host, guest, mode)| DirGrant {
-        host: host.into(),
-        guest: (*guest).to_owned(),
-        mode: *mode,
-        allow: PathRules::default(),
-        deny: PathRules::default(),
-        mask: PathRules::default(),
-        allow_run_later: PathRules::default(),
-        quota: DirQuota::default(),
-    });
-    Grants {
-        dirs: dirs.collect(),
-        ..Grants::default()
-    }
-}
-
-#[test]
-fn kind_of_a_tool_follows_effect_and_grants() {
-    let read = grants(&[("/a", "/a", DirMode::ReadOnly)]);
-    let write = grants(&[("/a", "/a", DirMode::ReadWrite)]);
-    for (effect, grants, expected) in [
-        (Effect::ReadOnly, &read, "read"),
-        (Effect::ReadOnly, &write, "read"),
-        (Effect::Effectful, &read, "other"),
-        (Effect::Effectful, &write, "edit"),
-        (Effect::Idempotent, &write, "edit"),
-        (Effect::ReadOnly, &Grants::default(), "other"),
-    ] {
-        assert_eq!(kind_of(effect, grants), expected, "{effect:?} {grants:?}");
-    }
-}
 
 #[test]
 fn kind_of_a_run_is_what_the_gate_allowed() {

@@ -8,12 +8,11 @@ use crate::{
     Service,
     access::Caller,
     events::{EventReader, FeedLine},
-    runs::{FeedItem, Runs},
+    runs::{FeedReader, Runs},
 };
 use agent_host_engine::stream::StreamContent;
 use agent_host_types::{event::Event, id::SessionId};
 use std::sync::Arc;
-use tokio::sync::broadcast::Receiver;
 
 /// Follows a run.
 pub(super) struct Follow {
@@ -66,7 +65,7 @@ impl Follow {
     pub(super) fn of_feed(
         service: &Service,
         run: RunId,
-        feed: Receiver<FeedItem>,
+        feed: FeedReader,
         caller: Caller,
         cancel: Option<CancelOnDrop>,
     ) -> Self {

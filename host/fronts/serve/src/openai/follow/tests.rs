@@ -63,7 +63,7 @@ async fn line_is_told_ignored_or_taken_as_lost() {
             Ok(line) => FeedItem::Line(Arc::new(line)),
             Err(_) => FeedItem::Unknown(json),
         };
-        service.runs.feed(session).send(item).unwrap();
+        service.runs.feed(session).send(item);
     }
     let run = RunId { session, seq: 0 };
     let mut follow = Follow::of_feed(&service, run, feed, caller, None);
