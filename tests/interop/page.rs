@@ -106,6 +106,20 @@ fn conversation() {
     assert_eq!(of_kind(&env.events(), "input-received").len(), 3);
 }
 
+/// The model of a session is chosen by keys among those that are offered, and is in its head.
+#[test]
+fn model_of_a_session() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure("model-choices = [\"openai-compat:big\"]\n");
+    let model = ChatServer::start(vec![Answer::text("Hello.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "model", "");
+    assert_eq!(model.requests()[0]["model"], "big");
+}
+
 /// The calls of one reply are folded into a line with their kinds.
 #[test]
 fn calls_of_a_step() {
@@ -132,7 +146,7 @@ fn calls_of_a_step() {
         Answer::text("Written."),
     ]);
     let server = ApiServer::start(&env, &model, &["--write"]);
-    browser.run(&server, "steps", "");
+    browser.run(&server, "folded-steps", "");
     assert!(env.work().join("d.txt").exists());
 }
 

@@ -3,6 +3,7 @@
 mod attacks;
 mod keys;
 mod kills;
+mod models;
 mod problems;
 mod stream;
 

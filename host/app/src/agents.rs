@@ -9,7 +9,7 @@ use crate::{
     config::{AgentConfig, Config},
     default_prompt::default_prompt,
     error::HostError,
-    models::AgentModels,
+    models::FurtherModels,
     reach::reach,
     registry::Registry,
     rules::{CommandRules, check_rules},
@@ -33,8 +33,8 @@ pub struct ConfiguredAgents {
     pub(crate) rules: CommandRules,
     registry: Arc<Registry>,
     model: Arc<dyn Model>,
-    /// The models of agents that have their own.
-    models: AgentModels,
+    /// The models of agents that have their own, and those that sessions may choose.
+    models: FurtherModels,
     /// Keeps the sessions of agents that are started by calls.
     store: Arc<dyn JournalStore>,
     pub(crate) key: ContinuationKey,
@@ -61,7 +61,7 @@ impl ConfiguredAgents {
         config: Arc<Config>,
         store: Arc<dyn JournalStore>,
         model: Arc<dyn Model>,
-        models: AgentModels,
+        models: FurtherModels,
     ) -> Result<Self, HostError> {
         let mut registry = Registry::open(&config).await?;
         registry.check_default_dir(&config)?;
@@ -130,12 +130,51 @@ impl ConfiguredAgents {
         name: Option<&str>,
         prompts: Prompts,
     ) -> Result<(Agent, Option<String>), HostError> {
+        self.chosen_agent(name, None, prompts)
+    }
+
+    /// Creates the loop as [`Self::named_agent`] does, with one of the models that the agent is
+    /// offered with.
+    ///
+    /// # Errors
+    /// There is no agent with this name, or it is not offered with this model.
+    pub fn chosen_agent(
+        self: &Arc<Self>,
+        name: Option<&str>,
+        model: Option<&str>,
+        prompts: Prompts,
+    ) -> Result<(Agent, Option<String>), HostError> {
+        let chosen = match model {
+            Some(model) => self.offered_model(name, model)?.cloned(),
+            None => None,
+        };
+        let model = chosen.as_ref().unwrap_or(&self.model);
         let Some(name) = name else {
-            return Ok((self.agent(prompts), self.system_prompt(prompts)));
+            let agent = self.agent_with_model(model, prompts);
+            return Ok((agent, self.system_prompt(prompts)));
         };
         let agent = self.config.agent(name)?;
-        let agent_loop = self.loop_of(agent, &self.starter(prompts), self.config.agent_depth);
+        let mut from = self.starter(prompts);
+        from.model = Arc::clone(model);
+        let agent_loop = self.loop_of(agent, &from, self.config.agent_depth);
         Ok((agent_loop, agent.system.as_deref().map(str::to_owned)))
+    }
+
+    /// Returns a model that sessions of an agent may choose; `None` for the agent's own.
+    fn offered_model(
+        &self,
+        agent: Option<&str>,
+        model: &str,
+    ) -> Result<Option<&Arc<dyn Model>>, HostError> {
+        let offered = self.config.offered_models(agent)?;
+        match offered.iter().position(|name| name == model) {
+            Some(0) => Ok(None),
+            Some(_) => Ok(self.models.choices.get(model)),
+            None => Err(HostError::ModelNotOffered {
+                name: model.to_owned(),
+                offered,
+            }),
+        }
     }
 
     /// Creates the agents that clients start by calls; none for no names. Each can start agents to
@@ -168,7 +207,13 @@ impl ConfiguredAgents {
         let (state, run) = (session.state(), session.state().run_arguments());
         let agent = match (state.workflow(), run.agent) {
             (Some(run), _) => self.workflow_agent(&run.name, prompts)?,
-            (None, name) => self.named_agent(name.as_deref(), prompts)?.0,
+            (None, name) => {
+                // Another program may have begun it with any model, which is not offered here.
+                let offered = self.config.offered_models(name.as_deref())?;
+                let model = run.model.filter(|model| offered.contains(model));
+                self.chosen_agent(name.as_deref(), model.as_deref(), prompts)?
+                    .0
+            }
         };
         Ok(match run.runs_tools_outside {
             true => self.run_outside(agent),
@@ -205,6 +250,18 @@ impl ConfiguredAgents {
 }
 
 impl Config {
+    /// Returns the names of the models that a session of an agent may choose, its own one first.
+    ///
+    /// # Errors
+    /// There is no agent with this name.
+    pub fn offered_models(&self, agent: Option<&str>) -> Result<Vec<String>, HostError> {
+        let own = match agent {
+            Some(name) => self.agent(name)?.models.as_ref(),
+            None => None,
+        };
+        Ok(own.unwrap_or(&self.models).offered())
+    }
+
     /// Returns the definition of one of its agents.
     ///
     /// # Errors

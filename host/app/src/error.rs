@@ -2,7 +2,7 @@
 //! written.
 
 use crate::{
-    config::{ComponentSource, ConfigError},
+    config::{ComponentSource, ConfigError, advice},
     lock_file::LockError,
     packages::PackageError,
     signed_file::SignedFileError,
@@ -152,6 +152,18 @@ pub enum HostError {
         /// The names of all agents.
         known: String,
     },
+    /// A session may not choose this model.
+    #[error(
+        "the model `{}` is not offered for this agent; {}",
+        name.escape_debug(),
+        offered_models(name, offered)
+    )]
+    ModelNotOffered {
+        /// The name.
+        name: String,
+        /// The names of the models that are offered.
+        offered: Vec<String>,
+    },
     /// There is no workflow of this name.
     #[error("unknown workflow `{}`; {}", name.escape_debug(), workflow_names(known))]
     NoWorkflow {
@@ -260,6 +272,7 @@ impl HostError {
             | Self::UnknownApproval { .. }
             | Self::UnknownExport { .. }
             | Self::NoAgent { .. }
+            | Self::ModelNotOffered { .. }
             | Self::NoWorkflow { .. }
             | Self::FaultyWorkflow { .. }
             | Self::SessionOfAgent { .. }
@@ -272,6 +285,11 @@ impl HostError {
             Self::Package(error) => error.is_usage(),
         }
     }
+}
+
+fn offered_models(name: &str, offered: &[String]) -> String {
+    let known: Vec<&str> = offered.iter().map(String::as_str).collect();
+    advice(name, &known, "the models are")
 }
 
 fn workflow_names(known: &[String]) -> String {

@@ -4,7 +4,7 @@ use crate::{
     agents::ConfiguredAgents,
     config::Config,
     error::HostError,
-    models::{AgentModels, agent_models, model},
+    models::{FurtherModels, further_models, model},
     no_model::NoModel,
     placement::HostPlacement,
     sessions::Sessions,
@@ -60,8 +60,8 @@ impl Host {
     /// One of them cannot be used, or `tool-choice` names a tool that the model is not offered.
     pub async fn open(config: Config) -> Result<Self, HostError> {
         let model = model(&config).await?;
-        let agent_models = agent_models(&config).await?;
-        let host = Self::open_with(config, model, agent_models).await?;
+        let models = further_models(&config).await?;
+        let host = Self::open_with(config, model, models).await?;
         let tools = host.agents.agent(Prompts::Deny).tools;
         tool_choice::check(&host.config.models, tools.as_ref())?;
         Ok(host)
@@ -85,13 +85,13 @@ impl Host {
         config: Config,
         model: Arc<dyn Model>,
     ) -> BoxFuture<'static, Result<Self, HostError>> {
-        Self::open_with(config, model, AgentModels::new())
+        Self::open_with(config, model, FurtherModels::default())
     }
 
     fn open_with(
         config: Config,
         model: Arc<dyn Model>,
-        models: AgentModels,
+        models: FurtherModels,
     ) -> BoxFuture<'static, Result<Self, HostError>> {
         Box::pin(async move {
             let sessions = Sessions::open(&config).await?;

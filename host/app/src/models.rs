@@ -10,19 +10,30 @@ use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
 use agent_host_types::model::ModelError;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The models of the agents that have their own, by the agents' names.
-pub(crate) type AgentModels = BTreeMap<String, Arc<dyn Model>>;
+/// The models beside the one of the file's top level.
+#[derive(Default)]
+pub(crate) struct FurtherModels {
+    /// Those of the agents that have their own, by the agents' names.
+    pub(crate) of_agents: BTreeMap<String, Arc<dyn Model>>,
+    /// Those that a session may choose, by their names ([`ModelsConfig::offered`]).
+    pub(crate) choices: BTreeMap<String, Arc<dyn Model>>,
+}
 
-/// Creates the models of agents.
+/// Creates the models of agents, and those that sessions may choose.
 ///
 /// # Errors
 /// One of them cannot be used.
-pub(crate) async fn agent_models(config: &Config) -> Result<AgentModels, HostError> {
-    let mut models = BTreeMap::new();
+pub(crate) async fn further_models(config: &Config) -> Result<FurtherModels, HostError> {
+    let mut models = FurtherModels::default();
     for agent in &config.agent_definitions {
         if let Some(own) = &agent.models {
-            models.insert(agent.name.clone(), model_of(own).await?);
+            let model = model_of(own).await?;
+            models.of_agents.insert(agent.name.clone(), model);
         }
+    }
+    for choice in config.models.fallback.iter().chain(&config.models.choices) {
+        let model = make(choice, None).await?;
+        models.choices.insert(choice.to_string(), model);
     }
     Ok(models)
 }

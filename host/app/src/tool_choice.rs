@@ -19,7 +19,7 @@ pub(crate) fn check(models: &ModelsConfig, tools: &ToolSet) -> Result<(), Config
     let known = tools.tools().map(|tool| tool.definition.name.as_str());
     // It is not offered before the session has an artifact.
     let known: Vec<&str> = known.filter(|name| *name != READ_ARTIFACT).collect();
-    for model in models.first.iter().chain(&models.fallback) {
+    for model in models.all().chain(&models.choices) {
         let ModelConfig::Served { settings, .. } = model else {
             continue;
         };

@@ -129,7 +129,8 @@ export const actions = {
   /** What was written before the stream of the page is open is shown once it is. */
   async "late-stream"() {
     const page = await open();
-    const { promise: readByAnother, resolve: release } = Promise.withResolvers();
+    let release;
+    const readByAnother = new Promise((done) => (release = done));
     await page.route("**/events?*", async (route) => {
       await readByAnother;
       await route.continue();
@@ -150,8 +151,27 @@ export const actions = {
     assert.equal((await page.locator(".reply").textContent()).trim(), "The first half is here. And this: The second half is here.");
   },
 
+  /** A model is chosen by keys alone, and the head of the conversation names it. */
+  async model() {
+    const page = await open();
+    const picker = page.getByRole("combobox", { name: "Model" });
+    await picker.waitFor();
+    assert.deepEqual(await picker.locator("option").allTextContents(), ["openai-compat:m", "openai-compat:big"]);
+    await accessible(page, "models");
+    await picker.focus();
+    await page.keyboard.press("ArrowDown");
+    await page.locator("h1").click();
+    await page.keyboard.press("m");
+    await page.keyboard.type("Hello?");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".figures");
+    assert.equal((await page.locator(".session > header .model").textContent()).trim(), "openai-compat:big");
+    assert.ok(await page.locator(".session > header .model").isVisible());
+    await fits(page, "chosen model");
+  },
+
   /** The calls of a reply are one line, which opens by keys and by touch, and by itself where a call waits or failed. */
-  async steps() {
+  async "folded-steps"() {
     const page = await open("", { hasTouch: true });
     await start(page, "Look.");
     await page.waitForSelector(".figures");

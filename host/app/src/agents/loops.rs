@@ -170,7 +170,11 @@ impl ConfiguredAgents {
         from: &Starter,
         depth: u8,
     ) -> Agent {
-        let model = self.models.get(&agent.name).unwrap_or(&from.model);
+        let model = self
+            .models
+            .of_agents
+            .get(&agent.name)
+            .unwrap_or(&from.model);
         let grants = agent.grants.as_ref().map(|own| match &from.grants {
             Some(above) => Arc::new(own.below(above)),
             None => Arc::clone(own),

@@ -227,6 +227,7 @@ fn one(agent: &RawAgent, general: General<'_>) -> Result<AgentConfig, ConfigErro
         let alone = ModelSections {
             model: Some(model),
             fallback: &[],
+            choices: &[],
             ..file
         };
         let overrides = Overrides {

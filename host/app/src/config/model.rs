@@ -35,6 +35,8 @@ pub struct ModelsConfig {
     /// The models that are asked in this order where the one before fails for a reason of its
     /// service.
     pub fallback: Vec<ModelConfig>,
+    /// Further models that may be chosen for a session.
+    pub choices: Vec<ModelConfig>,
     /// The source of the key that selected the first model; absent where the user named it.
     pub chosen_by: Option<String>,
     /// Why no model was selected although there are keys. Asking a model fails with this error;
@@ -51,6 +53,7 @@ pub struct ModelsConfig {
 pub(super) struct ModelSections<'a> {
     pub(super) model: Option<&'a String>,
     pub(super) fallback: &'a [String],
+    pub(super) choices: &'a [String],
     /// Those of the providers' own services, in the order of [`Provider::ALL`].
     pub(super) own: [Option<&'a RawProvider>; 5],
     pub(super) named: &'a [RawProvider],
@@ -121,9 +124,14 @@ impl ModelsConfig {
                     .map_err(|error| error.with_key(key).with_value(text))
             })
             .transpose()?;
-        let others = resolve_all("fallback", raw.fallback.iter().collect(), |text| {
-            ModelConfig::resolve(text, &providers, scope).map_err(|error| error.with_value(text))
-        })?;
+        let resolve = |key, texts: &[String]| {
+            resolve_all(key, texts.iter().collect(), |text| {
+                ModelConfig::resolve(text, &providers, scope)
+                    .map_err(|error| error.with_value(text))
+            })
+        };
+        let others = resolve("fallback", raw.fallback)?;
+        let offered = resolve("model-choices", raw.choices)?;
         let mut names = vec![named.map_or_else(|| TOUR.to_owned(), |(_, text, _)| text)];
         let mut fallback = Vec::new();
         // A recording has its own; no other model is asked in its place.
@@ -135,10 +143,18 @@ impl ModelsConfig {
                 names.push(text.clone());
             }
         }
+        let mut choices = Vec::new();
+        for (text, choice) in raw.choices.iter().zip(offered) {
+            if !names.contains(text) {
+                choices.push(choice);
+                names.push(text.clone());
+            }
+        }
         let record = overrides.record.as_ref();
         let models = Self {
             first,
             fallback,
+            choices,
             chosen_by,
             selection_error,
             record: record.map(|path| environment.cwd.join(path)),
@@ -152,18 +168,19 @@ impl ModelsConfig {
         &'a self,
         names: &'a [String],
     ) -> Vec<(&'a str, Option<&'a ModelConfig>)> {
-        let models = std::iter::once(self.first.as_ref()).chain(self.fallback.iter().map(Some));
+        let others = self.fallback.iter().chain(&self.choices);
+        let models = std::iter::once(self.first.as_ref()).chain(others.map(Some));
         names.iter().map(String::as_str).zip(models).collect()
     }
 
     /// Sets the proxy of every provider.
     pub(super) fn set_network(&mut self, network: &NetworkConfig) {
-        let models = self.first.iter_mut().chain(&mut self.fallback);
-        let of_models = models.filter_map(|model| match model {
-            ModelConfig::Served { provider, .. } => Some(&mut **provider),
-            _ => None,
-        });
-        for provider in of_models.chain(&mut self.providers) {
+        for model in self.all_mut() {
+            if let ModelConfig::Served { provider, .. } = model {
+                provider.network = network.clone();
+            }
+        }
+        for provider in &mut self.providers {
             provider.network = network.clone();
         }
     }
@@ -175,7 +192,8 @@ impl ModelsConfig {
             .into_iter()
             .map(|(name, model)| prices.of(name, model))
             .collect();
-        let models = std::iter::once(self.first.as_mut()).chain(self.fallback.iter_mut().map(Some));
+        let others = self.fallback.iter_mut().chain(&mut self.choices);
+        let models = std::iter::once(self.first.as_mut()).chain(others.map(Some));
         for (model, found) in models.zip(found) {
             if let Some(ModelConfig::Served { price, .. }) = model {
                 *price = found;
@@ -183,14 +201,34 @@ impl ModelsConfig {
         }
     }
 
-    /// Returns all models that may be asked, in order.
+    /// Returns the models that are asked unless a session has another one, in order.
     pub fn all(&self) -> impl Iterator<Item = &ModelConfig> {
         self.first.iter().chain(&self.fallback)
     }
 
+    /// Returns all models, also those that sessions may choose.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut ModelConfig> {
+        let others = self.fallback.iter_mut().chain(&mut self.choices);
+        self.first.iter_mut().chain(others)
+    }
+
+    /// Returns the names of the models that a session may choose, as `PROVIDER:NAME`; the first one
+    /// is that of a session without a choice.
+    #[must_use]
+    pub fn offered(&self) -> Vec<String> {
+        let first = self
+            .first
+            .as_ref()
+            .map_or_else(|| TOUR.to_owned(), ToString::to_string);
+        let others = self.fallback.iter().chain(&self.choices);
+        let names = std::iter::once(first).chain(others.map(ToString::to_string));
+        names.collect()
+    }
+
     /// Returns the files of scripts, recordings and keys, which no guest may reach.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
-        let scripts = self.all().filter_map(|model| match model {
+        let scripts = self.all().chain(&self.choices);
+        let scripts = scripts.filter_map(|model| match model {
             ModelConfig::Script(path) | ModelConfig::Replay(path) => Some(path.as_path()),
             ModelConfig::BuiltinScript(_) | ModelConfig::Served { .. } => None,
         });

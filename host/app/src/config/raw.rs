@@ -56,6 +56,11 @@ section! {
         #[serde(serialize_with = "files_only::<Vec<_>, _>")]
         fallback [Model, Replaceable, Variable("AGENT_HOST_FALLBACK"), List]: Vec<String> =>
             by(model::demand);
+        /// The models that users of `serve` may choose for a session, besides `model` and
+        /// `fallback`.
+        #[serde(serialize_with = "files_only::<Vec<_>, _>")]
+        model_choices [Model, Replaceable, Variable("AGENT_HOST_MODEL_CHOICES"), List]: Vec<String> =>
+            by(model::demand);
         /// The system prompt.
         system [Replaceable, Variable("AGENT_HOST_SYSTEM")]: Option<String> => harmless;
         /// Files to append to the system prompt.
@@ -234,6 +239,7 @@ impl RawConfig {
         ModelSections {
             model: self.model.as_ref(),
             fallback: &self.fallback,
+            choices: &self.model_choices,
             own: Provider::ALL.map(|provider| match provider {
                 Provider::Anthropic => self.anthropic.as_ref(),
                 Provider::OpenAi => self.openai.as_ref(),

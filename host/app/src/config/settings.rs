@@ -174,7 +174,7 @@ fn resolve(
 /// Sets the settings of the models that may be asked.
 fn apply(settings: &SettingsConfig, mut models: ModelsConfig) -> Result<ModelsConfig, ConfigError> {
     let mut problems = Problems::default();
-    for model in models.first.iter_mut().chain(&mut models.fallback) {
+    for model in models.all_mut() {
         let full_name = model.to_string();
         if let ModelConfig::Served {
             name,

@@ -9,7 +9,7 @@ use crate::{
     routes::{API, JsonObject},
     sessions::{Accepted, run_input},
 };
-use agent_host_app::ConfiguredAgents;
+use agent_host_app::{ConfiguredAgents, HostError};
 use agent_host_engine::turn::{Agent, Prompts};
 use agent_host_types::{
     id::SessionId, message::Message, output::ContentPart, run::RunArguments, turn::AgentInput,
@@ -40,6 +40,9 @@ pub(crate) struct CreateBody {
     agent: Option<String>,
     /// The workflow to run in place of a model.
     workflow: Option<String>,
+    /// The model of the session, one of those that `GET /agents` lists for its agent [default: the
+    /// first one].
+    model: Option<String>,
     /// Whether the client runs the tools of components and MCP servers: their calls become
     /// requests, once policy and user allow them.
     #[serde(default)]
@@ -60,6 +63,7 @@ pub(crate) async fn create(
         parts,
         agent,
         workflow,
+        model,
         runs_tools_outside,
     } = body?.0;
     let message = MessageBody { message, parts }.into_message()?;
@@ -73,10 +77,16 @@ pub(crate) async fn create(
             "a session has either an `agent` or a `workflow`, not both",
         ));
     }
+    if model.is_some() && workflow.is_some() {
+        return Err(Problem::invalid(
+            "the agents of a workflow use the models of the configuration; leave `model` out",
+        ));
+    }
     let request = SessionRequest {
         message,
         agent,
         workflow,
+        model,
         runs_tools_outside,
     };
     let accepted = match key {
@@ -97,6 +107,7 @@ struct SessionRequest {
     message: Message,
     agent: Option<String>,
     workflow: Option<String>,
+    model: Option<String>,
     runs_tools_outside: bool,
 }
 
@@ -117,6 +128,7 @@ impl SessionRequest {
         let arguments = RunArguments {
             directory: Some(host.config().working_dir.display().to_string()),
             agent: self.agent,
+            model: self.model,
             runs_tools_outside: self.runs_tools_outside,
             ..RunArguments::default()
         };
@@ -169,6 +181,7 @@ impl SessionRequest {
             ..
         } = session;
         arguments.agent == self.agent
+            && arguments.model == self.model
             && arguments.runs_tools_outside == self.runs_tools_outside
             && (workflow.is_none() || *workflow == self.workflow)
             && message
@@ -182,9 +195,12 @@ impl SessionRequest {
             Some(name) => agents
                 .workflow_agent(name, Prompts::Ask)
                 .map(|agent| (agent, None)),
-            None => agents.named_agent(self.agent.as_deref(), Prompts::Ask),
+            None => agents.chosen_agent(self.agent.as_deref(), self.model.as_deref(), Prompts::Ask),
         };
-        named.map_err(|error| Problem::not_found(error.to_string()))
+        named.map_err(|error| match error {
+            error @ HostError::ModelNotOffered { .. } => error.into(),
+            error => Problem::not_found(error.to_string()),
+        })
     }
 }
 

@@ -35,6 +35,8 @@ pub enum ProblemCode {
     OutsideGrants,
     /// There is no such session, blob, artifact, agent or route, or the token does not see it.
     NotFound,
+    /// A session of the agent may not choose this model.
+    ModelNotOffered,
     /// The session runs in this server.
     SessionRunning,
     /// Another process writes to the session.
@@ -82,7 +84,7 @@ impl ProblemCode {
                 StatusCode::CONFLICT
             }
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::KeyReused | Self::ModelNotOffered => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
             Self::TooManyReaders | Self::TooManyRuns | Self::ShuttingDown => {
                 StatusCode::SERVICE_UNAVAILABLE
@@ -176,6 +178,9 @@ impl From<HostError> for Problem {
         match error {
             HostError::Journal(error) => error.into(),
             error @ HostError::SessionOfAgent { .. } => Self::invalid(error.to_string()),
+            error @ HostError::ModelNotOffered { .. } => {
+                Self::new(ProblemCode::ModelNotOffered, error.to_string())
+            }
             error @ HostError::UndoOutside { .. } => {
                 Self::new(ProblemCode::OutsideGrants, error.to_string())
             }

@@ -187,7 +187,7 @@ fn api_routes() -> Vec<Route> {
                 .takes::<create::CreateBody>()
                 .returns::<sessions::Accepted>(201)
                 .fails(&BUSY)
-                .fails(&[ProblemCode::KeyReused]),
+                .fails(&[ProblemCode::KeyReused, ProblemCode::ModelNotOffered]),
         ),
         route(
             Viewer,

@@ -30,6 +30,8 @@ pub(crate) struct ToolRow {
 pub(crate) struct Agents {
     /// The agents.
     agents: Vec<AgentRow>,
+    /// The models that a session of the default agent may choose; without a choice it has the first.
+    models: Vec<String>,
 }
 
 /// An agent.
@@ -39,6 +41,8 @@ pub(crate) struct AgentRow {
     name: String,
     /// The description.
     description: String,
+    /// The models that its sessions may choose; without a choice they have the first.
+    models: Vec<String>,
 }
 
 /// The workflows of the configuration.
@@ -75,12 +79,15 @@ pub(crate) async fn tools(State(service): State<Service>) -> Json<Tools> {
 
 /// Lists the agents.
 pub(crate) async fn agents(State(service): State<Service>) -> Json<Agents> {
-    let agents = service.host.config().agent_definitions.iter();
+    let config = service.host.config();
+    let agents = config.agent_definitions.iter();
     Json(Agents {
+        models: config.models.offered(),
         agents: agents
             .map(|agent| AgentRow {
                 name: agent.name.clone(),
                 description: agent.description.as_ref().to_owned(),
+                models: agent.models.as_ref().unwrap_or(&config.models).offered(),
             })
             .collect(),
     })

@@ -97,6 +97,23 @@ fn model_is_selected_by_configured_key() {
     );
 }
 
+/// Models that a session may choose are resolved as the others, and none is offered twice.
+#[test]
+fn model_choices_are_offered_behind_the_fallback() {
+    let toml = "model = \"anthropic:a\"\nfallback = [\"ollama:b\"]\n\
+        model-choices = [\"ollama:c\", \"ollama:b\", \"anthropic:a\", \"ollama:c\"]\n";
+    let config = Tree::new().load(toml, &Overrides::default()).unwrap();
+    assert_eq!(
+        config.models.offered(),
+        ["anthropic:a", "ollama:b", "ollama:c"]
+    );
+    let toml = "model-choices = [\"opnai:x\"]";
+    assert_eq!(
+        Tree::new().problem(toml, &Overrides::default()),
+        "unknown model provider `opnai`; did you mean `openai:x`?"
+    );
+}
+
 #[test]
 fn fallback_models_are_resolved_in_order() {
     let tree = Tree::new();

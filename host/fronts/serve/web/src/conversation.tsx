@@ -133,7 +133,7 @@ export function Conversation({ session, row, refresh }: Props) {
         <Name session={session} row={row} act={act} />
         <span class="quiet facts">
           {connection === "lost" && <span class="warning">connecting again… </span>}
-          {row?.model && <span class="model">{row.model} </span>}
+          {(row?.model ?? model.chosen) && <span class="model">{row?.model ?? model.chosen} </span>}
           {row?.cost_micros ? cost(row.cost_micros) : ""}
         </span>
         <div class="actions">

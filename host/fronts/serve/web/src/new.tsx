@@ -9,6 +9,11 @@ interface Named {
   description: string;
 }
 
+interface AgentRow extends Named {
+  /// The models that its sessions may choose; without a choice they have the first.
+  models: string[];
+}
+
 /// Messages to begin with, which a user changes before they are sent.
 const EXAMPLES = [
   "Describe this directory: what it contains and how it is organised.",
@@ -17,20 +22,26 @@ const EXAMPLES = [
 ];
 
 export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
-  const [agents, setAgents] = useState<Named[]>([]);
+  const [agents, setAgents] = useState<AgentRow[]>([]);
+  const [ofDefault, setOfDefault] = useState<string[]>([]);
   const [workflows, setWorkflows] = useState<(Named & { faults: string[] })[]>([]);
   const [model, setModel] = useState("");
   const [chosen, setChosen] = useState("");
   const [fill, setFill] = useState<{ text: string } | null>(null);
   const tried = useRef({ text: "", key: "" });
   useEffect(() => {
-    void get<{ agents: Named[] }>("/agents").then(({ agents }) => setAgents(agents)).catch(() => {});
-    void get<{ workflows: (Named & { faults: string[] })[] }>("/workflows").then(({ workflows }) => setWorkflows(workflows)).catch(() => {});
-    void get<{ model: { provider: string; model: string } }>("/health")
-      .then(({ model }) => setModel(`${model.provider}:${model.model}`))
+    void get<{ agents: AgentRow[]; models: string[] }>("/agents")
+      .then(({ agents, models }) => {
+        setAgents(agents);
+        setOfDefault(models);
+      })
       .catch(() => {});
+    void get<{ workflows: (Named & { faults: string[] })[] }>("/workflows").then(({ workflows }) => setWorkflows(workflows)).catch(() => {});
   }, []);
   const [kind, name] = chosen === "" ? ["", ""] : [chosen.slice(0, chosen.indexOf(":")), chosen.slice(chosen.indexOf(":") + 1)];
+  const offered = kind === "workflow" ? [] : kind === "agent" ? (agents.find((agent) => agent.name === name)?.models ?? []) : ofDefault;
+  // What another agent was chosen with may not be offered with this one.
+  const asked = offered.includes(model) ? model : (offered[0] ?? "");
   const about = [...agents, ...workflows].find((known) => known.name === name);
   return (
     <div class="new">
@@ -40,7 +51,7 @@ export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
         button="Start"
         fill={fill}
         send={async (draft) => {
-          const body = { ...draft, ...(kind ? { [kind]: name } : {}) };
+          const body = { ...draft, ...(kind ? { [kind]: name } : {}), ...(asked !== offered[0] ? { model: asked } : {}) };
           // A second try of the same request, whose answer was lost, makes no second session.
           const text = JSON.stringify(body);
           if (tried.current.text !== text) tried.current = { text, key: randomKey() };
@@ -67,7 +78,19 @@ export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
               ))}
             </select>
           </label>
-          {about ? <span class="quiet">{about.description}</span> : model && <span class="quiet">Model {model}</span>}
+          {offered.length > 1 ? (
+            <label>
+              Model
+              <select value={asked} onChange={(event) => setModel(event.currentTarget.value)}>
+                {offered.map((name) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
+            </label>
+          ) : (
+            asked && <span class="quiet">Model {asked}</span>
+          )}
+          {about && <span class="quiet">{about.description}</span>}
         </div>
       </Composer>
       <section aria-label="Examples">

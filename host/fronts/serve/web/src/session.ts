@@ -95,6 +95,8 @@ export interface Model {
   followers: Set<(call: string, line: Line) => void>;
   /// Whether live text may have been missed: since the stream was opened, no reply has begun.
   gap: boolean;
+  /// The model that was chosen for the session, unless it has that of its agent.
+  chosen?: string;
   /// The time of the newest event, in milliseconds.
   now: number;
   /// The number of changes; the view reads the model again when it grows.
@@ -220,6 +222,9 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
     model.answered = event.kind === "model-replied" && (event["reply"].tool_calls ?? []).length === 0;
   }
   switch (event.kind) {
+    case "run-configured":
+      if (event.arguments.model) model.chosen = event.arguments.model;
+      break;
     case "session-forked":
       note(model, key, "Copied from another session.");
       break;
