@@ -54,6 +54,7 @@ mod images;
 mod inspect;
 mod large_results;
 mod layers;
+mod links;
 mod lock;
 mod main_job;
 mod manual;

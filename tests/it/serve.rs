@@ -5,6 +5,7 @@ mod keys;
 mod kills;
 mod models;
 mod problems;
+mod search;
 mod stream;
 
 use agent_host_test_support::{
@@ -425,7 +426,7 @@ fn configuration_and_health_are_described() {
     assert_eq!(server.get("/ready").status, 200);
     assert_eq!(
         json!([server.get("/agents").json()["agents"][0]]),
-        json!([{"name": "clerk", "description": "Keeps lists."}])
+        json!([{"name": "clerk", "description": "Keeps lists.", "models": ["openai-compat:m"]}])
     );
     assert_eq!(server.get("/workflows").json(), json!({"workflows": []}));
     let tools = server.get("/tools").json();

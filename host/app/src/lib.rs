@@ -56,6 +56,7 @@ mod stats;
 mod store;
 #[cfg(test)]
 mod test_host;
+mod text_search;
 mod timetable;
 mod tool_choice;
 mod tool_entry;
@@ -108,6 +109,9 @@ pub use stats::{Since, Stats, StatsRow};
 #[cfg(feature = "postgres")]
 pub use store::{Database, parse_key};
 pub use store::{open_maintenance, open_store, project, session_project};
+pub use text_search::{
+    ExtractPart, MAX_SEARCH_CHARS, SearchPosition, TextMatch, TextMatches, search_texts,
+};
 pub use timetable::Timetable;
 pub use tool_entry::{EditError, NewTool, with_component, with_tool, without_tool};
 pub use trust::{TrustFile, Trusted};

@@ -13,14 +13,27 @@ pub(crate) type Row = (
 );
 
 /// Every route. One that is added to the server without a row here fails the test.
-pub(crate) const ROUTES: [Row; 37] = [
+pub(crate) const ROUTES: [Row; 43] = [
     ("GET /api/v1/agents", "viewer", None, (200, "")),
     ("GET /api/v1/grants", "operator", None, (200, "")),
     ("GET /api/v1/health", "viewer", None, (200, "")),
     ("GET /api/v1/hosts", "viewer", None, (200, "")),
+    ("GET /api/v1/link", "viewer", None, (404, "not-found")),
+    (
+        "POST /api/v1/link/open",
+        "viewer",
+        Some("{}"),
+        (404, "not-found"),
+    ),
     ("GET /api/v1/openapi.json", "viewer", None, (200, "")),
     ("GET /api/v1/ready", "viewer", None, (200, "")),
     ("GET /api/v1/schedules", "viewer", None, (200, "")),
+    (
+        "GET /api/v1/search",
+        "viewer",
+        None,
+        (400, "invalid-request"),
+    ),
     ("GET /api/v1/sessions", "viewer", None, (200, "")),
     ("GET /api/v1/stats", "viewer", None, (200, "")),
     ("GET /api/v1/tools", "viewer", None, (200, "")),
@@ -45,6 +58,24 @@ pub(crate) const ROUTES: [Row; 37] = [
     ),
     (
         "DELETE /api/v1/sessions/{session}",
+        "user",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}/links",
+        "user",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "POST /api/v1/sessions/{session}/links",
+        "user",
+        Some("{}"),
+        (404, "not-found"),
+    ),
+    (
+        "DELETE /api/v1/sessions/{session}/links/{link}",
         "user",
         None,
         (404, "not-found"),

@@ -56,7 +56,7 @@ fn bad_requests_are_problems() {
         ("POST /sessions".into(), None, 400, "invalid-request"),
         (
             "POST /sessions".into(),
-            Some(r#"{"message": "a", "model": "b"}"#),
+            Some(r#"{"message": "a", "modell": "b"}"#),
             400,
             "invalid-request",
         ),

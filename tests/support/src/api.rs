@@ -181,9 +181,14 @@ impl ApiServer {
 
     /// Opens the stream of a session's events, after the one with this id.
     pub fn events(&self, session: &str, last: Option<u64>) -> EventStream {
+        self.events_as(TOKEN, session, last)
+    }
+
+    /// Opens the stream with a token.
+    pub fn events_as(&self, token: &str, session: &str, last: Option<u64>) -> EventStream {
         let fields = last.map_or_else(String::new, |last| format!("Last-Event-ID: {last}\r\n"));
         let request = format!("GET /api/v1/sessions/{session}/events");
-        let mut reader = BufReader::new(self.send(TOKEN, &request, &fields, ""));
+        let mut reader = BufReader::new(self.send(token, &request, &fields, ""));
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");

@@ -52,6 +52,7 @@ pub(crate) enum SignedTable {
     Sessions,
     Tokens,
     Trust,
+    Links,
 }
 
 impl SignedTable {
@@ -65,6 +66,7 @@ impl SignedTable {
             Self::Sessions => "sessions",
             Self::Tokens => "tokens",
             Self::Trust => "trust",
+            Self::Links => "links",
         }
     }
 
@@ -78,6 +80,7 @@ impl SignedTable {
             Self::Sessions => "a session without a valid signature, which cannot be continued",
             Self::Tokens => "a token without a valid signature, which is refused",
             Self::Trust => "a trusted file without a valid signature, which is not trusted",
+            Self::Links => "a link without a valid signature, which is refused",
         }
     }
 }

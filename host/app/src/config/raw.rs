@@ -89,6 +89,9 @@ section! {
         /// all.
         #[serde(skip_serializing_if = "Option::is_none")]
         search_tools_from [Lower]: Option<usize> = SEARCH_TOOLS_FROM => by(demand_search);
+        /// Whether users of `serve` may make read-only links to their sessions.
+        session_links: bool => asks(Network,
+            "lets users of `serve` make links that show a session to others (session-links = true)");
         /// Whether the model keeps a list of tasks.
         todo_list [Replaceable]: bool = false => harmless;
         /// Whether the model writes programs that call the tools.

@@ -189,6 +189,7 @@ impl Config {
                 .approval_expires_seconds
                 .map(|seconds| seconds.saturating_mul(1000)),
             search_tools_from: whole.search_tools_from(),
+            session_links: whole.session_links,
             todo_list: whole.todo_list(),
             code: whole.code(),
             code_calls: whole.code_calls(),

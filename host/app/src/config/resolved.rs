@@ -102,6 +102,8 @@ pub struct Config {
     pub approval_expiry_ms: Option<u64>,
     /// The number of tools from which on the model is offered a search instead; 0 for never.
     pub search_tools_from: usize,
+    /// Whether users of `serve` may make read-only links to their sessions.
+    pub session_links: bool,
     /// Whether the model keeps a list of tasks.
     pub todo_list: bool,
     /// Whether the model of the file's top level writes programs that call the tools.

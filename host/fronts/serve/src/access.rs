@@ -1,6 +1,7 @@
 //! The callers of the API: their tokens, their roles, and the check of a route's role.
 
 use crate::{
+    links::{LinkEntry, LinkFile},
     openai,
     problem::{Problem, ProblemCode},
     tokens::{TokenEntry, TokenFile, TokenName, TokenSessions},
@@ -77,20 +78,68 @@ impl FromStr for AccessRole {
     }
 }
 
+/// The routes that a link may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkUse {
+    /// None: all that is not said otherwise.
+    Refused,
+    /// Those that show its session.
+    Shown,
+    /// Those about the link itself, also before one for a single use is opened.
+    Itself,
+}
+
 /// The caller of a route.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     role: AccessRole,
-    /// The token, and the file that has it; absent for the server's own.
-    given: Option<(TokenEntry, Arc<TokenFile>)>,
+    given: Given,
+    tokens: Arc<TokenFile>,
+}
+
+/// What a caller has given.
+#[derive(Clone, Debug)]
+enum Given {
+    /// The server's own token.
+    Own,
+    /// A token of the file.
+    Token(TokenEntry),
+    /// A link, and the file that has it, with the text of the request.
+    Link(LinkEntry, LinkFile, Token),
 }
 
 impl Caller {
     /// Returns the name under which what it does is recorded.
     pub(crate) fn name(&self) -> String {
-        let given = self.given.as_ref();
-        let name = given.map_or(TokenName::OWN, |(entry, _)| entry.name.as_str());
-        name.to_owned()
+        match &self.given {
+            Given::Own => TokenName::OWN.to_owned(),
+            Given::Token(entry) => entry.name.as_str().to_owned(),
+            Given::Link(link, ..) => format!("link {}", link.id),
+        }
+    }
+
+    /// Returns the link by which it calls, if it does.
+    pub(crate) fn link(&self) -> Option<&LinkEntry> {
+        match &self.given {
+            Given::Own | Given::Token(_) => None,
+            Given::Link(link, ..) => Some(link),
+        }
+    }
+
+    /// Checks that a link may ask a route.
+    fn check_link(&self, route: LinkUse) -> Result<(), Problem> {
+        let refused = |detail| Err(Problem::new(ProblemCode::LinkRefused, detail));
+        match (self.link(), route) {
+            (None, _) | (Some(_), LinkUse::Itself) => Ok(()),
+            (Some(link), LinkUse::Shown) if !link.must_open() => Ok(()),
+            (Some(_), LinkUse::Shown) => refused("this link must be opened first"),
+            (Some(_), LinkUse::Refused) => refused("a link shows its session alone"),
+        }
+    }
+
+    /// Returns the tokens of the server's file.
+    pub(crate) async fn tokens(&self) -> Result<Vec<TokenEntry>, Problem> {
+        read(&self.tokens).await.map_err(Problem::from)
     }
 
     pub(crate) fn role(&self) -> AccessRole {
@@ -115,13 +164,20 @@ impl Caller {
     /// Returns the owner of the sessions that it starts; `None` for the server's own token, whose
     /// holder is the user of the machine.
     pub(crate) fn owner(&self) -> Option<String> {
-        self.given.as_ref().map(|(entry, _)| entry.owner())
+        match &self.given {
+            Given::Own => None,
+            Given::Token(entry) => Some(entry.owner()),
+            Given::Link(link, ..) => Some(format!("link/{}", link.id)),
+        }
     }
 
     /// Returns the sessions that it sees.
     pub(crate) fn sessions(&self) -> TokenSessions {
-        let given = self.given.as_ref();
-        given.map_or(TokenSessions::Project, |(entry, _)| entry.sessions())
+        match &self.given {
+            Given::Own => TokenSessions::Project,
+            Given::Token(entry) => entry.sessions(),
+            Given::Link(..) => TokenSessions::Own,
+        }
     }
 
     /// Returns an idempotency key as the caller's own: what another caller began under an equal key
@@ -137,11 +193,15 @@ impl Caller {
     /// Whether the token was revoked since the request, or cannot be looked up any more.
     pub(crate) async fn is_revoked(&self) -> bool {
         match &self.given {
-            None => false,
-            Some((entry, tokens)) => match read(tokens).await {
+            Given::Own => false,
+            Given::Token(entry) => match read(&self.tokens).await {
                 Ok(entries) => !entries.contains(entry),
                 Err(_) => true,
             },
+            Given::Link(link, links, token) => {
+                let found = find_link(&self.tokens, links, token).await;
+                !matches!(found, Ok(Some(found)) if found.id == link.id)
+            }
         }
     }
 }
@@ -159,12 +219,15 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 /// before, so that a refusal does not depend on what exists. What may have changed something is
 /// logged with the caller's name: a session that is deleted has no events that could tell.
 pub(crate) async fn check_role(
-    State(role): State<AccessRole>,
+    State((role, link)): State<(AccessRole, LinkUse)>,
     caller: Result<Caller, Problem>,
     request: Request,
     next: Next,
 ) -> Response {
-    let allowed = caller.and_then(|caller| caller.require(role).map(|()| caller));
+    let allowed = caller.and_then(|caller| {
+        caller.check_link(link)?;
+        caller.require(role).map(|()| caller)
+    });
     let caller = match allowed {
         Ok(caller) => caller,
         Err(problem) => return openai::problem_response(request.uri(), problem),
@@ -184,6 +247,8 @@ pub(crate) async fn check_role(
 pub struct ServerAccess {
     own: Token,
     tokens: Arc<TokenFile>,
+    /// Absent where the operator does not allow links.
+    links: Option<LinkFile>,
 }
 
 impl ServerAccess {
@@ -193,35 +258,67 @@ impl ServerAccess {
         Self {
             own,
             tokens: Arc::new(tokens),
+            links: None,
         }
+    }
+
+    /// Admits the links of a file, too.
+    #[must_use]
+    pub fn with_links(mut self, links: Option<LinkFile>) -> Self {
+        self.links = links;
+        self
     }
 
     /// Returns the caller with a token.
     pub(crate) async fn caller(&self, token: Token) -> Result<Caller, Refusal> {
         if token == self.own {
-            return Ok(Caller {
-                role: AccessRole::Operator,
-                given: None,
-            });
+            return Ok(self.give(AccessRole::Operator, Given::Own));
         }
         let mut entries = read(&self.tokens).await?.into_iter();
         let entry = entries.find(|entry| Token::from_hash(&entry.hash).as_ref() == Some(&token));
-        let entry = entry.ok_or(Refusal::invalid_token())?;
-        Ok(Caller {
-            role: entry.role,
-            given: Some((entry, Arc::clone(&self.tokens))),
-        })
+        if let Some(entry) = entry {
+            return Ok(self.give(entry.role, Given::Token(entry)));
+        }
+        let links = self.links.as_ref().ok_or(Refusal::invalid_token())?;
+        let link = find_link(&self.tokens, links, &token).await?;
+        let link = link.ok_or(Refusal::invalid_token())?;
+        let given = Given::Link(link, links.clone(), token);
+        Ok(self.give(AccessRole::Viewer, given))
+    }
+
+    fn give(&self, role: AccessRole, given: Given) -> Caller {
+        Caller {
+            role,
+            given,
+            tokens: Arc::clone(&self.tokens),
+        }
     }
 }
 
 /// Reads the tokens of a file that are believed.
 async fn read(tokens: &Arc<TokenFile>) -> Result<Vec<TokenEntry>, Refusal> {
     let tokens = Arc::clone(tokens);
-    let read = tokio::task::spawn_blocking(move || tokens.read()).await;
-    let entries = read.map_err(|error| error.to_string());
-    let entries = entries.and_then(|read| read.map_err(|error| error.to_string()));
-    let entries = entries.map(|read| read.believed);
-    entries.map_err(|error| {
+    blocking(move || tokens.read().map(|read| read.believed)).await
+}
+
+/// Finds the link with a token, if it shows anything.
+async fn find_link(
+    tokens: &Arc<TokenFile>,
+    links: &LinkFile,
+    token: &Token,
+) -> Result<Option<LinkEntry>, Refusal> {
+    let known = read(tokens).await?;
+    let (links, token) = (links.clone(), token.clone());
+    blocking(move || links.find(&token, &known)).await
+}
+
+async fn blocking<T: Send + 'static, E: fmt::Display + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.map_err(|error| error.to_string());
+    let done = done.and_then(|done| done.map_err(|error| error.to_string()));
+    done.map_err(|error| {
         tracing::error!("{error}");
         UNREADABLE
     })

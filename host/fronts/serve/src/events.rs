@@ -130,7 +130,15 @@ impl EventReader {
 
     /// Returns the next event; `None` ends the response, as does the end of the caller's token.
     async fn event(&mut self, teller: &mut CallTeller, caller: &Caller) -> Option<Event> {
-        Some(match self.line().await? {
+        let line = loop {
+            match self.line().await? {
+                // What an agent does belongs to another session.
+                FeedLine::Known(line) if caller.link().is_some() && !line.path.is_empty() => {}
+                FeedLine::Unknown(_) if caller.link().is_some() => {}
+                line => break line,
+            }
+        };
+        Some(match line {
             FeedLine::Known(line) => match line.seq() {
                 Some(seq) => Event::default().event("record").id(seq.to_string()),
                 None => Event::default().event("live"),

@@ -20,6 +20,8 @@ pub(crate) struct Health {
     model: Provenance,
     /// The role of the request's token.
     role: &'static str,
+    /// Whether links to sessions may be made.
+    links: bool,
 }
 
 /// Answers while the server runs.
@@ -28,6 +30,7 @@ pub(crate) async fn health(State(service): State<Service>, caller: Caller) -> Js
         version: env!("CARGO_PKG_VERSION"),
         model: service.host.agents().model().provenance(),
         role: caller.role().as_str(),
+        links: service.host.config().session_links,
     })
 }
 

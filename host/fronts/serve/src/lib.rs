@@ -25,6 +25,7 @@ mod explain;
 mod health;
 mod hosts;
 mod input;
+mod links;
 mod metrics;
 mod once;
 mod openai;
@@ -34,7 +35,9 @@ mod problem;
 mod requests;
 mod routes;
 mod scope;
+mod search;
 mod sessions;
+mod share;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -44,6 +47,7 @@ mod triggers;
 mod undo;
 
 pub use access::{AccessRole, ServerAccess};
+pub use links::LinkFile;
 pub use openai::refused;
 pub use problem::{Problem, ProblemCode};
 pub use routes::{API, route_roles};

@@ -223,8 +223,9 @@ impl Operation {
 }
 
 /// The problems of every route: those of the front, and those of the host.
-const EVERY: [ProblemCode; 5] = [
+const EVERY: [ProblemCode; 6] = [
     ProblemCode::Unauthorized,
+    ProblemCode::LinkRefused,
     ProblemCode::SourceRefused,
     ProblemCode::BodyTimeout,
     ProblemCode::BodyTooLong,

@@ -33,6 +33,10 @@ pub enum ProblemCode {
     OperatorRequired,
     /// The files to write are outside of the grants of the server; nothing was changed.
     OutsideGrants,
+    /// The token is that of a link, which shows its session alone.
+    LinkRefused,
+    /// The operator does not allow links to sessions.
+    LinksDisabled,
     /// There is no such session, blob, artifact, agent or route, or the token does not see it.
     NotFound,
     /// A session of the agent may not choose this model.
@@ -76,7 +80,9 @@ impl ProblemCode {
             | Self::UserRequired
             | Self::ApproverRequired
             | Self::OperatorRequired
-            | Self::OutsideGrants => StatusCode::FORBIDDEN,
+            | Self::OutsideGrants
+            | Self::LinkRefused
+            | Self::LinksDisabled => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLong => StatusCode::PAYLOAD_TOO_LARGE,

@@ -5,6 +5,7 @@ use crate::{
     access::{
         self, AccessRole,
         AccessRole::{Operator, User, Viewer},
+        LinkUse,
     },
     artifacts, blobs,
     call_words::EventLine,
@@ -14,7 +15,7 @@ use crate::{
     openapi::{self, Operation},
     page,
     problem::{Problem, ProblemCode},
-    requests, sessions, stats, tools, triggers, undo,
+    requests, search, sessions, share, stats, tools, triggers, undo,
 };
 use agent_host_app::{Explanation, Stats};
 use axum::{
@@ -42,6 +43,8 @@ pub(crate) struct Route {
     pub(crate) path: String,
     handler: MethodRouter<Service>,
     pub(crate) operation: Option<Operation>,
+    /// Whether a link to a session may ask it.
+    link: LinkUse,
 }
 
 impl Route {
@@ -58,7 +61,14 @@ impl Route {
             path: path.to_owned(),
             handler,
             operation: None,
+            link: LinkUse::Refused,
         }
+    }
+
+    /// Opens the route to links.
+    pub(crate) fn for_links(mut self, link: LinkUse) -> Self {
+        self.link = link;
+        self
     }
 
     /// Creates a route that the OpenAPI document describes.
@@ -97,6 +107,7 @@ pub(crate) fn routes() -> Vec<Route> {
         get(metrics::read),
         operation,
     ));
+    routes.extend(share::routes());
     routes.extend(openai::routes());
     routes
 }
@@ -179,6 +190,15 @@ fn api_routes() -> Vec<Route> {
                 .fails(&[ProblemCode::InvalidRequest]),
         ),
         route(
+            Viewer,
+            "/search",
+            get(search::search),
+            Operation::get("Searches the texts of sessions, a bounded part of them at once.")
+                .query::<search::SearchQuery>()
+                .returns::<search::SearchPage>(200)
+                .fails(&[ProblemCode::InvalidRequest]),
+        ),
+        route(
             User,
             "/sessions",
             post(create::create),
@@ -196,7 +216,8 @@ fn api_routes() -> Vec<Route> {
             Operation::get("Reads a session's summary.")
                 .returns::<sessions::SessionRow>(200)
                 .fails(&[ProblemCode::NotFound]),
-        ),
+        )
+        .for_links(LinkUse::Shown),
         route(
             User,
             "/sessions/{session}",
@@ -226,7 +247,8 @@ fn api_routes() -> Vec<Route> {
                     ProblemCode::NotFound,
                     ProblemCode::TooManyReaders,
                 ]),
-        ),
+        )
+        .for_links(LinkUse::Shown),
         route(
             User,
             "/sessions/{session}/messages",
@@ -359,7 +381,8 @@ fn api_routes() -> Vec<Route> {
             Operation::get("Reads an image, a file or a long result by its digest.")
                 .streams("application/octet-stream")
                 .fails(&[ProblemCode::NotFound]),
-        ),
+        )
+        .for_links(LinkUse::Shown),
     ]
 }
 
@@ -378,7 +401,7 @@ const BUSY: [ProblemCode; 7] = [
 pub(crate) fn router(service: Service) -> Router {
     let mut router = Router::new();
     for route in routes() {
-        let check = from_fn_with_state(route.role, access::check_role);
+        let check = from_fn_with_state((route.role, route.link), access::check_role);
         router = router.route(&route.path, route.handler.route_layer(check));
     }
     router

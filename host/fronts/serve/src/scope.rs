@@ -4,6 +4,7 @@
 use crate::{
     Service,
     access::{AccessRole, Caller},
+    links::LinkEntry,
     problem::Problem,
     tokens::TokenSessions,
 };
@@ -43,6 +44,7 @@ impl Service {
     /// that its token started; all of the store where the server opens them to operators.
     pub(crate) fn scope(&self, caller: &Caller) -> SessionScope {
         let project = session_project(self.host.config());
+        // A link names its session, and lists none: no session has its owner.
         match (caller.sessions(), caller.owner()) {
             (TokenSessions::Own, Some(owner)) => SessionScope::Own { project, owner },
             _ if self.all_projects && caller.role() == AccessRole::Operator => SessionScope::All,
@@ -60,8 +62,30 @@ impl Service {
         caller: &Caller,
         session: SessionId,
     ) -> Result<VisibleSession, Problem> {
+        if let Some(link) = caller.link() {
+            return self.linked(link, session).await;
+        }
         let scope = self.scope(caller);
         match self.store().is_within(session, scope).await? {
+            true => Ok(VisibleSession(session)),
+            false => Err(no_session()),
+        }
+    }
+}
+
+impl Service {
+    /// Returns the session of a link, unless it was deleted and another one has its id.
+    async fn linked(
+        &self,
+        link: &LinkEntry,
+        session: SessionId,
+    ) -> Result<VisibleSession, Problem> {
+        let found = match link.session == session {
+            true => self.store().infos(vec![session]).await?,
+            false => Vec::new(),
+        };
+        let mut found = found.iter();
+        match found.any(|info| info.started_ms <= link.created_at_ms) {
             true => Ok(VisibleSession(session)),
             false => Err(no_session()),
         }

@@ -31,9 +31,11 @@ fn removal(table: SignedTable) -> Option<&'static str> {
         SignedTable::Runs => Some(
             "DELETE FROM runs WHERE session = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
         ),
-        SignedTable::Owners | SignedTable::Sessions | SignedTable::Tokens | SignedTable::Trust => {
-            None
-        }
+        SignedTable::Owners
+        | SignedTable::Sessions
+        | SignedTable::Tokens
+        | SignedTable::Trust
+        | SignedTable::Links => None,
     }
 }
 

@@ -24,7 +24,8 @@ fn removal(table: SignedTable) -> Option<&'static str> {
         | SignedTable::Runs
         | SignedTable::Sessions
         | SignedTable::Tokens
-        | SignedTable::Trust => None,
+        | SignedTable::Trust
+        | SignedTable::Links => None,
     }
 }
 

@@ -6,6 +6,7 @@ import type { Line } from "./types";
 const API = "/api/v1";
 const JSON_TYPE = "application/json";
 const TOKEN = "agent-host-token";
+const LINK = "agent-host-link";
 
 /// Heartbeats come every 15 s; a stream that misses two of them is dead.
 const SILENCE_MS = 35_000;
@@ -22,11 +23,18 @@ const server = new EventTarget();
 
 /// Takes the token out of the address, so that it is neither in the history nor in a bookmark.
 export function takeToken(): void {
-  const found = /^#token=([^&]+)/.exec(location.hash);
-  if (found?.[1]) {
-    setToken(decodeURIComponent(found[1]));
+  const found = /^#(token|link)=([^&]+)/.exec(location.hash);
+  if (found?.[2]) {
+    setToken(decodeURIComponent(found[2]));
+    if (found[1] === "link") sessionStorage.setItem(LINK, "");
+    else sessionStorage.removeItem(LINK);
     history.replaceState(null, "", "#/");
   }
+}
+
+/// Whether the token is that of a link to one session.
+export function isLink(): boolean {
+  return sessionStorage.getItem(LINK) !== null;
 }
 
 export function setToken(token: string): void {

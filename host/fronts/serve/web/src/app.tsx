@@ -2,9 +2,10 @@
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { Announcer } from "./announcer";
-import { ApiError, get, hasToken, setToken, takeToken } from "./api";
+import { ApiError, get, hasToken, isLink, setToken, takeToken } from "./api";
 import { Conversation } from "./conversation";
 import { Help } from "./help";
+import { LinkedSession } from "./linked";
 import { NewSession } from "./new";
 import { SessionList } from "./list";
 import { Palette } from "./palette";
@@ -30,6 +31,19 @@ interface Page {
 }
 
 export function App() {
+  const [link, setLink] = useState(isLink);
+  useEffect(() => {
+    const changed = () => {
+      takeToken();
+      setLink(isLink());
+    };
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return link ? <LinkedSession /> : <Sessions />;
+}
+
+function Sessions() {
   const [hash, setHash] = useState(location.hash);
   const [sessions, setSessions] = useState<SessionRow[]>([]);
   const [loaded, setLoaded] = useState(false);
@@ -38,12 +52,15 @@ export function App() {
   const [problem, setProblem] = useState<ApiError | null>(null);
   const [dialog, setDialog] = useState<"" | "help" | "palette" | "preferences">("");
   const [role, setRole] = useState<Role | null>(null);
+  const [links, setLinks] = useState(false);
   const isKnown = useRef(false);
 
   const refresh = useCallback(async () => {
     try {
       if (!isKnown.current) {
-        setRole((await get<{ role: Role }>("/health")).role);
+        const health = await get<{ role: Role; links: boolean }>("/health");
+        setRole(health.role);
+        setLinks(health.links);
         isKnown.current = true;
       }
       const rows: SessionRow[] = [];
@@ -66,10 +83,7 @@ export function App() {
   }, [limit]);
 
   useEffect(() => {
-    const changed = () => {
-      takeToken();
-      setHash(location.hash);
-    };
+    const changed = () => setHash(location.hash);
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
@@ -116,7 +130,7 @@ export function App() {
   if (role === null && !problem) return <div class="frame" aria-busy="true" />;
   const session = /^#\/s\/([0-9a-f-]+)/.exec(hash)?.[1];
   return (
-    <RightsContext.Provider value={rightsOf(role ?? "viewer")}>
+    <RightsContext.Provider value={rightsOf(role ?? "viewer", { links })}>
       <div class={`frame ${hash.length > 2 ? "has-open" : ""}`}>
         <nav aria-label="Sessions">
           <header>

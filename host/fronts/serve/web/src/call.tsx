@@ -9,6 +9,7 @@ import { KindIcon } from "./icons";
 import { Most } from "./most";
 import { LongText, OutputView } from "./output";
 import { Arguments } from "./request";
+import { RightsContext } from "./rights";
 import type { CallItem } from "./session";
 import type { AuditEntry } from "./types";
 
@@ -33,6 +34,8 @@ export function CallView({ session, call }: { session: string; call: CallItem })
 }
 
 function Opened({ session, call }: { session: string; call: CallItem }) {
+  // The session of an agent is another one.
+  const may = useContext(RightsContext);
   return (
     <div class="opened">
       <p class="quiet">
@@ -40,7 +43,7 @@ function Opened({ session, call }: { session: string; call: CallItem }) {
         {call.rule && ` rule ${call.rule}`}
       </p>
       {call.input && <Arguments input={call.input} />}
-      {call.child && <Agent session={call.child} call={call.id} />}
+      {call.child && !may.isLink && <Agent session={call.child} call={call.id} />}
       {call.output && <OutputView session={session} output={call.output} />}
       {call.whole && <Whole session={session} digest={call.whole} />}
       {call.audit.length > 0 && <Audit audit={call.audit} />}

@@ -14,6 +14,7 @@ import { Markdown } from "./markdown";
 import { Parts, Prose } from "./output";
 import { RequestView } from "./request";
 import { RightsContext } from "./rights";
+import { Share } from "./share";
 import { apply, interrupted, newModel, stepStart, type CallItem, type Item, type Model } from "./session";
 import { bySteps, StepView } from "./step";
 import { Timeline } from "./timeline";
@@ -23,6 +24,9 @@ import type { AnswerForm, Continuation, Line, Run, SessionRow } from "./types";
 
 /// The views of a session.
 const TABS = ["conversation", "timeline", "graph", "files", "access"] as const;
+
+/// Those that need no more than its events.
+const OF_EVENTS = ["conversation", "timeline"];
 
 /// The items that are shown at first, from the end, and those that are shown at most.
 const WINDOW = 120;
@@ -122,14 +126,14 @@ export function Conversation({ session, row, refresh }: Props) {
   if (error && connection === "refused") {
     return (
       <p class="banner error" role="alert">
-        {error.message} <a href="#/">Back</a>
+        {error.message} {!may.isLink && <a href="#/">Back</a>}
       </p>
     );
   }
   return (
     <div class="session">
       <header>
-        <Back />
+        {!may.isLink && <Back />}
         <Name session={session} row={row} act={act} />
         <span class="quiet facts">
           {connection === "lost" && <span class="warning">connecting again… </span>}
@@ -137,7 +141,7 @@ export function Conversation({ session, row, refresh }: Props) {
           {row?.cost_micros ? cost(row.cost_micros) : ""}
         </span>
         <div class="actions">
-          {TABS.map((name) => (
+          {TABS.filter((name) => !may.isLink || OF_EVENTS.includes(name)).map((name) => (
             <button key={name} type="button" class="quiet" aria-pressed={tab === name} onClick={() => setTab(name)}>
               {name[0]!.toUpperCase() + name.slice(1)}
             </button>
@@ -147,7 +151,7 @@ export function Conversation({ session, row, refresh }: Props) {
               Stop
             </button>
           )}
-          <More session={session} running={running} act={act} undone={setUndone} />
+          {!may.isLink && <More session={session} running={running} act={act} undone={setUndone} />}
         </div>
       </header>
       {problem && (
@@ -260,6 +264,7 @@ interface MoreProps {
 
 function More({ session, running, act, undone }: MoreProps) {
   const [sure, setSure] = useState(false);
+  const [sharing, setSharing] = useState(false);
   const may = useContext(RightsContext);
   const path = `/sessions/${session}`;
   const saved = (
@@ -294,6 +299,12 @@ function More({ session, running, act, undone }: MoreProps) {
           Undo changes to files
         </button>
         {saved}
+        {may.share && (
+          <button type="button" onClick={() => setSharing(true)}>
+            Share…
+          </button>
+        )}
+        {sharing && <Share session={session} close={() => setSharing(false)} />}
         {sure ? (
           <button
             type="button"
@@ -408,7 +419,8 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
               </Guarded>
             ),
           )}
-          {model.open && <RequestView key={model.open.request} continuation={model.open} send={send} />}
+          {model.open && may.isLink && <p class="note">This session waits for its user.</p>}
+          {model.open && !may.isLink && <RequestView key={model.open.request} continuation={model.open} send={send} />}
           {state === "interrupted" && (
             <p class="note warning" role="status">
               This run was interrupted.{" "}

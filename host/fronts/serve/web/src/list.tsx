@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";
+import { FoundTexts } from "./found";
 import { age, cost, day } from "./format";
 import type { SessionRow, SessionStatus } from "./types";
 
@@ -40,7 +41,7 @@ interface Props {
 }
 
 /// The wait behind a key before the server is asked, and the most sessions that it returns.
-const TYPING_MS = 250;
+export const TYPING_MS = 250;
 const FOUND = 100;
 
 /// The sessions that the server finds by the words of their names and titles: those that are not
@@ -111,6 +112,7 @@ export function SessionList({ sessions, open, more, showMore }: Props) {
           </section>
         ))}
         {shown.length === 0 && <p class="quiet empty">{sessions.length === 0 ? "No sessions yet." : "No session matches."}</p>}
+        <FoundTexts search={search} open={open} />
         {more && (
           <button type="button" class="quiet" onClick={showMore}>
             Show older sessions

@@ -11,11 +11,15 @@ export interface Rights {
   decide: boolean;
   /// Have a decision remembered for the project.
   operate: boolean;
+  /// Make links to sessions, if the operator allows them.
+  share: boolean;
+  /// Read one session alone, by a link to it.
+  isLink: boolean;
 }
 
-export function rightsOf(role: Role): Rights {
+export function rightsOf(role: Role, { links = false, isLink = false } = {}): Rights {
   const level = ["viewer", "user", "approver", "operator"].indexOf(role);
-  return { send: level >= 1, decide: level >= 2, operate: level >= 3 };
+  return { send: level >= 1, decide: level >= 2, operate: level >= 3, share: links && level >= 1, isLink };
 }
 
 export const RightsContext = createContext<Rights>(rightsOf("viewer"));
