@@ -52,6 +52,16 @@ function observeTasks() {
   }).observe({ type: "longtask" });
 }
 
+/** Opens a link in a browser of its own. */
+export async function openLink(address) {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 800 } });
+  const page = await context.newPage();
+  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  await page.goto(address);
+  await page.waitForFunction(() => !location.hash.includes("link="));
+  return page;
+}
+
 /** Opens the page with a token, and returns it once it shows its first view. */
 export async function open(hash = "", { as = token, ready = "#message", ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });

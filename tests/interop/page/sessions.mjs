@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { accessible, argument, fits, open, picture, start } from "./browser.mjs";
+import { accessible, argument, fits, open, openLink, picture, start } from "./browser.mjs";
 
 export const actions = {
   async management() {
@@ -52,6 +52,85 @@ export const actions = {
     }
     await shown(all);
     assert.equal(await older.count(), 0);
+  },
+
+  /** Words of a conversation are found by keys alone, with the place where they are. */
+  async search() {
+    const page = await open();
+    await start(page, "Which bird?");
+    await page.waitForSelector(".figures");
+    await page.evaluate(() => (location.hash = "#/"));
+    await page.waitForSelector("h1:has-text('What should')");
+    await start(page, "And now?");
+    await page.waitForSelector(".figures");
+    await page.locator("h1").click();
+    await page.keyboard.press("/");
+    await page.keyboard.type("stand hero");
+    const found = page.getByRole("region", { name: "In the texts" });
+    await found.getByRole("listitem").first().waitFor();
+    assert.equal(await found.getByRole("listitem").count(), 1);
+    assert.deepEqual(await found.locator("mark").allTextContents(), ["heron", "stands"]);
+    assert.equal(await found.locator(".extract").textContent(), "The heron <b>stands</b> \\u{202e}still.");
+    assert.equal(await found.locator("b").count(), 0);
+    await accessible(page, "found texts");
+    for (let presses = 0; presses < 4; presses += 1) {
+      await page.keyboard.press("Tab");
+      if (await page.evaluate(() => document.activeElement.closest(".found") !== null)) break;
+    }
+    await page.keyboard.press("Enter");
+    await page.getByText("Which bird?").last().waitFor();
+    await page.fill("#search", "nothing like it");
+    await found.getByRole("status").filter({ hasText: "No text matches." }).waitFor();
+    await fits(page, "search");
+  },
+
+  /** A link is made by keys, read in another browser, and revoked; it shows one session, to be read. */
+  async share() {
+    const page = await open();
+    await start(page, "Write.");
+    await page.waitForSelector(".approval");
+    await page.locator(".menu summary").focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Share…" }).focus();
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Share" });
+    await dialog.getByRole("radio", { name: "24 hours" }).waitFor();
+    assert.ok(await dialog.getByRole("radio", { name: "24 hours" }).isChecked());
+    await dialog.getByRole("button", { name: "Make a link" }).focus();
+    await page.keyboard.press("Enter");
+    const link = dialog.getByLabel("The link, which is not shown again");
+    await link.waitFor();
+    const address = await link.inputValue();
+    assert.match(address, /#link=[\w-]{40,}$/);
+    await accessible(page, "share");
+    // Another browser reads the conversation, and nothing else.
+    const reader = await openLink(address);
+    await reader.locator(".call").waitFor();
+    await reader.getByText("This session waits for its user.").waitFor();
+    assert.equal(await reader.locator("nav, .composer, .approval, .menu").count(), 0);
+    assert.deepEqual(await reader.locator(".actions button").allTextContents(), ["Conversation", "Timeline"]);
+    await accessible(reader, "linked session");
+    await reader.reload();
+    await reader.locator(".call").waitFor();
+    // One for a single use has its reader.
+    await dialog.getByRole("checkbox").check();
+    await dialog.getByRole("button", { name: "Make a link" }).click();
+    await page.waitForFunction((before) => document.querySelector(".share input[readonly]").value !== before, address);
+    const single = await link.inputValue();
+    const first = await openLink(single);
+    await first.locator(".call").waitFor();
+    await first.reload();
+    await first.locator(".call").waitFor();
+    const second = await openLink(single);
+    await second.getByRole("alert").filter({ hasText: "shows nothing any more" }).waitFor();
+    const rows = dialog.getByRole("listitem");
+    assert.equal(await rows.count(), 2);
+    await dialog.getByRole("button", { name: /^Revoke the link/ }).last().focus();
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.querySelectorAll(".share li").length === 1);
+    const late = await openLink(address);
+    await late.getByRole("alert").filter({ hasText: "shows nothing any more" }).waitFor();
+    await picture(page, "revoked");
   },
 
   /** Examples fill the field for a message, by keys alone; sessions are grouped by their days. */

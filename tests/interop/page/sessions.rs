@@ -17,6 +17,35 @@ fn start_page() {
     browser.run(&server, "start-page", "");
 }
 
+/// Conversations are found by words of their texts, which are no markup.
+#[test]
+fn search_in_texts() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![
+        Answer::text("The heron <b>stands</b> \u{202e}still."),
+        Answer::text("Nothing."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "search", "");
+}
+
+/// A session is shared by links, which are read, opened once and revoked.
+#[test]
+fn share_by_link() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure("session-links = true\n");
+    let input = json!({"path": "a.txt", "content": "new"});
+    let model = ChatServer::start(vec![Answer::calls(&[("write_file", input)])]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    browser.run(&server, "share", "");
+}
+
 /// The usage of all sessions, as `stats` has it.
 #[test]
 fn usage() {

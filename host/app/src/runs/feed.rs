@@ -69,6 +69,8 @@ struct ArrivingReply {
     after: Option<u64>,
     text: String,
     reasoning: String,
+    /// Whether it is too long, so that nothing of it is kept.
+    is_too_long: bool,
 }
 
 /// A reader of a feed. It gets what is sent from now on.
@@ -129,7 +131,23 @@ impl Feed {
 
 impl ArrivingReply {
     fn clear(&mut self) {
-        (self.text, self.reasoning) = Default::default();
+        *self = Self {
+            after: self.after,
+            ..Self::default()
+        };
+    }
+
+    /// Keeps more of the reply, unless it is too long.
+    fn keep(&mut self, text: &str, is_reasoning: bool) {
+        let length = self.text.len() + self.reasoning.len() + text.len();
+        if self.is_too_long || length > MAX_REPLY_BYTES {
+            self.clear();
+            self.is_too_long = true;
+        } else if is_reasoning {
+            self.reasoning.push_str(text);
+        } else {
+            self.text.push_str(text);
+        }
     }
 
     /// Keeps the text of an item. While a reply arrives, its session has no event.
@@ -142,13 +160,10 @@ impl ArrivingReply {
         match &line.content {
             _ if !line.path.is_empty() => {}
             StreamContent::Record(record) => self.pass(record.seq),
-            StreamContent::Live(LiveLine::Text { text }) => self.text.push_str(text),
-            StreamContent::Live(LiveLine::Reasoning { text }) => self.reasoning.push_str(text),
+            StreamContent::Live(LiveLine::Text { text }) => self.keep(text, false),
+            StreamContent::Live(LiveLine::Reasoning { text }) => self.keep(text, true),
             StreamContent::Live(LiveLine::Restarted | LiveLine::ModelAsked) => self.clear(),
             StreamContent::Live(_) => {}
-        }
-        if self.text.len() + self.reasoning.len() > MAX_REPLY_BYTES {
-            self.clear();
         }
     }
 

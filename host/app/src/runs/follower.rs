@@ -1,5 +1,8 @@
 //! A reader of a session, by its journal and by what happens in this process.
 
+#[cfg(test)]
+mod tests;
+
 use super::{FeedItem, FeedReader, Runs};
 use crate::Sessions;
 use agent_host_engine::{

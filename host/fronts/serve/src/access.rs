@@ -198,9 +198,12 @@ impl Caller {
                 Ok(entries) => !entries.contains(entry),
                 Err(_) => true,
             },
-            Given::Link(link, links, token) => {
-                let found = find_link(&self.tokens, links, token).await;
-                !matches!(found, Ok(Some(found)) if found.id == link.id)
+            Given::Link(_, links, token) => {
+                let Ok(entries) = read(&self.tokens).await else {
+                    return true;
+                };
+                let found = find_link(links, token, entries).await;
+                !matches!(found, Ok(Some(_)))
             }
         }
     }
@@ -274,13 +277,14 @@ impl ServerAccess {
         if token == self.own {
             return Ok(self.give(AccessRole::Operator, Given::Own));
         }
-        let mut entries = read(&self.tokens).await?.into_iter();
-        let entry = entries.find(|entry| Token::from_hash(&entry.hash).as_ref() == Some(&token));
+        let entries = read(&self.tokens).await?;
+        let mut known = entries.iter();
+        let entry = known.find(|entry| Token::from_hash(&entry.hash).as_ref() == Some(&token));
         if let Some(entry) = entry {
-            return Ok(self.give(entry.role, Given::Token(entry)));
+            return Ok(self.give(entry.role, Given::Token(entry.clone())));
         }
         let links = self.links.as_ref().ok_or(Refusal::invalid_token())?;
-        let link = find_link(&self.tokens, links, &token).await?;
+        let link = find_link(links, &token, entries).await?;
         let link = link.ok_or(Refusal::invalid_token())?;
         let given = Given::Link(link, links.clone(), token);
         Ok(self.give(AccessRole::Viewer, given))
@@ -301,13 +305,12 @@ async fn read(tokens: &Arc<TokenFile>) -> Result<Vec<TokenEntry>, Refusal> {
     blocking(move || tokens.read().map(|read| read.believed)).await
 }
 
-/// Finds the link with a token, if it shows anything.
+/// Finds the link with a token, if it shows anything while these tokens are there.
 async fn find_link(
-    tokens: &Arc<TokenFile>,
     links: &LinkFile,
     token: &Token,
+    known: Vec<TokenEntry>,
 ) -> Result<Option<LinkEntry>, Refusal> {
-    let known = read(tokens).await?;
     let (links, token) = (links.clone(), token.clone());
     blocking(move || links.find(&token, &known)).await
 }

@@ -76,9 +76,13 @@ export function BlobFile({ session, digest, bytes: length, label, wanted }: Prop
         {label}
         {loaded && `, ${loaded.type}${pixels}`}, {size(length)}{" "}
         {loaded?.kind === "document" && (
-          <a href={loaded.url} target="_blank" rel="noopener">
-            Open
-          </a>
+          <>
+            {/* The viewers of browsers do not start in a sandboxed frame, and the page has no other. */}
+            <a href={loaded.url} target="_blank" rel="noopener">
+              Open
+            </a>{" "}
+            <span>in a tab: browsers show no PDF in a sandboxed frame</span>
+          </>
         )}
         <button type="button" class="quiet" onClick={() => void bytes(path).then((data) => save(label, data)).catch((error: Error) => setProblem(error.message))}>
           Save
