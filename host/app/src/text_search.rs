@@ -1,5 +1,5 @@
 //! Search in the texts of sessions: messages and answers. There is no index, so that sealed sessions
-//! need none: each search reads a bounded part of the store, and says where the next one goes on.
+//! need none: each search reads a bounded part of the store, and says where the next one continues.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ const MAX_WORDS: usize = 8;
 const BEFORE_CHARS: usize = 60;
 const EXTRACT_CHARS: usize = 240;
 
-/// The place in a store from which a search goes on: among the sessions, the last used first, and
+/// The place in a store from which a search continues: among the sessions, the last used first, and
 /// among the events of the first of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchPosition {
@@ -57,7 +57,7 @@ pub struct TextMatch {
 pub struct TextMatches {
     /// The matches, the session that was used last first; one for each session.
     pub matches: Vec<TextMatch>,
-    /// Where the search goes on; absent at the end of the store.
+    /// Where the search continues; absent at the end of the store.
     pub next: Option<SearchPosition>,
 }
 

@@ -74,7 +74,7 @@ fn live_text() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
 
-/// What the model wrote before the page reads is there at once, and the rest follows.
+/// The text that the model wrote before the page reads is there at once, and the rest follows.
 #[test]
 fn text_before_the_stream_is_shown() {
     let Some(browser) = Browser::find() else {

@@ -1,4 +1,4 @@
-//! What a stream of events has beside the journal: the words of calls, and a reply that arrives.
+//! Streams of events beside the journal: the words of calls, and a reply that arrives.
 
 use super::*;
 use pretty_assertions::assert_eq;

@@ -76,7 +76,7 @@ struct ArrivingReply {
 /// A reader of a feed. It gets what is sent from now on.
 #[derive(Debug)]
 pub struct FeedReader {
-    /// What is sent.
+    /// The items.
     pub items: broadcast::Receiver<FeedItem>,
     /// The reply that arrives, from its start until now.
     pub reply: Vec<Arc<StreamLine>>,

@@ -97,7 +97,7 @@ pub(crate) struct Caller {
     tokens: Arc<TokenFile>,
 }
 
-/// What a caller has given.
+/// The proof of a caller.
 #[derive(Clone, Debug)]
 enum Given {
     /// The server's own token.

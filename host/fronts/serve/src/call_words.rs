@@ -51,7 +51,7 @@ pub(crate) struct CallWords {
     /// with it, and for words that are the host's alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
-    /// What the call does, as the host knows it.
+    /// The kind of the call, which its tool has no say in.
     kind: CallKind,
 }
 

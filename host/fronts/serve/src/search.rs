@@ -26,7 +26,7 @@ pub(crate) struct SearchQuery {
 pub(crate) struct SearchPage {
     /// The matches, the session that was used last first; one for each session.
     matches: Vec<SearchMatch>,
-    /// The `from` with which the search goes on, also if nothing was found here: each search reads
+    /// The `from` with which the search continues, also if nothing was found here: each search reads
     /// a bounded part of the sessions. Absent at their end.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,

@@ -85,7 +85,7 @@ struct MadeLink {
     token: String,
 }
 
-/// What a link shows.
+/// The session of a link.
 #[derive(Debug, Serialize, JsonSchema)]
 struct LinkTarget {
     /// The session.
@@ -120,7 +120,7 @@ pub(crate) fn routes() -> Vec<Route> {
             User,
             "/sessions/{session}/links",
             post(create),
-            Operation::post("Makes a link that shows a session to whoever has it.")
+            Operation::post("Makes a read-only link to a session.")
                 .takes::<LinkBody>()
                 .returns::<MadeLink>(201)
                 .fails(&LINKS)

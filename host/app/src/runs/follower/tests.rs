@@ -15,7 +15,7 @@ fn text(text: &str) -> Arc<StreamLine> {
     Arc::new(StreamLine::new(StreamContent::Live(line), Arc::default()))
 }
 
-/// What a follower returns until it has to wait, in short: the numbers of events and texts.
+/// Reads a follower until it has to wait: the numbers of events, and texts.
 async fn followed(follower: &mut Follower) -> Vec<String> {
     let mut told = Vec::new();
     while let Some(Followed::Line(line)) = follower.queued().await.unwrap() {

@@ -1,5 +1,5 @@
 // The conversations whose texts have the words of the search field. The server reads a bounded part
-// of the sessions for each answer, and goes on where the reader asks for it.
+// of the sessions for each answer, and continues where the reader asks for it.
 
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";

@@ -51,7 +51,7 @@ export function Share({ session, close }: { session: string; close: () => void }
   return (
     <dialog ref={dialog} class="share" aria-label="Share" onClose={close}>
       <h2>Share this session</h2>
-      <p class="quiet">Whoever has a link reads this session as it goes on. No one can write, decide or see another session by it.</p>
+      <p class="quiet">The holder of a link reads this session while it runs, and cannot write, decide or see another session.</p>
       <form
         onSubmit={(event) => {
           event.preventDefault();
