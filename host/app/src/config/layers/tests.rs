@@ -271,7 +271,7 @@ fn layers_problem_is_shown_in_the_layer_of_its_key() {
 /// The keys of the reference whose texts are paths, or may be.
 const PATHS: &str = "agent/*/grants/dir/*/host agent/*/instructions/* agent/*/model cache-dir fallback/* grants/dir/*/host hook/*/component \
     hook/*/dir/*/host hosts/shared-directories/* instructions/* \
-    mcp/*/oauth/client-secret mcp/*/roots/* model network/proxy openai-compat/api-key \
+    mcp/*/oauth/client-secret mcp/*/roots/* model model-choices/* network/proxy openai-compat/api-key \
     provider/*/headers/x-team publisher/*/keys/* schedule/*/notify/secret secret/*/from settings/headers/x-team skills/* state-dir \
     store/ca store/key store/url tool/*/component tool/*/dir/*/host webhook/*/notify/secret webhook/*/secret";
 

@@ -63,6 +63,10 @@ fn demanding() -> Vec<(String, &'static str)> {
     let mut all = vec![
         ("model = \"script:./a.toml\"\n".to_owned(), "answers as a model from \"script:./a.toml\""),
         ("fallback = [\"replay:/tmp/a\"]\n".to_owned(), "answers as a model from \"replay:/tmp/a\""),
+        (
+            "session-links = true\n".to_owned(),
+            "lets users of `serve` make links that show a session to others (session-links = true)",
+        ),
         ("instructions = [\"~/keys.md\"]\n".to_owned(), "shows the model the contents of \"~/keys.md\", outside of \
             its directory"),
         ("state-dir = \"state\"\n".to_owned(), "keeps sessions in \"state\""),
