@@ -23,6 +23,7 @@ fn calls_are_told_in_words() {
             ("read_file", json!({"path": "note.txt"})),
             ("search_files", json!({"pattern": "h"})),
             ("unknown\u{202e}", json!({"path": "a\nb"})),
+            ("fetch", json!({"url": "https://example.com/"})),
         ]),
         Answer::text("Done."),
     ]);
@@ -41,6 +42,7 @@ fn calls_are_told_in_words() {
             {"call_id": "call_0", "words": "read_file note.txt", "kind": "read"},
             {"call_id": "call_1", "words": "search_files", "kind": "search"},
             {"call_id": "call_2", "words": format!("{unknown} \"a b\""), "kind": "other"},
+            {"call_id": "call_3", "words": "fetch https://example.com/", "kind": "network"},
         ])
     );
     let read = json!({"call_id": "call_0", "words": "Read note.txt  5 B", "kind": "read"});

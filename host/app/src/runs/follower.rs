@@ -215,6 +215,8 @@ impl Follower {
 
     fn lagged(&mut self) -> Followed {
         self.must_read = true;
+        // The events among the lost lines are not known.
+        self.fed = None;
         Followed::Lagged
     }
 }

@@ -22,14 +22,15 @@ const BREATH_MS = 8;
 const server = new EventTarget();
 
 /// Takes the token out of the address, so that it is neither in the history nor in a bookmark.
-export function takeToken(): void {
+/// Returns whether there was one.
+export function takeToken(): boolean {
   const found = /^#(token|link)=([^&]+)/.exec(location.hash);
-  if (found?.[2]) {
-    setToken(decodeURIComponent(found[2]));
-    if (found[1] === "link") sessionStorage.setItem(LINK, "");
-    else sessionStorage.removeItem(LINK);
-    history.replaceState(null, "", "#/");
-  }
+  if (!found?.[2]) return false;
+  setToken(decodeURIComponent(found[2]));
+  if (found[1] === "link") sessionStorage.setItem(LINK, "");
+  else sessionStorage.removeItem(LINK);
+  history.replaceState(null, "", "#/");
+  return true;
 }
 
 /// Whether the token is that of a link to one session.

@@ -34,7 +34,8 @@ export function App() {
   const [link, setLink] = useState(isLink);
   useEffect(() => {
     const changed = () => {
-      takeToken();
+      // Another link in the same tab shows another session.
+      if (takeToken() && isLink()) location.reload();
       setLink(isLink());
     };
     addEventListener("hashchange", changed);
