@@ -43,7 +43,7 @@ impl CallKind {
             (Some(component), Some(tool), _) => match &component.source {
                 ComponentSource::Builtin(builtin) => match (builtin.as_str(), name) {
                     ("code", _) => Self::Code,
-                    // It has a directory, too, for what it saves.
+                    // It has the directory grants of the file's top level, too.
                     ("fetch", _) => Self::Network,
                     ("files", "search_files" | "list_directory") => Self::Search,
                     _ => Self::from_grants(tool.effect, &component.grants),
