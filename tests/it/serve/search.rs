@@ -42,20 +42,14 @@ fn texts_are_searched_among_own_sessions() {
     let second = begin(&server, &ann, "And now a HERON in the message?");
     let other = begin(&server, &bob, "Which bird is it?");
 
-    assert_eq!(
-        found(&server, &ann, "text=heron"),
-        [second.clone(), first.clone()]
-    );
-    assert_eq!(found(&server, &bob, "text=heron"), [other.clone()]);
+    assert_eq!(found(&server, &ann, "text=heron"), [&*second, &*first]);
+    assert_eq!(found(&server, &bob, "text=heron"), [&*other]);
     assert_eq!(
         found(&server, TOKEN, "text=heron"),
-        [other, second, first.clone()]
+        [&*other, &*second, &*first]
     );
-    assert_eq!(found(&server, &ann, "text=stand%20hero"), [first.clone()]);
-    assert_eq!(
-        found(&server, &ann, "text=still%20bird"),
-        Vec::<Value>::new()
-    );
+    assert_eq!(found(&server, &ann, "text=stand%20hero"), [&*first]);
+    assert_eq!(found(&server, &ann, "text=still%20bird"), [""; 0]);
     let extract = server.request(&ann, "GET /search?text=stands", None).json();
     let found = &extract["matches"][0];
     assert_eq!(
