@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 
-/// The cases, which also drive the test of the page (`host/fronts/serve/web/test/summary.mjs`).
+/// Calls with the lines that tell them.
 const CASES: &str = include_str!("cases.json");
 
 #[derive(Deserialize)]
