@@ -70,16 +70,34 @@ pub(crate) struct Signals {
 /// The progress of running calls, by their tokens.
 #[derive(Default)]
 struct UpdateChannels {
-    subscribed: HashMap<ProgressToken, mpsc::Sender<ProgressUpdate>>,
+    subscribed: HashMap<ProgressToken, CallUpdates>,
     /// The last updates with other tokens: a server may report before its request counts as sent.
     early: VecDeque<(ProgressToken, ProgressUpdate)>,
 }
 
+/// The progress of a running call.
+struct CallUpdates {
+    sender: mpsc::Sender<ProgressUpdate>,
+    /// The highest fraction so far. rmcp (3.9) handles each notification in a task of its own, so
+    /// that later progress may come before earlier, whose fraction would go back.
+    furthest: f64,
+}
+
+impl CallUpdates {
+    fn push(&mut self, mut update: ProgressUpdate) {
+        update.fraction = update
+            .fraction
+            .filter(|fraction| *fraction >= self.furthest);
+        self.furthest = update.fraction.unwrap_or(self.furthest);
+        // Dropped if the queue is full.
+        drop(self.sender.try_send(update));
+    }
+}
+
 impl UpdateChannels {
     fn push(&mut self, token: ProgressToken, update: ProgressUpdate) {
-        match self.subscribed.get(&token) {
-            // Dropped if the queue is full.
-            Some(sender) => drop(sender.try_send(update)),
+        match self.subscribed.get_mut(&token) {
+            Some(call) => call.push(update),
             None => {
                 self.early.push_back((token, update));
                 let excess = self.early.len().saturating_sub(MAX_QUEUED_UPDATES);
@@ -89,7 +107,9 @@ impl UpdateChannels {
     }
 
     fn subscribe(&mut self, token: ProgressToken, sender: mpsc::Sender<ProgressUpdate>) {
-        self.subscribed.insert(token, sender);
+        let furthest = 0.0;
+        self.subscribed
+            .insert(token, CallUpdates { sender, furthest });
         for (token, update) in std::mem::take(&mut self.early) {
             self.push(token, update);
         }
@@ -346,6 +366,29 @@ mod tests {
     use pretty_assertions::assert_eq;
     use rmcp::model::{NumberOrString, ProgressToken};
     use std::sync::Arc;
+
+    #[test]
+    fn late_progress_keeps_its_message_and_not_its_fraction() {
+        let signals = Arc::new(Signals::default());
+        let token = ProgressToken(NumberOrString::Number(1));
+        let mut updates = signals.updates(token.clone());
+        for (message, fraction) in [("a", 0.1), ("c", 0.3), ("b", 0.2), ("d", 0.4)] {
+            let update = ProgressUpdate {
+                message: message.to_owned(),
+                fraction: Some(fraction),
+            };
+            signals.updates.lock().unwrap().push(token.clone(), update);
+        }
+        for expected in [
+            ("a", Some(0.1)),
+            ("c", Some(0.3)),
+            ("b", None),
+            ("d", Some(0.4)),
+        ] {
+            let update = updates.receiver.try_recv().unwrap();
+            assert_eq!((&*update.message, update.fraction), expected);
+        }
+    }
 
     /// A server may report before its request counts as sent.
     #[test]
