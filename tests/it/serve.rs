@@ -1,5 +1,6 @@
 //! `agent-host serve`: the API from the network, with a scripted model server.
 
+mod approvals;
 mod attacks;
 mod keys;
 mod kills;

@@ -40,7 +40,9 @@ use agent_host_types::{
     tool::ToolRuntime,
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
-pub use approval_view::{CallFrame, FrameArguments, QuestionPreview, mixed_words};
+pub use approval_view::{
+    CallFrame, FrameArguments, QuestionPreview, effect_in_words, is_place, leads_to, mixed_words,
+};
 pub use argument_text::{arguments_text, expand_tabs};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;

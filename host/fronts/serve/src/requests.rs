@@ -11,8 +11,11 @@ use crate::{
     scope::VisibleSession,
     sessions::{Accepted, run_input},
 };
-use agent_host_app::{FileChange, open_request, tool_reach};
-use agent_host_engine::{policy::main_argument, turn::mixed_words};
+use agent_host_app::{FileChange, ToolReach, open_request, tool_reach};
+use agent_host_engine::{
+    policy::main_argument,
+    turn::{effect_in_words, is_place, leads_to, mixed_words},
+};
 use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall},
     id::{CallId, SessionId, json_digest},
@@ -56,9 +59,14 @@ pub(crate) struct CallMixed {
 pub(crate) struct CallReach {
     /// The call.
     call_id: CallId,
-    /// The name of the argument that the call is mostly about, if the tool has one.
+    /// The name of the argument with the path or URL that the call is about, if the tool has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
+    /// The declared effect, in words.
+    effect: &'static str,
+    /// Where the path leads unless a part of it is a link; absent for one without `..`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leads_to: Option<String>,
     /// The place where the call runs, such as a component.
     origin: String,
     /// A sentence about what the call may reach beyond its target; absent if it reaches nothing.
@@ -111,13 +119,7 @@ pub(crate) async fn changes(
             let tool = tools.get(&call.tool);
             let target = tool.and_then(|tool| main_argument(&tool.tool.definition));
             let reach = tool_reach(registry, &call.tool);
-            shown.reach.push(CallReach {
-                call_id: call.call_id.clone(),
-                target: target.map(str::to_owned),
-                origin: reach.origin,
-                beyond: reach.beyond,
-                is_outside: reach.is_outside,
-            });
+            shown.reach.push(call_reach(&call, target, reach));
         }
         let words = mixed_words(&call, &call.input);
         if !words.is_empty() {
@@ -130,6 +132,20 @@ pub(crate) async fn changes(
         }
     }
     Ok(Json(shown))
+}
+
+/// Returns the reach of a call with this main argument.
+fn call_reach(call: &PendingCall, target: Option<&str>, reach: ToolReach) -> CallReach {
+    let place = target.filter(|name| is_place(name));
+    CallReach {
+        call_id: call.call_id.clone(),
+        target: place.map(str::to_owned),
+        effect: effect_in_words(call.effect, target),
+        leads_to: place.and_then(|name| leads_to(name, &call.input)),
+        origin: reach.origin,
+        beyond: reach.beyond,
+        is_outside: reach.is_outside,
+    }
 }
 
 /// Collects the calls that wait for approval.

@@ -108,16 +108,13 @@ impl CallFrame {
                 }
             }
         }
-        let steps_up = match target {
-            Some((PATH, path)) => without_steps_up(path, columns),
-            _ => String::new(),
-        };
+        let leads_to = name.and_then(|name| leads_to(name, input));
+        let leads_to = leads_to.map_or_else(String::new, |place| {
+            let place = framed(&place, columns, MAX_PLACE_ROWS);
+            format!("\nUnless a part of the path is a link, it leads to:\n{place}")
+        });
         let text = arguments_text(input, &shown_above);
-        let is_sent = name == Some(URL) && call.effect == Effect::ReadOnly;
-        let effect = match is_sent {
-            true => "declared read-only, but sends the URL; the model sees the result",
-            false => call.effect.in_words(),
-        };
+        let effect = effect_in_words(call.effect, name);
         Self {
             heading: format!("{heading}  {}", change.unwrap_or(effect)),
             target: framed_target,
@@ -125,7 +122,7 @@ impl CallFrame {
                 true => text,
                 false => framed(&text, columns, usize::MAX),
             },
-            warnings: steps_up
+            warnings: leads_to
                 + &executables(call, input, columns)
                 + &mixed(call, input, columns)
                 + hidden(input),
@@ -138,8 +135,20 @@ impl CallFrame {
     }
 }
 
+/// Describes the effect of a call with this main argument in the words of an approval.
+#[must_use]
+pub fn effect_in_words(effect: Effect, target: Option<&str>) -> &'static str {
+    match (effect, target) {
+        (Effect::ReadOnly, Some(URL)) => {
+            "declared read-only, but sends the URL; the model sees the result"
+        }
+        _ => effect.in_words(),
+    }
+}
+
 /// Whether an argument of this name is a place, which needs no name beside the tool's.
-fn is_place(name: &str) -> bool {
+#[must_use]
+pub fn is_place(name: &str) -> bool {
     [PATH, URL].contains(&name)
 }
 
@@ -149,26 +158,23 @@ fn is_plain_word(text: &str) -> bool {
     (1..=MAX_HEADING_TARGET).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
-/// Returns a note on where a path with `..` leads; empty for other texts, and for a path that leads
-/// out of where it begins.
-fn without_steps_up(path: &str, columns: usize) -> String {
+/// Returns where the path of a call with this main argument leads unless a part of it is a link;
+/// `None` if the path has no `..`, or leads out of where it begins.
+#[must_use]
+pub fn leads_to(target: &str, input: &Map<String, Value>) -> Option<String> {
+    let path = (target == PATH).then_some(input.get(PATH)?)?.as_str()?;
     let mut place = PathBuf::new();
     let mut has_steps = false;
     for part in Path::new(path).components() {
         match part {
-            Component::ParentDir if !place.pop() => return String::new(),
+            Component::ParentDir if !place.pop() => return None,
             Component::ParentDir => has_steps = true,
             Component::CurDir => {}
             part => place.push(part),
         }
     }
-    match (has_steps, place.to_str()) {
-        (true, Some(place)) if !place.is_empty() => {
-            let place = framed(place, columns, MAX_PLACE_ROWS);
-            format!("\nUnless a part of the path is a link, it leads to:\n{place}")
-        }
-        _ => String::new(),
-    }
+    let place = place.to_str()?;
+    (has_steps && !place.is_empty()).then(|| place.to_owned())
 }
 
 /// Returns a note on the files that run, now or later, which the arguments name. Unknown for

@@ -167,10 +167,12 @@ export function ApprovalView({ call, place, decision, busy, decide, again }: Pro
   );
 }
 
-/// The name of the argument that a call is mostly about, if it is a text.
+/// The name of the argument whose value stands beside the tool, if it is a text: a path or URL, as the
+/// server says. Others stand behind their names.
 function mainArgument({ input }: PendingCall, { reach }: Preview): string | undefined {
-  const name = reach?.target;
-  return name !== undefined && typeof input[name] === "string" ? name : target(input);
+  if (!reach) return target(input);
+  const { target: name } = reach;
+  return name !== undefined && typeof input[name] === "string" ? name : undefined;
 }
 
 interface ShownProps {
@@ -192,7 +194,7 @@ function Shown({ call, preview, place }: ShownProps & { place: string }) {
       <header>
         <code class="tool">{call.tool}</code>
         {aim && <code class="target">{isLong ? `${aim.split("\n")[0]!.slice(0, LONGEST_TARGET)}…` : aim}</code>}
-        {!compared && <EffectBadge effect={call.effect} />}
+        {!compared && <EffectBadge effect={call.effect} words={reach?.effect} />}
         {compared && <span class="quiet change-size">{changeSize(compared)}</span>}
         {place && <span class="quiet">{place}</span>}
       </header>
@@ -200,6 +202,16 @@ function Shown({ call, preview, place }: ShownProps & { place: string }) {
       {compared && <Diff rows={compared.is_new ? compared.rows.filter(({ kind }) => kind !== "hunk") : compared.rows} />}
       {change?.kind === "unread" && <p class="quiet">Nothing to compare with: {change.reason}</p>}
       <FirstArguments input={call.input} without={known} />
+      {reach?.is_outside && call.description && (
+        <p class="quiet">
+          The tool says of itself, unchecked: <q>{call.description}</q>
+        </p>
+      )}
+      {reach?.leads_to && (
+        <p class="warning">
+          Unless a part of the path is a link, it leads to <code>{reach.leads_to}</code>
+        </p>
+      )}
       {reach?.beyond && !reach.is_outside && <p class="reach quiet">{reach.beyond}</p>}
       {(call.executables ?? []).length > 0 && (
         <p class="warning">

@@ -8,11 +8,12 @@ const WORDS: Record<Effect, [string, string]> = {
   effectful: ["may change things", "It may change things, and is never repeated automatically."],
 };
 
-export function EffectBadge({ effect }: { effect: string }) {
+/// `words` in place of the usual ones are the server's, for one call.
+export function EffectBadge({ effect, words }: { effect: string; words?: string | undefined }) {
   const [word, meaning] = WORDS[effect as Effect] ?? [effect, ""];
   return (
     <span class={`badge ${effect}`} title={meaning}>
-      {word}
+      {words ?? word}
     </span>
   );
 }

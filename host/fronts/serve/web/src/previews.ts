@@ -6,8 +6,12 @@ import type { FileChange } from "./types";
 
 /// The reach of a tool.
 export interface Reach {
-  /// The argument that the call is mostly about.
+  /// The argument with the path or URL that the call is about.
   target?: string;
+  /// The declared effect, in words.
+  effect: string;
+  /// Where a path with `..` leads, unless a part of it is a link.
+  leads_to?: string;
   origin: string;
   /// A sentence about what the call may reach beyond its target.
   beyond?: string;

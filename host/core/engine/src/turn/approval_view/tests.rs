@@ -1,4 +1,4 @@
-use super::{CallFrame, FrameArguments, QuestionPreview, without_steps_up};
+use super::{CallFrame, FrameArguments, QuestionPreview, leads_to};
 use agent_host_types::{
     continuation::PendingCall,
     id::{CallId, Digest},
@@ -224,21 +224,25 @@ fn long_question_is_cut() {
 
 #[test]
 fn path_with_steps_up_is_shown_without_them() {
-    let leads_to =
-        |place: &str| format!("\nUnless a part of the path is a link, it leads to:\n│ {place}");
-    for (path, expected) in [
-        ("src/../b.txt", leads_to("b.txt")),
-        ("a/b/../../c/./d", leads_to("c/d")),
-        ("/workspace/x/../b", leads_to("/workspace/b")),
-        ("a/..\u{202e}/b", String::new()),
-        ("a/\u{202e}/../../b\u{1b}", leads_to("b\\u{1b}")),
-        ("src/b.txt", String::new()),
-        ("src/..", String::new()),
-        ("../b.txt", String::new()),
-        ("src/../../b.txt", String::new()),
+    for (target, path, expected) in [
+        ("path", "src/../b.txt", Some("b.txt")),
+        ("path", "a/b/../../c/./d", Some("c/d")),
+        ("path", "/workspace/x/../b", Some("/workspace/b")),
+        ("path", "a/..\u{202e}/b", None),
+        ("path", "src/b.txt", None),
+        ("path", "src/..", None),
+        ("path", "../b.txt", None),
+        ("path", "src/../../b.txt", None),
+        ("url", "https://a.example/x/../y", None),
     ] {
-        assert_eq!(without_steps_up(path, 80), expected, "{path:?}");
+        let input = Map::from_iter([(target.to_owned(), json!(path))]);
+        assert_eq!(leads_to(target, &input).as_deref(), expected, "{path:?}");
     }
+    let mut call = call("x");
+    call.input = Map::from_iter([("path".to_owned(), json!("a/../b\u{1b}"))]).into();
+    let frame = CallFrame::unwrapped(&call, None);
+    let note = "\nUnless a part of the path is a link, it leads to:\n│ b\\u{1b}";
+    assert!(frame.warnings.starts_with(note), "{}", frame.warnings);
 }
 
 #[test]
