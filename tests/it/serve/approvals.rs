@@ -1,4 +1,4 @@
-//! What the page shows of calls that wait for approval, as the API has it.
+//! The approvals that the page shows, as the API has them.
 
 use super::*;
 use agent_host_test_support::installed::here;
