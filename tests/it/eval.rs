@@ -219,7 +219,7 @@ fn eval_of_denied_calls_names_the_denial() {
         expect = { answer = "not written", exit = 6, call = [{ tool = "write_file", times = 1 }] }
         "#,
     );
-    let ran = eval(&env, &["--json"]);
+    let ran = eval(&env, &["--json", "--write"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let outcomes = outcomes(&ran);
     let failure = outcomes[0][1][0].as_str().unwrap();

@@ -169,29 +169,36 @@ fn hook_without_a_verdict_blocks_the_call() {
 /// have to fit the tool.
 #[test]
 fn hook_widens_nothing() {
+    let (escapes, mismatch) = (
+        "it leaves the granted directory",
+        "no longer match the tool",
+    );
+    // What the model is told; absent where the user is asked, and approves.
     let table = [
-        (r#"{"path": "../outside", "content": "y"}"#, 3),
-        (r#"{"path": "other", "content": "y"}"#, 3),
-        (r#"{"path": "notes/../../outside", "content": "y"}"#, 3),
+        (r#"{"path": "../outside", "content": "y"}"#, Some(escapes)),
+        (r#"{"path": "other", "content": "y"}"#, None),
+        (r#"{"path": "notes/../../outside", "content": "y"}"#, None),
         (
             r#"{"name": "read_file", "path": "notes/x", "content": "y"}"#,
-            0,
+            Some(mismatch),
         ),
-        (r#"{"path": 7}"#, 0),
+        (r#"{"path": 7}"#, Some(mismatch)),
     ];
-    for (arguments, code) in table {
+    for (arguments, told) in table {
         let env = env(&before_tool(Text(1, arguments)), "\"before-tool\"", "");
         let (server, ran) = run(&env, &[write("notes/new")], &LATER);
+        let code = if told.is_some() { 0 } else { 3 };
         assert_eq!(ran.code, Some(code), "{arguments}: {ran:?}");
         assert!(
             !exists(&env, "notes/new") && !exists(&env, "other"),
             "{arguments}"
         );
-        if code == 3 {
-            let decided = ["--resume", "latest", "--decide", "call_0=approve"];
-            assert_eq!(ask(&env, &server, &decided).code, Some(0));
-        } else {
-            shows(&server.tool_results()[0], &["no longer match the tool"]);
+        match told {
+            Some(why) => shows(&server.tool_results()[0], &[why]),
+            None => {
+                let decided = ["--resume", "latest", "--decide", "call_0=approve"];
+                assert_eq!(ask(&env, &server, &decided).code, Some(0));
+            }
         }
         assert!(!env.outside().join("outside").exists(), "{arguments}");
     }

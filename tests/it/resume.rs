@@ -435,7 +435,7 @@ fn changed_tool_is_asked_about_again() {
     let model = ["--model", "openai-compat:m"];
     let first = [&["run", "go"], &model[..], &LATER].concat();
     assert_eq!(run(&env, &server, &first).code, Some(3));
-    env.configure(format!("{FILES}[[grants.dir]]\nhost = \".\"\n"));
+    env.configure(format!("{FILES}{WRITING}deny = [\"note.txt\"]\n"));
     let again = run(
         &env,
         &server,

@@ -112,7 +112,8 @@ fn used() -> TestEnv {
         Answer::calls(&[("write_file", write)]),
         Answer::text("It was denied."),
     ]);
-    let ran = ask(&env, &server, &["--permission-prompts", "none", "write"]);
+    let denied = ["--permission-prompts", "none", "--write", "write"];
+    let ran = ask(&env, &server, &denied);
     assert_eq!(ran.code, Some(6), "{ran:?}");
     env
 }

@@ -110,7 +110,12 @@ impl ToolHandler for ComponentTool {
         }
     }
 
-    fn foreseen_denial(&self, input: &Map<String, Value>) -> Option<CallReport> {
+    fn foreseen_denial(
+        &self,
+        _session: SessionId,
+        _call_id: &CallId,
+        input: &Map<String, Value>,
+    ) -> Option<CallReport> {
         let request = self.entry.named_request(&self.name, input)?;
         let limits = &self.entry.limits;
         request.foreseen_denial(&self.grants, self.effect, limits, &self.secrets)

@@ -211,7 +211,12 @@ pub trait ToolHandler: Send + Sync {
 
     /// Returns the end of a call that approval would not change: the gate would certainly deny it,
     /// so that the user need not be asked about it.
-    fn foreseen_denial(&self, _input: &Map<String, Value>) -> Option<CallReport> {
+    fn foreseen_denial(
+        &self,
+        _session: SessionId,
+        _call_id: &CallId,
+        _input: &Map<String, Value>,
+    ) -> Option<CallReport> {
         None
     }
 

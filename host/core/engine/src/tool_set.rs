@@ -254,11 +254,12 @@ impl ToolSet {
     /// ([`ToolHandler::foreseen_denial`]).
     pub(crate) fn foreseen_denial(
         &self,
-        name: &str,
+        session: SessionId,
+        call: &ToolCall,
         input: &Map<String, Value>,
     ) -> Option<CallReport> {
-        let handler = self.get(name)?.handler.as_ref()?;
-        handler.foreseen_denial(input)
+        let handler = self.get(&call.name)?.handler.as_ref()?;
+        handler.foreseen_denial(session, &call.id, input)
     }
 
     /// Checks arguments against the schema of a tool, and with its handler.

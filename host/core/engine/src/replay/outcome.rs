@@ -50,6 +50,34 @@ impl Tape {
         }
     }
 
+    /// Returns the denial of a call that no one was asked about, if the call ends next with one.
+    pub(super) fn foreseen_denial(
+        &self,
+        session: SessionId,
+        call_id: &CallId,
+    ) -> Option<CallReport> {
+        let from = |track: &mut Track| (Arc::clone(&track.records), track.position);
+        let (records, position) = self.track(session, from)?;
+        for record in records.iter().skip(position) {
+            if let Event::ApprovalRequested { calls, .. } = &record.event
+                && calls.iter().any(|call| call.call_id == *call_id)
+            {
+                return None;
+            }
+            if let Some(end) = record.event.call_end()
+                && end.call_id == call_id
+            {
+                let is_foreseen = end.is_denied() && end.rule.is_none() && !end.audit.is_empty();
+                let output = end.output.filter(|_| is_foreseen)?.clone();
+                return Some(CallReport {
+                    audit: end.audit.to_vec(),
+                    ..CallReport::of(output)
+                });
+            }
+        }
+        None
+    }
+
     fn of_call(&self, records: &[EventRecord], position: usize, call_id: &CallId) -> ReplayedCall {
         let rest = records.iter().enumerate().skip(position);
         for (at, record) in rest {

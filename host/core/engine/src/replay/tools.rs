@@ -5,13 +5,13 @@ use crate::{
     BoxFuture,
     schema::InputSchema,
     setup::ToolSetup,
-    tool::{Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
     tool_set::{Offer, ToolEntry, ToolSet},
 };
 use agent_host_types::{
     continuation::PendingCall,
     event::Event,
-    id::{Digest, object_digest},
+    id::{CallId, Digest, SessionId, object_digest},
     limits::Limits,
 };
 use serde_json::{Map, Value};
@@ -85,6 +85,15 @@ impl ToolHandler for RecordedTool {
             .executables
             .get(&(self.name.clone(), object_digest(input)));
         shown.cloned().unwrap_or_default()
+    }
+
+    fn foreseen_denial(
+        &self,
+        session: SessionId,
+        call_id: &CallId,
+        _input: &Map<String, Value>,
+    ) -> Option<CallReport> {
+        self.tape.foreseen_denial(session, call_id)
     }
 
     fn run<'a>(

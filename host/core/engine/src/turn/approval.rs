@@ -13,7 +13,7 @@ use agent_host_types::{
     continuation::PendingCall,
     event::Event,
     failure::ToolFailure,
-    id::object_digest,
+    id::{SessionId, object_digest},
     tool::{Effect, RegisteredTool, ToolRuntime},
 };
 use serde_json::{Map, Value};
@@ -40,7 +40,7 @@ impl Agent {
             let known = rulings.remove(&entry.call.id);
             let ruling = known.or_else(|| self.ruling_before_run(session, entry, cx));
             match ruling {
-                Some(ruling) if self.asks(entry, &ruling) => {
+                Some(ruling) if self.asks(session.id(), entry, &ruling) => {
                     let call = self.describe(entry, ruling.rule().to_owned());
                     waiting.extend(call.map(|call| (index, call)));
                 }
@@ -80,7 +80,7 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Option<PendingCall> {
         let ruling = self.ruling_before_run(session, entry, cx)?;
-        match self.asks(entry, &ruling) {
+        match self.asks(session.id(), entry, &ruling) {
             true => self.describe(entry, ruling.rule().to_owned()),
             false => None,
         }
@@ -185,10 +185,10 @@ impl Agent {
     }
 
     /// Whether the user is asked about a call that the policy decided on: not if its result is known.
-    fn asks(&self, entry: &BatchCall, ruling: &Ruling) -> bool {
+    fn asks(&self, session: SessionId, entry: &BatchCall, ruling: &Ruling) -> bool {
         let foreseen = || {
             let input = entry.effective_input()?;
-            self.tools.foreseen_denial(&entry.call.name, input)
+            self.tools.foreseen_denial(session, &entry.call, input)
         };
         matches!(ruling, Ruling::Ask { .. }) && fallback_of(entry).is_none() && foreseen().is_none()
     }

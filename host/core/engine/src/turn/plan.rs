@@ -118,7 +118,7 @@ impl Agent {
                 CallPlan::answer(denied.denied_by(rule))
             }
             Ruling::Ask { rule } if !confirmed => {
-                let foreseen = self.tools.foreseen_denial(&call.name, &input);
+                let foreseen = self.tools.foreseen_denial(session.id(), call, &input);
                 foreseen.map_or(CallPlan::Ask(rule), CallPlan::answer)
             }
             Ruling::Ask { rule } | Ruling::Allow { rule } => CallPlan::Run(Box::new(CallRun {

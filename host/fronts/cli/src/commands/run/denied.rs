@@ -1,12 +1,12 @@
-//! The calls of a run that were denied since no one could approve them, and the flags that would
-//! have allowed them.
+//! The calls of a run that were denied since no one could approve them or their directory is
+//! read-only, and the flags that would have allowed them.
 
 use super::{RunParts, arguments::same_command};
 use crate::{commands::shell_quoted, terminal::escape_line};
 use agent_host_app::allowing_flag;
 use agent_host_engine::{
     observer::{Live, Observer},
-    policy::{CallRule, RuleDecision},
+    policy::{CallRule, DirGrant, DirMode, RuleDecision},
 };
 use agent_host_types::{
     event::{CallEnd, Event, EventRecord},
@@ -23,6 +23,9 @@ use std::{
 /// The maximum number of calls that are kept, and of flags that are shown.
 const MAX_CALLS: usize = 20;
 
+/// The line of a suggested grant that a read-only directory lacks.
+const WRITABLE: &str = "mode = \"read-write\"";
+
 /// The calls of a run that lacked an approval.
 #[derive(Debug, Default)]
 pub(super) struct DeniedCalls(Mutex<Calls>);
@@ -35,6 +38,17 @@ struct Calls {
     blocked: HashSet<CallId>,
     denied: Vec<(String, Arc<Map<String, Value>>)>,
     count: usize,
+    write: WriteNote,
+}
+
+/// The note on a directory that is read-only.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum WriteNote {
+    #[default]
+    None,
+    /// A call was denied for it.
+    Due,
+    Told,
 }
 
 impl DeniedCalls {
@@ -77,6 +91,11 @@ impl Calls {
     fn settle(&mut self, end: &CallEnd<'_>, rules: &[CallRule]) {
         let input = self.inputs.remove(end.call_id).unwrap_or_default();
         let is_blocked = self.blocked.remove(end.call_id);
+        let mut suggested = end.audit.iter().filter_map(|entry| entry.grant.as_ref());
+        let is_read_only = suggested.any(|lines| lines.contains(WRITABLE));
+        if is_read_only && self.write == WriteNote::None {
+            self.write = WriteNote::Due;
+        }
         if let (Some(tool), Some(rule)) = (end.tool, end.rule)
             && end.is_denied()
             && !is_blocked
@@ -154,6 +173,25 @@ impl RunParts<'_> {
             escape_line(&same_command(&flags))
         ));
         true
+    }
+
+    /// Names `--write` once after a call could not write because the working directory is read-only.
+    pub(super) fn note_read_only(&self) {
+        let mut calls = self.denied.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = &self.host.config().working_dir;
+        let is_work = |dir: &DirGrant| dir.host == *work && dir.mode == DirMode::ReadOnly;
+        let mut components = self.host.agents().registry().components();
+        if calls.write != WriteNote::Due
+            || !components.any(|entry| entry.grants.dirs.iter().any(is_work))
+        {
+            return;
+        }
+        calls.write = WriteNote::Told;
+        let command = same_command(&["--write".to_owned()]);
+        self.terminal.note(&format!(
+            "Tools may only read in this directory. To let them write, too: {}",
+            escape_line(&command)
+        ));
     }
 
     /// Whether calls of a tool may be approved; true for one of an agent, which has tools of its

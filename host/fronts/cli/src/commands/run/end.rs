@@ -46,6 +46,7 @@ impl RunParts<'_> {
         if self.figures.took_long() {
             self.terminal.ring();
         }
+        self.note_read_only();
         match (Exit::from(&report), self.stopped()) {
             // Stopped while awaiting the user: the request stays open, and a later run asks again.
             (Exit::Waiting, Some(stopped)) => Ok(stopped),
