@@ -17,7 +17,12 @@ use agent_host_engine::{
 };
 use agent_host_mcp_client::ServerCall;
 use agent_host_sandbox::{Call, CallContext, Secrets};
-use agent_host_types::{failure::ToolFailure, limits::Limits, tool::Effect};
+use agent_host_types::{
+    failure::ToolFailure,
+    id::{CallId, SessionId},
+    limits::Limits,
+    tool::Effect,
+};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use tracing::Instrument as _;

@@ -13,10 +13,11 @@ use crate::{
 };
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
+    id::SessionId,
     limits::Limits,
     output::ToolResultOutput,
     tool::{
-        Approval, DecisionKind, Effect, RegisteredTool, SummaryTemplate, ToolDefinition,
+        Approval, DecisionKind, Effect, RegisteredTool, SummaryTemplate, ToolCall, ToolDefinition,
         ToolRuntime,
     },
 };
