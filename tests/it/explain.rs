@@ -314,3 +314,25 @@ fn call_that_the_gate_denies_anyway_is_not_asked_about() {
         assert_eq!(code, Some(3), "{call:?} is answered without asking");
     }
 }
+
+/// Without `--write` tools only read in the working directory, whatever is approved.
+#[test]
+fn denied_write_names_the_flag_that_allows_it() {
+    let env = TestEnv::new();
+    let write = ("write_file", json!({ "path": "a.txt", "content": "x" }));
+    env.write("calls.toml", script(&[write.clone(), write]));
+    let go = ["run", "--model", "script:calls.toml", "go"];
+    let ran = env.run(&go);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let hint = "Tools may only read in this directory. To let them write, too: \
+                agent-host run --model script:calls.toml go --write\n";
+    assert_eq!(ran.stderr.matches(hint).count(), 1, "{}", ran.stderr);
+    let approved = ["--write", "--allow", "write_file"];
+    let ran = env.run(&[&go[..], &approved].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.stderr.contains("may only read"), "{}", ran.stderr);
+    assert_eq!(
+        std::fs::read_to_string(env.work().join("a.txt")).unwrap(),
+        "x"
+    );
+}

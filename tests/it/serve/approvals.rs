@@ -29,7 +29,7 @@ fn waiting_calls_are_told_with_their_reach() {
     let model = ChatServer::start(vec![Answer::calls(&calls)]);
     let server = ApiServer::start(&env, &model, &[]);
     let session = server.create("go");
-    server.events(&session, None).until("turn-paused");
+    server.events(&session, None).until("turn-ended");
     let shown = server.get(&format!("/sessions/{session}/changes")).json();
     let work = env.work().display().to_string();
     let mut reach = shown["reach"].as_array().unwrap().clone();
@@ -48,7 +48,9 @@ fn waiting_calls_are_told_with_their_reach() {
             json!({
                 "target": "url", "is_outside": false,
                 "effect": "declared read-only, but sends the URL; the model sees the result",
-                "beyond": "Sandboxed; at most it can reach: network: a.example (GET and HEAD).",
+                "beyond": format!(
+                    "Sandboxed; at most it can reach: files in {work} (read-only); network: a.example (GET and HEAD)."
+                ),
             }),
             json!({
                 "effect": "may change things", "is_outside": true,
