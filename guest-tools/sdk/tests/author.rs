@@ -267,6 +267,7 @@ fn host_stand_in_has_a_session() {
 }
 
 #[input]
+#[derive(Clone, Copy)]
 #[schemars(extend("x-summary" = "Scaled by {by}  {result|count:row:rows}"))]
 struct Scale {
     by: u32,
@@ -275,8 +276,7 @@ struct Scale {
 /// Scales the rows of the table.
 #[tool(effect = "read-only")]
 fn scale(input: Scale) -> String {
-    let Scale { by } = input;
-    by.to_string()
+    input.by.to_string()
 }
 
 #[test]
