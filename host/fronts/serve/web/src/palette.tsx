@@ -58,15 +58,27 @@ export function Palette({ sessions, more, close, help, preferences }: Props) {
   useLayoutEffect(() => {
     list.current?.children[active]?.scrollIntoView({ block: "nearest" });
   }, [active, text]);
+  // The event of a dialog that closes may come late, when the palette is opened again.
+  const isOver = useRef(false);
+  const end = () => {
+    if (isOver.current) return;
+    isOver.current = true;
+    close();
+  };
+  // The focus goes back where it was.
+  const shut = () => {
+    dialog.current?.close();
+    end();
+  };
   const choose = (entry: Entry | undefined) => {
     if (!entry) return;
-    // What the entry opens comes after the focus has gone back.
-    dialog.current?.close();
+    shut();
     entry.run();
   };
   const pressed = (event: KeyboardEvent) => {
     const moves: Record<string, number> = { ArrowDown: (active + 1) % shown.length, ArrowUp: (active + shown.length - 1) % shown.length };
     if (event.key === "Enter") choose(shown[active]);
+    else if (event.key === "Escape") shut();
     else if (event.key in moves && shown.length > 0) setAt(moves[event.key]!);
     else return;
     event.preventDefault();
@@ -76,9 +88,9 @@ export function Palette({ sessions, more, close, help, preferences }: Props) {
       ref={dialog}
       class="palette"
       aria-label="Palette"
-      onClose={close}
+      onClose={end}
       onClick={(event) => {
-        if (event.target === dialog.current) dialog.current?.close();
+        if (event.target === dialog.current) shut();
       }}
     >
       <input
