@@ -306,7 +306,7 @@ fn call_that_the_gate_denies_anyway_is_not_asked_about() {
         (writable, write("src/../../a.txt")),
         (read_only, write("src/../a.txt")),
         (web, ("fetch", json!({ "url": "https://example.com/" }))),
-        // It is no URL, and so no denial.
+        // This is not a URL, which the tool itself says.
         (web, ("fetch", json!({ "url": "example.com" }))),
     ];
     for (grants, call) in asked {

@@ -30,7 +30,7 @@ fn model() -> ChatServer {
 
 fn project() -> TestEnv {
     let env = TestEnv::new();
-    // 80 columns of 10 pixels, and half of 24 rows of 20 pixels, have room for 24 by 240 of it.
+    // 24 by 240 pixels fit 80 columns of 10 pixels and half of 24 rows of 20.
     env.write("tall.png", png(100, 1_000));
     env
 }

@@ -137,7 +137,7 @@ impl ConfiguredAgents {
     /// offered with.
     ///
     /// # Errors
-    /// There is no agent with this name, or it is not offered with this model.
+    /// The agent is unknown, or not offered with this model.
     pub fn chosen_agent(
         self: &Arc<Self>,
         name: Option<&str>,
@@ -253,7 +253,7 @@ impl Config {
     /// Returns the names of the models that a session of an agent may choose, its own one first.
     ///
     /// # Errors
-    /// There is no agent with this name.
+    /// The agent is unknown.
     pub fn offered_models(&self, agent: Option<&str>) -> Result<Vec<String>, HostError> {
         let own = match agent {
             Some(name) => self.agent(name)?.models.as_ref(),

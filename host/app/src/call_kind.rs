@@ -73,21 +73,14 @@ impl CallKind {
 #[cfg(test)]
 mod tests {
     use super::CallKind;
-    use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+    use agent_host_engine::policy::{DirGrant, DirMode, Grants};
     use agent_host_types::tool::Effect;
     use pretty_assertions::assert_eq;
 
     fn grants(dirs: &[(&str, &str, DirMode)]) -> Grants {
-        let dirs = dirs.iter().map(|(host, guest, mode)| DirGrant {
-            host: host.into(),
-            guest: (*guest).to_owned(),
-            mode: *mode,
-            allow: PathRules::default(),
-            deny: PathRules::default(),
-            mask: PathRules::default(),
-            allow_run_later: PathRules::default(),
-            quota: DirQuota::default(),
-        });
+        let dirs = dirs
+            .iter()
+            .map(|(host, guest, mode)| DirGrant::new(host, *guest, *mode));
         Grants {
             dirs: dirs.collect(),
             ..Grants::default()

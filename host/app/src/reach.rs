@@ -245,22 +245,13 @@ fn secret_line(secret: &SecretGrant) -> String {
 #[cfg(test)]
 mod tests {
     use super::{host_path, reach_parts};
-    use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, HttpGrant, PathRules};
+    use agent_host_engine::policy::{DirGrant, DirMode, Grants, HttpGrant};
     use pretty_assertions::assert_eq;
     use std::path::PathBuf;
 
     #[test]
     fn path_of_a_tool_is_shown_below_its_grant() {
-        let dir = |host: &str, guest: &str| DirGrant {
-            host: host.into(),
-            guest: guest.to_owned(),
-            mode: DirMode::ReadOnly,
-            allow: PathRules::default(),
-            deny: PathRules::default(),
-            mask: PathRules::default(),
-            allow_run_later: PathRules::default(),
-            quota: DirQuota::default(),
-        };
+        let dir = |host: &str, guest: &str| DirGrant::new(host, guest, DirMode::ReadOnly);
         let dirs = vec![
             dir("/home/ann/work", "/workspace"),
             dir("/srv/data", "/workspace/data"),
@@ -288,16 +279,7 @@ mod tests {
 
     #[test]
     fn read_only_tool_reaches_less_than_its_grants() {
-        let dir = DirGrant {
-            host: "/srv".into(),
-            guest: "/workspace".to_owned(),
-            mode: DirMode::ReadWrite,
-            allow: PathRules::default(),
-            deny: PathRules::default(),
-            mask: PathRules::default(),
-            allow_run_later: PathRules::default(),
-            quota: DirQuota::default(),
-        };
+        let dir = DirGrant::new("/srv", "/workspace", DirMode::ReadWrite);
         let http = |host: &str, methods: &[&str]| HttpGrant {
             host: host.to_owned(),
             methods: methods.iter().map(ToString::to_string).collect(),

@@ -1,6 +1,7 @@
 //! Hosts for the tests of this crate.
 
 use crate::{Config, Environment, Host, Overrides};
+use agent_host_engine::{observer::Unobserved, session::Session};
 use std::path::Path;
 
 /// Opens a host of an `agent.toml` with this text, without a model and the built-in tools.
@@ -18,4 +19,10 @@ pub(crate) async fn open(directory: &Path, toml: &str) -> Host {
     let mut config = Config::load(Some(&file), &overrides, &environment).unwrap();
     config.tools.clear();
     Host::open_tools(config).await.unwrap()
+}
+
+/// Records that a file of this name was restored.
+pub(crate) async fn record(session: &mut Session, name: &str) {
+    let recorded = session.record_restored(vec![name.into()], None, &Unobserved);
+    recorded.await.unwrap();
 }

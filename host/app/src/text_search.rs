@@ -1,5 +1,6 @@
-//! Search in the texts of sessions: messages and answers. There is no index, so that sealed sessions
-//! need none: each search reads a bounded part of the store, and says where the next one continues.
+//! Search in the texts of sessions: messages and answers. It works without an index, which would
+//! repeat the texts of sealed sessions: each search reads a bounded part of the store, and says where
+//! the next one continues.
 
 #[cfg(test)]
 mod tests;

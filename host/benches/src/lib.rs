@@ -6,7 +6,7 @@ pub mod doubles;
 
 use agent_host_engine::{
     arguments::Arguments,
-    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
+    policy::{DirGrant, DirMode, Grants},
     tool::CallReport,
 };
 use agent_host_sandbox::{Call, CallContext, ToolComponent};
@@ -53,16 +53,7 @@ impl Work {
             "/../../guest-tools/dist/files.wasm"
         );
         let granted = Grants {
-            dirs: vec![DirGrant {
-                host: SOURCES.into(),
-                guest: "/workspace".to_owned(),
-                mode: DirMode::ReadOnly,
-                allow: PathRules::default(),
-                deny: PathRules::default(),
-                mask: PathRules::default(),
-                allow_run_later: PathRules::default(),
-                quota: DirQuota::default(),
-            }],
+            dirs: vec![DirGrant::new(SOURCES, "/workspace", DirMode::ReadOnly)],
             ..Grants::default()
         };
         Ok(Self {

@@ -47,83 +47,70 @@ fn restarts() {
     assert_eq!(of_kind(&env.events(), "turn-interrupted").len(), 1);
 }
 
-/// An answer is shown as it arrives.
-#[test]
-fn live_text() {
+/// The answer whose halves come apart.
+fn halves() -> Answer {
+    Answer::text("The first half is here. And this: The second half is here.")
+}
+
+/// Runs a script of the page against a model whose answers wait at the points that `holds` names.
+/// Each word that the script says sets the model free at one of them.
+fn run_with(
+    script: &str,
+    answers: Vec<Answer>,
+    holds: impl Fn(usize) -> bool + Send + 'static,
+    words: &[&str],
+) {
     let Some(browser) = Browser::find() else {
         return;
     };
     let env = TestEnv::new();
-    // The answer starts when the page reads, and its second half comes when it has the first.
     let (go_on, waits) = mpsc::channel::<()>();
-    let answer = Answer::text("The first half is here. And this: The second half is here.");
-    let model = ChatServer::watched(vec![answer], move |point| {
-        if point < 2 {
+    let model = ChatServer::watched(answers, move |point| {
+        if holds(point) {
             waits.recv().unwrap();
         }
     });
     let server = ApiServer::start(&env, &model, &[]);
-    let mut script = browser.start(&server, "live");
-    script.stdout.until("asked\n");
-    go_on.send(()).unwrap();
-    script.types("sent\n");
-    script.stdout.until("half\n");
-    go_on.send(()).unwrap();
-    script.types("sent\n");
-    let ended = script.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-}
-
-/// The text that the model wrote before the page reads is there at once, and the rest follows.
-#[test]
-fn text_before_the_stream_is_shown() {
-    let Some(browser) = Browser::find() else {
-        return;
-    };
-    let env = TestEnv::new();
-    let (go_on, waits) = mpsc::channel::<()>();
-    let answer = Answer::text("The first half is here. And this: The second half is here.");
-    let model = ChatServer::watched(vec![answer], move |point| {
-        if point == 1 {
-            waits.recv().unwrap();
-        }
-    });
-    let server = ApiServer::start(&env, &model, &[]);
-    let mut script = browser.start(&server, "late-stream");
-    script.stdout.until("half\n");
-    go_on.send(()).unwrap();
-    script.types("sent\n");
-    let ended = script.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-}
-
-/// The view follows an answer that grows, unless the reader went back.
-#[test]
-fn growing_answer() {
-    let Some(browser) = Browser::find() else {
-        return;
-    };
-    let env = TestEnv::new();
-    let (go_on, waits) = mpsc::channel::<()>();
-    let lines: String = (1..=200)
-        .map(|n| format!("This is line {n}.\n\n"))
-        .collect();
-    let model = ChatServer::watched(
-        vec![Answer::text(&lines), Answer::text(&lines)],
-        move |_| waits.recv().unwrap(),
-    );
-    let server = ApiServer::start(&env, &model, &[]);
-    let mut script = browser.start(&server, "growing");
-    for word in [
-        "first request\n",
-        "first half\n",
-        "second request\n",
-        "second half\n",
-    ] {
-        script.stdout.until(word);
+    let mut script = browser.start(&server, script);
+    for word in words {
+        script.stdout.until(&format!("{word}\n"));
         go_on.send(()).unwrap();
         script.types("sent\n");
     }
     let ended = script.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+/// An answer is shown as it arrives: it starts when the page reads, and its second half comes when
+/// the page has the first.
+#[test]
+fn live_text() {
+    run_with(
+        "live",
+        vec![halves()],
+        |point| point < 2,
+        &["asked", "half"],
+    );
+}
+
+/// The text that the model wrote before the page reads is there at once, and the rest follows.
+#[test]
+fn text_before_the_stream_is_shown() {
+    run_with("late-stream", vec![halves()], |point| point == 1, &["half"]);
+}
+
+/// The view follows an answer that grows, unless the reader went back.
+#[test]
+fn growing_answer() {
+    let lines: String = (1..=200)
+        .map(|n| format!("This is line {n}.\n\n"))
+        .collect();
+    let words = [
+        "first request",
+        "first half",
+        "second request",
+        "second half",
+    ];
+    let answers = vec![Answer::text(&lines), Answer::text(&lines)];
+    run_with("growing", answers, |_| true, &words);
 }

@@ -258,14 +258,8 @@ fn grant(host: PathBuf, guest: String, mode: Option<DirMode>) -> Result<DirGrant
         .filter(|_| host.parent().is_none());
     let mask = masks(DEFAULT_MASK.iter().chain(kernel).copied())?;
     Ok(DirGrant {
-        host,
-        guest,
-        mode: mode.unwrap_or(DirMode::ReadOnly),
-        allow: PathRules::default(),
-        deny: PathRules::default(),
         mask,
-        allow_run_later: PathRules::default(),
-        quota: DirQuota::default(),
+        ..DirGrant::new(host, guest, mode.unwrap_or(DirMode::ReadOnly))
     })
 }
 

@@ -1,20 +1,11 @@
 use super::*;
-use agent_host_engine::policy::{DirQuota, PathRules};
+use agent_host_engine::policy::PathRules;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 fn grant(host: &Path, guest: &str, mode: DirMode) -> DirGrant {
-    DirGrant {
-        host: host.to_owned(),
-        guest: guest.to_owned(),
-        mode,
-        allow: PathRules::default(),
-        deny: PathRules::default(),
-        mask: PathRules::default(),
-        allow_run_later: PathRules::default(),
-        quota: DirQuota::default(),
-    }
+    DirGrant::new(host, guest, mode)
 }
 
 #[test]

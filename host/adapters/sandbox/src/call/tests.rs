@@ -16,7 +16,7 @@ use crate::{
     },
 };
 use agent_host_engine::{
-    policy::{DirGrant, DirMode, DirQuota, EnvGrant, Grants, PathRules},
+    policy::{DirGrant, DirMode, EnvGrant, Grants},
     tool::CallReport,
 };
 use agent_host_types::{
@@ -312,16 +312,7 @@ async fn default_context_has_empty_state_and_no_user() {
 /// Grants a read-only directory as `/workspace`.
 fn workspace(host: &Path) -> Grants {
     Grants {
-        dirs: vec![DirGrant {
-            host: host.to_path_buf(),
-            guest: "/workspace".to_owned(),
-            mode: DirMode::ReadOnly,
-            allow: PathRules::default(),
-            deny: PathRules::default(),
-            mask: PathRules::default(),
-            allow_run_later: PathRules::default(),
-            quota: DirQuota::default(),
-        }],
+        dirs: vec![DirGrant::new(host, "/workspace", DirMode::ReadOnly)],
         ..Grants::default()
     }
 }

@@ -51,7 +51,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const FIELDS_OVERHEAD_BYTES: u64 = 32 * 1024;
 
 /// Returns whether the gate denies a request by its URL, before any name is resolved. A URL that
-/// cannot be sent is no denial.
+/// cannot be sent is not denied.
 pub(crate) fn is_denied(method: &str, url: &str, gate: &Arc<Gate>) -> bool {
     let target = RequestTarget::parse(method, url, Arc::clone(gate));
     let checked = target.and_then(|target| target.check());

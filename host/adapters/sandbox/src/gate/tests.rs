@@ -2,7 +2,7 @@
 
 use super::{CallStats, Denial, Gate, Refused, audit_log};
 use agent_host_engine::policy::{
-    DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules,
+    DirGrant, DirMode, FileOp, Grants, HttpGrant, HttpRequest, PathRules,
 };
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
@@ -15,14 +15,8 @@ use std::sync::Arc;
 
 fn gate(limits: &Limits) -> Arc<Gate> {
     let dir = |guest: &str, mode| DirGrant {
-        host: "/srv/secret-host-name".into(),
-        guest: guest.to_owned(),
-        mode,
-        allow: PathRules::default(),
         deny: PathRules::new(&["private"]).unwrap(),
-        mask: PathRules::default(),
-        allow_run_later: PathRules::default(),
-        quota: DirQuota::default(),
+        ..DirGrant::new("/srv/secret-host-name", guest, mode)
     };
     let grants = Grants {
         dirs: vec![

@@ -3,10 +3,7 @@ use crate::{
     runs::{FeedItem, Runs},
     test_host,
 };
-use agent_host_engine::{
-    observer::Unobserved,
-    stream::{LiveLine, StreamContent, StreamLine},
-};
+use agent_host_engine::stream::{LiveLine, StreamContent, StreamLine};
 use pretty_assertions::assert_eq;
 use std::sync::Arc;
 
@@ -37,8 +34,7 @@ async fn reply_that_arrives_is_told_once_and_in_order() {
     let host = test_host::open(project.path(), "").await;
     let sessions = host.sessions();
     let mut session = sessions.start(None).await.unwrap();
-    let recorded = session.record_restored(vec!["a".into()], None, &Unobserved);
-    recorded.await.unwrap();
+    test_host::record(&mut session, "a").await;
     let id = session.id();
     let runs = Arc::new(Runs::default());
     let feed = runs.feed(id);
@@ -52,8 +48,7 @@ async fn reply_that_arrives_is_told_once_and_in_order() {
     assert_eq!(followed(&mut late).await, expected);
 
     // The journal has the event of the reply before the feed does.
-    let recorded = session.record_restored(vec!["b".into()], None, &Unobserved);
-    recorded.await.unwrap();
+    test_host::record(&mut session, "b").await;
     let mut later = Follower::new(sessions, &runs, id, 0);
     feed.publish(text(", its last word"));
     feed.send(FeedItem::Stored(Some(2)));

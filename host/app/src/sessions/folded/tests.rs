@@ -50,8 +50,7 @@ async fn long_session_resumes_from_memory() {
 
     sessions.store().delete(id).await.unwrap();
     let mut again = sessions.start_as(id, None, None).await.unwrap();
-    let recorded = again.record_restored(vec!["new".into()], None, &Unobserved);
-    recorded.await.unwrap();
+    test_host::record(&mut again, "new").await;
     drop(again);
     let resumed = sessions.resume(&name).await.unwrap();
     assert_eq!(resumed.record_count(), 2);
@@ -63,8 +62,7 @@ async fn short_session_is_not_kept() {
     let host = test_host::open(project.path(), "").await;
     let sessions = host.sessions();
     let mut session = sessions.start(None).await.unwrap();
-    let recorded = session.record_restored(vec!["a".into()], None, &Unobserved);
-    recorded.await.unwrap();
+    test_host::record(&mut session, "a").await;
     let id = session.id();
     sessions.give_up(session).await;
     assert!(sessions.folded.take(id).is_none());

@@ -4,7 +4,10 @@ use super::PathRules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// The grants of a component. The default grants nothing.
 #[derive(Clone, Debug, Default)]
@@ -119,7 +122,7 @@ pub enum DirMode {
 #[derive(Clone, Debug)]
 pub struct DirGrant {
     /// The absolute path on the host.
-    pub host: std::path::PathBuf,
+    pub host: PathBuf,
     /// The path for the guest, such as `/workspace`.
     pub guest: String,
     /// The access.
@@ -136,6 +139,23 @@ pub struct DirGrant {
     pub allow_run_later: PathRules,
     /// The quota of one call in the directory.
     pub quota: DirQuota,
+}
+
+impl DirGrant {
+    /// Grants a directory without rules about its files, and with the default quota.
+    #[must_use]
+    pub fn new(host: impl Into<PathBuf>, guest: impl Into<String>, mode: DirMode) -> Self {
+        Self {
+            host: host.into(),
+            guest: guest.into(),
+            mode,
+            allow: PathRules::default(),
+            deny: PathRules::default(),
+            mask: PathRules::default(),
+            allow_run_later: PathRules::default(),
+            quota: DirQuota::default(),
+        }
+    }
 }
 
 /// The quota of one call in a granted directory, in addition to

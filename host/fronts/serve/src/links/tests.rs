@@ -16,7 +16,7 @@ async fn own(state: &TempDir) -> Caller {
     access.caller(token).await.unwrap()
 }
 
-/// A link shows nothing from its end on, is not listed, and makes room for another one.
+/// An expired link shows nothing, is not listed, and makes room for another one.
 #[tokio::test]
 async fn link_that_expired_shows_nothing() {
     let state = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use crate::{
     guests::{Body, Guest, RANDOM, STDOUT, WRITE},
 };
 use agent_host_engine::{
-    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
+    policy::{DirGrant, DirMode, Grants},
     tool::CallReport,
 };
 use agent_host_types::{id::CallId, limits::Limits, tool::Effect};
@@ -178,16 +178,7 @@ fn of_http(long: &Server, silent: &Server) -> Vec<Trip> {
 
 fn grants(dir: &Path, servers: [&Server; 2]) -> Grants {
     Grants {
-        dirs: vec![DirGrant {
-            host: dir.to_path_buf(),
-            guest: "/workspace".to_owned(),
-            mode: DirMode::ReadWrite,
-            allow: PathRules::default(),
-            deny: PathRules::default(),
-            mask: PathRules::default(),
-            allow_run_later: PathRules::default(),
-            quota: DirQuota::default(),
-        }],
+        dirs: vec![DirGrant::new(dir, "/workspace", DirMode::ReadWrite)],
         http: servers.map(Server::grant).into(),
         ..Grants::default()
     }

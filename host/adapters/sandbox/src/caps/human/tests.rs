@@ -1,22 +1,11 @@
 use super::HumanCtx;
 use crate::{caps::unwind::Unwind, gate::Gate};
-use agent_host_engine::policy::{
-    DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules,
-};
+use agent_host_engine::policy::{DirGrant, DirMode, FileOp, Grants, HttpGrant, HttpRequest};
 use agent_host_types::{limits::Limits, question::Question, tool::Effect};
 use std::sync::Arc;
 
 fn gate(effect: Effect) -> Arc<Gate> {
-    let dir = DirGrant {
-        host: "/srv".into(),
-        guest: "/workspace".to_owned(),
-        mode: DirMode::ReadWrite,
-        allow: PathRules::default(),
-        deny: PathRules::default(),
-        mask: PathRules::default(),
-        allow_run_later: PathRules::default(),
-        quota: DirQuota::default(),
-    };
+    let dir = DirGrant::new("/srv", "/workspace", DirMode::ReadWrite);
     let http = HttpGrant {
         host: "example.com".to_owned(),
         ..HttpGrant::default()

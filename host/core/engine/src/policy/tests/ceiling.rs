@@ -2,9 +2,9 @@
 
 use super::{rules, short};
 use crate::policy::{
-    ArtifactAccess, DirGrant, DirMode, DirQuota, EnvGrant, FileOp, Grants, HttpGrant, HttpRequest,
-    PathRules, Ruling, SecretGrant, SecretPlace, decide_address, decide_artifact, decide_file,
-    decide_http, decide_secret,
+    ArtifactAccess, DirGrant, DirMode, EnvGrant, FileOp, Grants, HttpGrant, HttpRequest, Ruling,
+    SecretGrant, SecretPlace, decide_address, decide_artifact, decide_file, decide_http,
+    decide_secret,
 };
 use agent_host_types::{audit::ArtifactOp, tool::Effect};
 use pretty_assertions::assert_eq;
@@ -13,14 +13,9 @@ use std::sync::Arc;
 
 fn dir(host: &str, mode: DirMode, allow: &[&str], deny: &[&str]) -> DirGrant {
     DirGrant {
-        host: host.into(),
-        guest: "/workspace".to_owned(),
-        mode,
         allow: rules(allow),
         deny: rules(deny),
-        mask: PathRules::default(),
-        allow_run_later: PathRules::default(),
-        quota: DirQuota::default(),
+        ..DirGrant::new(host, "/workspace", mode)
     }
 }
 

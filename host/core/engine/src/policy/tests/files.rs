@@ -1,20 +1,15 @@
 //! Rulings on file operations.
 
 use super::{rules, short};
-use crate::policy::{DirGrant, DirMode, DirQuota, FileOp, Grants, PathRules, Ruling, decide_file};
+use crate::policy::{DirGrant, DirMode, FileOp, Grants, Ruling, decide_file};
 use agent_host_types::tool::Effect;
 use pretty_assertions::assert_eq;
 
 fn dir(mode: DirMode, allow: &[&str], deny: &[&str]) -> DirGrant {
     DirGrant {
-        host: "/srv/work".into(),
-        guest: "/workspace".to_owned(),
-        mode,
         allow: rules(allow),
         deny: rules(deny),
-        mask: PathRules::default(),
-        allow_run_later: PathRules::default(),
-        quota: DirQuota::default(),
+        ..DirGrant::new("/srv/work", "/workspace", mode)
     }
 }
 

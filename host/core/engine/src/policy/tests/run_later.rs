@@ -2,7 +2,7 @@
 
 use super::{rules, short};
 use crate::policy::{
-    DirGrant, DirMode, DirQuota, FileOp, Grants, PathRules, Ruling, decide_file, is_repository,
+    DirGrant, DirMode, FileOp, Grants, PathRules, Ruling, decide_file, is_repository,
     repository_entries, run_later, run_later_document,
 };
 use agent_host_types::tool::Effect;
@@ -11,14 +11,8 @@ use std::collections::BTreeSet;
 
 fn writable(allowed: &[&str]) -> Grants {
     let dir = DirGrant {
-        host: "/srv/work".into(),
-        guest: "/workspace".to_owned(),
-        mode: DirMode::ReadWrite,
-        allow: PathRules::default(),
-        deny: PathRules::default(),
-        mask: PathRules::default(),
         allow_run_later: rules(allowed),
-        quota: DirQuota::default(),
+        ..DirGrant::new("/srv/work", "/workspace", DirMode::ReadWrite)
     };
     Grants {
         dirs: vec![dir],

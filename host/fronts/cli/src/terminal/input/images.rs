@@ -137,7 +137,7 @@ impl Images {
         let words = shlex::split(pasted).filter(|words| (1..=MAX_IMAGES).contains(&words.len()))?;
         let paths = words.iter().map(|word| self.path(word));
         let paths = paths.collect::<Option<Vec<PathBuf>>>()?;
-        // A word such as `a.png` in a text is no path, unless the file exists.
+        // A word such as `a.png` in a text is a path only if the file exists.
         let is_given = |(word, path): (&String, &PathBuf)| is_rooted(word) || path.is_file();
         words.iter().zip(&paths).all(is_given).then_some(paths)
     }

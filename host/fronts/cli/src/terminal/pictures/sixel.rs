@@ -28,7 +28,7 @@ pub(super) fn encode(mut picture: RgbaImage) -> String {
     let palette = NeuQuant::new(sampling, COLORS, picture.as_raw());
     let alpha: Vec<u8> = picture.pixels().map(|pixel| pixel.0[3]).collect();
     let (width, height) = picture.dimensions();
-    // It panics where there is no second column.
+    // `dither` (image 0.25) needs a second column.
     if width > 1 {
         imageops::dither(&mut picture, &palette);
     }

@@ -143,14 +143,10 @@ pub(super) fn protected(dir: &Path) -> Vec<PathBuf> {
 
 fn grant(host: PathBuf, guest: &str, mode: DirMode, mask: &[&str]) -> DirGrant {
     DirGrant {
-        host,
-        guest: guest.to_owned(),
-        mode,
-        allow: PathRules::default(),
         deny: PathRules::new(&["sub/private", "*.key"]).unwrap(),
         mask: PathRules::new(mask).unwrap(),
         allow_run_later: PathRules::new(&["own/.githooks"]).unwrap(),
-        quota: DirQuota::default(),
+        ..DirGrant::new(host, guest, mode)
     }
 }
 

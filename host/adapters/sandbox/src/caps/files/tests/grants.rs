@@ -5,7 +5,7 @@ use super::{
     fixture::{open_files, populated_dir, writable},
 };
 use crate::gate::Gate;
-use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+use agent_host_engine::policy::{DirGrant, DirMode, Grants};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     audit::AuditRequest,
@@ -75,16 +75,11 @@ fn unusable_grants_fail_to_open() {
     let dir = populated_dir();
     let open = |host: &str| {
         let grants = Grants {
-            dirs: vec![DirGrant {
-                host: dir.path().join(host),
-                guest: "/workspace".to_owned(),
-                mode: DirMode::ReadWrite,
-                allow: PathRules::default(),
-                deny: PathRules::default(),
-                mask: PathRules::default(),
-                allow_run_later: PathRules::default(),
-                quota: DirQuota::default(),
-            }],
+            dirs: vec![DirGrant::new(
+                dir.path().join(host),
+                "/workspace",
+                DirMode::ReadWrite,
+            )],
             ..Grants::default()
         };
         let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
