@@ -11,6 +11,7 @@
 )]
 
 mod acp;
+mod act;
 mod conformance;
 mod crashes;
 mod deploy;

@@ -2,15 +2,15 @@
 //! without a pool and on one thread. The difference of two runs is the cost of the calls:
 //!
 //! `valgrind --tool=callgrind BENCH ours 1000` and `... ours 3000`, then with `bare`;
-//! `cargo bench -p agent-host-benches --bench count --no-run` prints BENCH. Figures:
-//! `host/BENCHMARKS.md`.
+//! `cargo bench -p agent-host-benches --bench count --no-run` prints BENCH. `files` calls the
+//! built-in one, and `concurrent` an async function of WASI 0.3. Figures: `host/BENCHMARKS.md`.
 
 use agent_host_benches::{
     Work,
     bare::{bare, bare_call},
     sandboxed_call,
 };
-use agent_host_sandbox::{Pooling, Sandbox, SandboxConfig};
+use agent_host_sandbox::{Pooling, Sandbox, SandboxConfig, WasiVersion};
 use std::hint::black_box;
 
 /// The number of calls without arguments, as in a run of all benchmarks.
@@ -22,20 +22,24 @@ fn main() {
         .iter()
         .find_map(|argument| argument.parse().ok())
         .unwrap_or(CALLS);
-    let ours = !arguments.iter().any(|argument| argument == "bare");
-    let work = if arguments.iter().any(|argument| argument == "files") {
-        Work::files().unwrap()
+    let is_bare = arguments.iter().any(|argument| argument == "bare");
+    let is = |name: &str| arguments.iter().any(|argument| argument == name);
+    let (work, wasi) = if is("files") {
+        (Work::files().unwrap(), WasiVersion::V0_2)
+    } else if is("concurrent") {
+        (Work::concurrent().unwrap(), WasiVersion::V0_3)
     } else {
-        Work::echo()
+        (Work::echo(), WasiVersion::V0_2)
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
-        if ours {
+        if !is_bare {
             let sandbox = Sandbox::new(SandboxConfig {
                 pooling: Pooling::Off,
+                wasi,
                 ..SandboxConfig::default()
             })
             .unwrap();

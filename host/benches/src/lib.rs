@@ -46,6 +46,19 @@ impl Work {
         Self::new("echo", Guest::default().bytes(), "echo")
     }
 
+    /// An async function of a component of WASI 0.3, which opens no stream.
+    pub fn concurrent() -> std::io::Result<Self> {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../tests/guests/dist/concurrent.wasm"
+        );
+        let input = Map::from_iter([("streams".to_owned(), Value::from(0))]);
+        Ok(Self {
+            input: input.into(),
+            ..Self::new("concurrent", std::fs::read(path)?, "hoard")
+        })
+    }
+
     /// The built-in `files`, in Rust, that lists the directory of this source file.
     pub fn files() -> std::io::Result<Self> {
         let path = concat!(

@@ -121,6 +121,12 @@ pub fn standard_webhooks() -> Option<PathBuf> {
     usable(&found, "Python's standardwebhooks").map(|directory| directory.join("bin/python"))
 }
 
+/// The host of ACT, and the program that packs its components.
+pub fn act_packages() -> Option<PathBuf> {
+    let found = python_environment("act", &here("interop/act/requirements.txt"));
+    usable(&found, "the host of ACT")
+}
+
 /// A Python with parsers of JUnit XML and HTML.
 pub fn report_parsers() -> Option<PathBuf> {
     let found = python_environment("eval", &here("interop/eval/requirements.txt"));

@@ -84,6 +84,11 @@ impl ToolComponent {
     /// Runs one call as [`Self::call`] does, until `cancel` is cancelled: then stops the guest and
     /// reports its effects and resource use so far.
     pub async fn call_until(&self, call: Call<'_>, cancel: &CancellationToken) -> RunEnd {
+        let limits = self.limits(call.tool, call.limits);
+        let call = Call {
+            limits: &limits,
+            ..call
+        };
         let started = tokio::select! {
             biased;
             started = self.start(&call) => started,
@@ -213,6 +218,7 @@ impl ToolComponent {
                 },
             )),
             EntryPoint::Plain(plain) => plain.bind(call.tool, call.input).map(Target::Function),
+            EntryPoint::Act(act) => Ok(Target::Act(act.bind(call.tool, call.input))),
             EntryPoint::Hooks => Err(ToolFailure::new(
                 ToolErrorCode::UnknownTool,
                 "The component has hooks but no tools.",

@@ -62,6 +62,23 @@ pub struct SandboxConfig {
     pub compiler: Option<CompileWorker>,
     /// The limits of compiling one component, if there is a [`Self::compiler`].
     pub compile_limits: CompileLimits,
+    /// The newest WASI that components may use.
+    pub wasi: WasiVersion,
+}
+
+/// A version of WASI, and of the component model that it stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum WasiVersion {
+    /// 0.2: functions of a component run one at a time. Its async functions are left out.
+    V0_2,
+    /// 0.3, too: async functions, streams and futures. wasmtime 48 calls its implementation of 0.3
+    /// not ready for production, and publishes no security releases for faults in it.
+    V0_3,
+}
+
+impl WasiVersion {
+    pub(crate) const ALL: [Self; 2] = [Self::V0_2, Self::V0_3];
 }
 
 /// Whether instances come from a pool of reserved address space.
@@ -129,6 +146,7 @@ impl Default for SandboxConfig {
             progress_interval: Duration::from_millis(20),
             compiler: None,
             compile_limits: CompileLimits::default(),
+            wasi: WasiVersion::V0_2,
         }
     }
 }

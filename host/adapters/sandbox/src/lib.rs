@@ -60,7 +60,7 @@ pub use component::{
     structure::STRUCTURE_CAPS,
     tool::{Compiled, ToolComponent},
 };
-pub use config::{CompileLimits, CompileWorker, Pooling, SandboxConfig};
+pub use config::{CompileLimits, CompileWorker, Pooling, SandboxConfig, WasiVersion};
 pub use engine::Allocator;
 pub use error::SandboxError;
 pub use foreseen::NamedRequest;

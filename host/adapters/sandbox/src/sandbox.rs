@@ -56,7 +56,7 @@ impl Sandbox {
         let guests = GuestRuntime::new(config.guest_threads).map_err(SandboxError::Threads)?;
         let client = HttpClient::new().map_err(|error| SandboxError::Http(error.into()))?;
         let cache = config.cache_dir.as_deref().and_then(|dir| {
-            Cache::open(dir, &engines.main, config.cache_bytes)
+            Cache::open(dir, engines.compilers().fingerprint(), config.cache_bytes)
                 .inspect_err(|error| {
                     tracing::warn!("compiled tools are not saved: {error}");
                 })

@@ -1,7 +1,7 @@
 //! `[sandbox]`: the sandbox as a whole.
 
 use super::section::{section, values};
-use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
+use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig, WasiVersion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,9 @@ section! {
         /// The use of the pooling allocator.
         // Without a pool, calls are slower and as limited as with it.
         pooling: RawPooling => pinned;
+        /// The newest WASI that components may use.
+        // 0.3 runs async functions, streams and futures; its implementation is young.
+        wasi: Option<RawWasi> = RawWasi::V0_2 => asks(Other, "lets components use WASI {value}");
         /// The address space of the compiling process, in bytes.
         compile_memory_bytes: Option<usize>, in bytes
             = CompileLimits::default().memory_bytes => at_most;
@@ -51,6 +54,20 @@ pub(super) enum RawPooling {
 
 values!(RawPooling);
 
+/// `wasi`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(super) enum RawWasi {
+    /// WASI 0.2.
+    #[default]
+    #[serde(rename = "0.2")]
+    V0_2,
+    /// WASI 0.3 and 0.2.
+    #[serde(rename = "0.3")]
+    V0_3,
+}
+
+values!(RawWasi);
+
 /// Returns the default of the concurrent calls of one tool: half of all.
 pub(super) fn concurrent_calls_per_tool() -> usize {
     SandboxConfig::default().concurrent_calls / 2
@@ -69,6 +86,10 @@ pub(super) fn resolve(raw: RawSandbox, cache_bytes: u64) -> SandboxConfig {
         pooling: match raw.pooling {
             RawPooling::Probe => Pooling::Probe,
             RawPooling::Off => Pooling::Off,
+        },
+        wasi: match raw.wasi() {
+            RawWasi::V0_2 => WasiVersion::V0_2,
+            RawWasi::V0_3 => WasiVersion::V0_3,
         },
         compile_limits: CompileLimits {
             memory_bytes: raw.compile_memory_bytes(),

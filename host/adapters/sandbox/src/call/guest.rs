@@ -5,7 +5,7 @@
 use crate::{
     bindings::{Host, HostPre, types as wit},
     caps::{as_count, unwind::Unwind},
-    component::plain::BoundCall,
+    component::{act::ActCall, plain::BoundCall},
     instance::{
         convert, failure,
         store::{CallSetup, CallState, configure_store},
@@ -38,6 +38,8 @@ pub(super) enum Target {
     Tool(HostPre<CallState>, wit::ToolCall),
     /// A function of a plain component.
     Function(BoundCall),
+    /// A tool of a component of ACT.
+    Act(ActCall),
 }
 
 /// How a guest that did not fail ended.
@@ -84,6 +86,7 @@ impl Target {
         match self {
             Self::Tool(pre, _) => pre.engine(),
             Self::Function(bound) => bound.engine(),
+            Self::Act(call) => call.engine(),
         }
     }
 
@@ -94,6 +97,7 @@ impl Target {
                 instance.agent_tool_tool().call_call(store, call).await
             }
             Self::Function(bound) => bound.call(store).await,
+            Self::Act(call) => call.call(store).await,
         }
     }
 }

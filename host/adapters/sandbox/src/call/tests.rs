@@ -1,3 +1,4 @@
+mod concurrent;
 mod context;
 mod hostile;
 mod limits;

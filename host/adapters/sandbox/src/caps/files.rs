@@ -8,6 +8,7 @@
 //! handed on can be swapped in between.
 
 mod changes;
+mod concurrent;
 mod convert;
 mod descriptor;
 mod git_config;
@@ -247,6 +248,13 @@ impl FilesCtx {
             return self.refuse_hidden(dir, &resolved);
         }
         Ok(resolved)
+    }
+
+    /// Begins to list a directory.
+    fn list(&self, dir: &OpenDir) -> FsResult<DirListing> {
+        let resolved = self.resolve(dir, ".", Follow::No, FileAction::List)?;
+        self.check(dir, FileOp::List, &resolved)?;
+        DirListing::new(self.root(dir)?, dir.clone())
     }
 
     fn refuse_escape(&self, dir: &OpenDir, path: &str, action: FileAction) -> FsError {

@@ -44,6 +44,9 @@ use wasmtime_wasi_http::{
 /// The time to connect, unless the guest asks for less.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The most bytes of a body that the host copies at once.
+const BODY_CHUNK_BYTES: usize = 64 * 1024;
+
 /// The bytes of a guest's set of header fields beyond `http-header-bytes`: wasi:http counts some 70
 /// for each field besides its text, and the only error that it has for a full set ends the guest.
 /// So a set that is somewhat too large is made, and refused with the standard error when it is to
@@ -223,6 +226,11 @@ impl WasiHttpHooks for GatedHttp {
     /// The client writes the field from the judged URL.
     fn set_host_header(&mut self) -> bool {
         false
+    }
+
+    /// The host's copy of what a guest writes to a body at once, as for files.
+    fn p3_outgoing_body_chunk_size(&mut self) -> usize {
+        BODY_CHUNK_BYTES
     }
 
     fn send_request(

@@ -9,8 +9,12 @@ use crate::{caps::telemetry::Telemetry, mutex::lock};
 use bytes::Bytes;
 use std::{
     collections::VecDeque,
+    io,
+    pin::Pin,
     sync::{Arc, Mutex},
+    task::{Context, Poll},
 };
+use tokio::io::AsyncWrite;
 use wasmtime_wasi::{
     cli::{IsTerminal, StdoutStream},
     p2::{OutputStream, Pollable, StreamResult},
@@ -83,13 +87,31 @@ impl IsTerminal for StdioStream {
 }
 
 impl StdoutStream for StdioStream {
-    /// Used by WASI 0.3 alone, which is not linked.
-    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        Box::new(tokio::io::sink())
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
         Box::new(self.clone())
+    }
+}
+
+impl AsyncWrite for StdioStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        (self.tail)(&self.telemetry).push(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -18,12 +18,10 @@ pub(crate) use entry::Described;
 pub use manage::{CacheContent, CachedComponent, CompileCache};
 pub(crate) use sealed::Sealed;
 
-use crate::engine::fingerprint;
 use agent_host_cache_dir::{CacheDir, mark_used};
 use agent_host_types::id::Digest;
 use entry::{EntryHeader, EntryKey, KEY_BYTES};
 use std::{io, path::Path};
-use wasmtime::Engine;
 
 const KEY_FILE: &str = "key";
 
@@ -44,11 +42,11 @@ pub(crate) struct CacheEntry {
 }
 
 impl Cache {
-    /// Opens the directory and its key; creates what is missing.
+    /// Opens the directory and its key for engines with the fingerprint; creates what is missing.
     ///
     /// # Errors
     /// Other users have access to the directory or the key, or it cannot be read or written.
-    pub(crate) fn open(path: &Path, engine: &Engine, max_bytes: u64) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, engine: [u8; 32], max_bytes: u64) -> io::Result<Self> {
         let dir = CacheDir::create(path)?;
         let key = match read_key(&dir)? {
             Some(key) => key,
@@ -57,7 +55,7 @@ impl Cache {
         Ok(Self {
             dir,
             key,
-            engine: fingerprint(engine),
+            engine,
             max_bytes,
         })
     }

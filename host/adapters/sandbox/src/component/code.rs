@@ -2,7 +2,7 @@
 
 use crate::{
     component::{cache::Sealed, error::LoadError, plain::without_async},
-    engine::{Allocator, Engines},
+    engine::{Allocator, Compilers, Engines},
     text,
 };
 use wasmparser::{Validator, WasmFeatures};
@@ -44,6 +44,16 @@ pub(crate) struct MachineCode {
     pub(crate) left_out: Vec<String>,
 }
 
+impl MachineCode {
+    /// The code of a component with all its functions.
+    fn whole(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            left_out: Vec::new(),
+        }
+    }
+}
+
 /// Why a component does not compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CompileError {
@@ -72,15 +82,10 @@ pub(crate) fn check_size(bytes: u64) -> Result<(), LoadError> {
 }
 
 /// Compiles a component of checked structure, in this process and without limits. One with async
-/// functions is compiled without them.
-pub(crate) fn compile(engine: &Engine, bytes: &[u8]) -> Result<MachineCode, CompileError> {
-    let error = match precompile(engine, bytes) {
-        Ok(bytes) => {
-            return Ok(MachineCode {
-                bytes,
-                left_out: Vec::new(),
-            });
-        }
+/// functions is compiled for the engine that runs them, or without them.
+pub(crate) fn compile(engines: &Compilers, bytes: &[u8]) -> Result<MachineCode, CompileError> {
+    let error = match precompile(&engines.main, bytes) {
+        Ok(bytes) => return Ok(MachineCode::whole(bytes)),
         Err(CompileError::Malformed(message)) => message,
         Err(other) => return Err(other),
     };
@@ -91,8 +96,15 @@ pub(crate) fn compile(engine: &Engine, bytes: &[u8]) -> Result<MachineCode, Comp
     {
         return Err(CompileError::Malformed(error));
     }
+    if let Some(concurrent) = &engines.concurrent {
+        return match precompile(concurrent, bytes) {
+            Ok(bytes) => Ok(MachineCode::whole(bytes)),
+            Err(CompileError::Malformed(error)) => Err(CompileError::UnsupportedFeature(error)),
+            Err(other) => Err(other),
+        };
+    }
     if let Some(rewritten) = without_async(bytes) {
-        match precompile(engine, &rewritten.component) {
+        match precompile(&engines.main, &rewritten.component) {
             Ok(bytes) => {
                 return Ok(MachineCode {
                     bytes,
@@ -116,17 +128,23 @@ fn precompile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, CompileError> {
     })
 }
 
-/// Loads machine code into the main engine if the component fits there, else into the one without a
-/// pool.
+/// Loads machine code into the engine that it was compiled for: that of async functions, or the
+/// main one if the component fits there, else the one without a pool.
 pub(crate) fn instantiate(
     engines: &Engines,
     code: &TrustedCode<'_>,
 ) -> wasmtime::Result<(Component, Allocator)> {
-    let first = deserialize(&engines.main, code);
-    let (error, overflow) = match (first, &engines.overflow) {
-        (Ok(component), _) => return Ok((component, engines.allocator.clone())),
-        (Err(error), None) => return Err(error),
-        (Err(error), Some(overflow)) => (error, overflow),
+    let error = match deserialize(&engines.main, code) {
+        Ok(component) => return Ok((component, engines.allocator.clone())),
+        Err(error) => error,
+    };
+    let concurrent = engines.concurrent.as_ref();
+    if let Some(Ok(component)) = concurrent.map(|engine| deserialize(engine, code)) {
+        let why = "components with async functions have no pool".to_owned();
+        return Ok((component, Allocator::OnDemand { why }));
+    }
+    let Some(overflow) = &engines.overflow else {
+        return Err(error);
     };
     let component = deserialize(overflow, code)?;
     let why = format!(

@@ -18,7 +18,7 @@ pub use worker::compile_worker;
 use crate::{
     component::{code::MachineCode, error::LoadError},
     config::{CompileLimits, CompileWorker},
-    engine::Layout,
+    engine::{Compilers, Layout},
     text,
 };
 use bytes::Bytes;
@@ -45,17 +45,17 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// Compiles a component for engines with the layout and the fingerprint. Dropping
-    /// the future ends the child.
+    /// Compiles a component for engines of the layout. Dropping the future ends the child.
     pub(crate) async fn compile(
         &self,
         layout: Layout,
-        engine: [u8; 32],
+        engines: &Compilers,
         component: Bytes,
     ) -> Result<MachineCode, LoadError> {
         let header = Header {
             layout,
-            engine,
+            wasi: engines.wasi(),
+            engines: engines.fingerprint(),
             component_bytes: component.len() as u64,
         };
         let max_code = component

@@ -4,7 +4,7 @@
 use crate::{
     bindings::{HostPre, types as wit},
     caps::{stdio, telemetry::Telemetry},
-    component::{error::LoadError, shared::SharedParts},
+    component::{act::ActComponent, error::LoadError, shared::SharedParts},
     gate::Gate,
     instance::{
         convert, failure,
@@ -19,6 +19,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use wasmtime::{Engine, Store};
 
 /// The deadline, in milliseconds. Python needs 10 ms on an idle machine.
 const DEADLINE_MS: u64 = 5_000;
@@ -32,9 +33,15 @@ const STDIO_BYTES: usize = 2 * 1024;
 /// The bytes that the guest may pass to the host at once: the texts of all tools.
 const TRANSFER_BYTES: u64 = 4 * 1024 * 1024;
 
+/// A component that is asked for its definitions.
+pub(crate) enum Queried {
+    Contract(HostPre<CallState>),
+    Act(ActComponent),
+}
+
 pub(crate) async fn query(
     shared: &Arc<SharedParts>,
-    pre: &HostPre<CallState>,
+    component: Queried,
 ) -> Result<Vec<RawDefinition>, LoadError> {
     let _permit = shared.querying.acquire().await;
     let limits = Limits {
@@ -60,14 +67,20 @@ pub(crate) async fn query(
         progress_interval: shared.progress_interval,
         limits: limits.clone(),
     };
-    let work = run(pre.clone(), setup);
+    let work = run(component, setup);
     let mut task = shared.guests.spawn(&shared.guests.schedule(), work);
     let ended = match tokio::time::timeout(timeout, task.join()).await {
         Ok(ended) => ended.unwrap_or_else(|error| Err(failure::of_task(&error, &limits))),
         Err(_) => Err(failure::timeout(&limits)),
     };
     match ended {
-        Ok(definitions) => Ok(definitions.into_iter().map(from_wit).collect()),
+        Ok(Ok(definitions)) => Ok(definitions),
+        Ok(Err(said)) => {
+            let said = text::sanitize(&said, STDIO_BYTES);
+            Err(LoadError::Definitions(format!(
+                "`list-tools` failed with {said}"
+            )))
+        }
         Err(failure) => {
             let mut reason = format!(
                 "`definitions` ended with {}: {}",
@@ -84,21 +97,35 @@ pub(crate) async fn query(
     }
 }
 
+/// Queries the definitions; an error of the component itself is text.
 async fn run(
-    pre: HostPre<CallState>,
+    component: Queried,
     setup: CallSetup,
-) -> Result<Vec<wit::ToolDefinition>, ToolFailure> {
-    let mut store = configure_store(pre.engine(), setup).await?;
-    let definitions = match pre.instantiate_async(&mut store).await {
-        Ok(instance) => {
-            instance
-                .agent_tool_tool()
-                .call_definitions(&mut store)
-                .await
-        }
-        Err(error) => Err(error),
+) -> Result<Result<Vec<RawDefinition>, String>, ToolFailure> {
+    let mut store = configure_store(component.engine(), setup).await?;
+    let definitions = match component {
+        Queried::Contract(pre) => of_contract(&pre, &mut store).await.map(Ok),
+        Queried::Act(act) => act.definitions(&mut store).await,
     };
     definitions.map_err(|error| failure::of_guest(&error, store.data()))
+}
+
+async fn of_contract(
+    pre: &HostPre<CallState>,
+    store: &mut Store<CallState>,
+) -> wasmtime::Result<Vec<RawDefinition>> {
+    let instance = pre.instantiate_async(&mut *store).await?;
+    let definitions = instance.agent_tool_tool().call_definitions(store).await?;
+    Ok(definitions.into_iter().map(from_wit).collect())
+}
+
+impl Queried {
+    fn engine(&self) -> &Engine {
+        match self {
+            Self::Contract(pre) => pre.engine(),
+            Self::Act(act) => act.engine(),
+        }
+    }
 }
 
 fn from_wit(definition: wit::ToolDefinition) -> RawDefinition {

@@ -70,6 +70,11 @@ pub enum LoadError {
         "the component imports {0}, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human, context, control, artifacts, tools); build it without other imports (missing-capability)"
     )]
     MissingCapability(String),
+    /// The component imports these interfaces of WASI 0.3, which is off: their names as a list.
+    #[error(
+        "the component imports {0}. WASI 0.3 is off: set `wasi = \"0.3\"` in `[sandbox]`, or build the component for WASI 0.2 (missing-capability)"
+    )]
+    NewerWasi(String),
     /// The component does not implement this version of `agent:tool`, for this reason.
     #[error(
         "the component is not a tool for this host, which needs the export `{EXPORT}`: {0}. Build it against the WIT package agent:tool@{CONTRACT_VERSION} (contract-mismatch)"
@@ -141,7 +146,7 @@ impl LoadError {
                 LoadFault::CompileLimit
             }
             Self::UnsupportedFeature(_) => LoadFault::UnsupportedFeature,
-            Self::MissingCapability(_) => LoadFault::MissingCapability,
+            Self::MissingCapability(_) | Self::NewerWasi(_) => LoadFault::MissingCapability,
             Self::ContractMismatch(_) | Self::Definitions(_) | Self::Functions(_) => {
                 LoadFault::ContractMismatch
             }

@@ -5,7 +5,12 @@ mod missing;
 
 use crate::{
     bindings::{HookHostPre, HostPre},
-    component::{code::shorten, error::LoadError, plain::PlainComponent},
+    component::{
+        act::{self, ActComponent},
+        code::shorten,
+        error::LoadError,
+        plain::PlainComponent,
+    },
     engine::Allocator,
     instance::{linker::linker, store::CallState},
     text,
@@ -42,6 +47,8 @@ const MAX_NAME_BYTES: usize = 120;
 pub(crate) enum EntryPoint {
     Contract(HostPre<CallState>),
     Plain(PlainComponent),
+    /// A component of ACT.
+    Act(ActComponent),
     /// It has hooks, and no tools.
     Hooks,
 }
@@ -88,6 +95,8 @@ pub(crate) fn link(
     let exports: Vec<&str> = exports.collect();
     let has_hooks = exports.contains(&HOOK_EXPORT);
     let is_contract = check_exports(&exports, left_out)?;
+    // On another engine it has been left without its functions, which are async.
+    let is_act = exports.contains(&act::EXPORT) && component.engine().get_concurrency_support();
     let pre = match linker.instantiate_pre(component) {
         Ok(pre) => pre,
         Err(error) if missing::missing_import(&error).is_some() => {
@@ -101,6 +110,8 @@ pub(crate) fn link(
         .map_err(|error| mismatch(HOOK_EXPORT, &error))?;
     let entry_point = if is_contract {
         EntryPoint::Contract(HostPre::new(pre).map_err(|error| mismatch(EXPORT, &error))?)
+    } else if is_act {
+        EntryPoint::Act(ActComponent::new(pre).map_err(|error| mismatch(act::EXPORT, &error))?)
     } else if has_hooks {
         EntryPoint::Hooks
     } else {
@@ -161,6 +172,13 @@ fn check_exports(names: &[&str], left_out: &[String]) -> Result<bool, LoadError>
         (name.starts_with("agent:tool/tool") || name.starts_with("agent:tool/hook"))
             && **name != HOOK_EXPORT
     };
+    if let Some(other) = names.clone().find(|name| act::is_other_version(name)) {
+        return Err(LoadError::ContractMismatch(format!(
+            "it exports `{}`, and the version of ACT that this host runs is `{}`",
+            text::sanitize(other, MAX_NAME_BYTES),
+            act::EXPORT
+        )));
+    }
     match names.find(is_other) {
         Some(other) => Err(LoadError::ContractMismatch(format!(
             "it exports `{}`",

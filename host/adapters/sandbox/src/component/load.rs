@@ -9,7 +9,7 @@ use crate::{
         bytes::{ComponentBytes, Identified},
         cache::Described,
         code::{self, MachineCode, TrustedCode},
-        definitions,
+        definitions::{self, Queried},
         error::LoadError,
         link::{EntryPoint, LinkedComponent, link},
         plain::Docs,
@@ -17,7 +17,6 @@ use crate::{
         skill, structure,
         tool::{Compiled, HandleState, Loaded, ToolComponent},
     },
-    engine::fingerprint,
     mutex::lock,
 };
 use agent_host_engine::definitions::{Definitions, DefinitionsError, InputChecks, ToolNote};
@@ -90,7 +89,12 @@ async fn load_new(
             let (linked, machine_code) =
                 blocking(shared, move |shared| from_source(shared, machine_code)).await??;
             let queried = match &linked.entry_point {
-                EntryPoint::Contract(pre) => Some(definitions::query(shared, pre).await?),
+                EntryPoint::Contract(pre) => {
+                    Some(definitions::query(shared, Queried::Contract(pre.clone())).await?)
+                }
+                EntryPoint::Act(act) => {
+                    Some(definitions::query(shared, Queried::Act(act.clone())).await?)
+                }
                 EntryPoint::Plain(_) | EntryPoint::Hooks => None,
             };
             let (linked, texts, digest) = blocking(shared, move |shared| {
@@ -98,9 +102,13 @@ async fn load_new(
                     (None, EntryPoint::Plain(plain)) => plain.definitions(&Docs::read(&bytes)),
                     (queried, _) => queried.unwrap_or_default(),
                 };
+                let mut left_out = machine_code.left_out;
+                if let EntryPoint::Act(act) = &linked.entry_point {
+                    left_out.extend(act.notes(&bytes));
+                }
                 let described = Described {
                     tools: raw,
-                    left_out: machine_code.left_out,
+                    left_out,
                     skill: skill::read(&bytes).to_vec(),
                 };
                 let texts = select(&linked, described.clone())
@@ -150,15 +158,15 @@ async fn compile(shared: &Arc<SharedParts>, bytes: Bytes) -> Result<MachineCode,
                 time. Set `SandboxConfig::compiler`");
         });
         let compiled = blocking(shared, move |shared| {
-            code::compile(&shared.engines.main, &bytes)
+            code::compile(&shared.engines.compilers(), &bytes)
         });
         return Ok(compiled.await??);
     };
-    let (layout, engine) = (shared.engines.layout, fingerprint(&shared.engines.main));
+    let (layout, engines) = (shared.engines.layout, shared.engines.compilers());
     // The child ends with the thread that started it; a guest thread lives as long as the sandbox.
     let child = shared
         .guests
-        .spawn_host(async move { compiler.compile(layout, engine, bytes).await });
+        .spawn_host(async move { compiler.compile(layout, &engines, bytes).await });
     AbortOnDropHandle::new(child)
         .await
         .map_err(|error| host_failed(&error))?

@@ -9,6 +9,7 @@
 mod docs;
 mod names;
 mod schema;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod toolchain;
@@ -20,8 +21,11 @@ pub(crate) use docs::Docs;
 pub(crate) use without_async::without_async;
 
 use crate::{
-    bindings::types as wit, component::error::LoadError, instance::store::CallState,
-    schedule::guest_runtime::yield_slice, text,
+    bindings::types as wit,
+    component::{collect::mark_cut, error::LoadError},
+    instance::store::CallState,
+    schedule::guest_runtime::yield_slice,
+    text,
 };
 use agent_host_engine::definitions::{MAX_DESCRIPTION_BYTES, RawDefinition};
 use agent_host_types::{
@@ -238,15 +242,27 @@ impl BoundCall {
         let function = instance
             .get_func(&mut *store, self.function.index)
             .ok_or_else(|| wasmtime::format_err!("the function is not in its component"))?;
+        let signature = &self.function.signature;
+        let arguments = streams::arguments(store, signature, &self.arguments)?;
         // The initial value does not matter.
-        let mut results = vec![Val::Bool(false); self.function.signature.result.iter().len()];
+        let mut results = vec![Val::Bool(false); signature.result.iter().len()];
         function
-            .call_async(&mut *store, &self.arguments, &mut results)
+            .call_async(&mut *store, &arguments, &mut results)
             .await?;
-        if value::takes_long(&results) {
+        let mut result = results.pop();
+        let streamed = streams::read(store, signature, result.as_mut()).await?;
+        if value::takes_long(result.as_slice()) {
             yield_slice().await;
         }
-        value::output(&self.function.signature, results.pop())
+        let output = match streamed.bytes {
+            Some(bytes) => streams::output(bytes),
+            None => value::output(signature, result)?,
+        };
+        Ok(if streamed.is_cut {
+            mark_cut(output, &store.data().limits)
+        } else {
+            output
+        })
     }
 }
 

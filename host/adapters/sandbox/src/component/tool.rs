@@ -3,6 +3,7 @@
 use crate::{
     caps::http::{HttpClient, Recording},
     component::{
+        act::TIMEOUT_KEYWORD,
         link::{EntryPoint, LinkedComponent},
         shared::SharedParts,
     },
@@ -21,17 +22,21 @@ use agent_host_engine::{
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::Digest,
+    limits::Limits,
     output::ToolResultOutput,
     tool::{SummaryTemplate, ToolDefinition},
 };
 use serde_json::{Map, Value};
-use std::{fmt, num::NonZeroUsize, sync::Arc};
+use std::{borrow::Cow, fmt, num::NonZeroUsize, sync::Arc};
 
 /// The bound on a tool's name in an error, in bytes.
 const MAX_NAME_BYTES: usize = 120;
 
 /// The interface that lists open directories; a component that does not import it reaches no file.
 const PREOPENS: &str = "wasi:filesystem/preopens@";
+
+/// The name of the contract, as `format` shows it.
+const CONTRACT: &str = "agent:tool@0.1.0";
 
 /// Where the machine code of a component came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +178,29 @@ impl ToolComponent {
         imports.any(|import| import.starts_with(PREOPENS))
     }
 
+    /// The format of the component, with the versions of WASI that it imports:
+    /// `act:tools@0.2.0, WASI 0.2, WASI 0.3`.
+    #[must_use]
+    pub fn format(&self) -> String {
+        let format = match &self.loaded.linked.entry_point {
+            EntryPoint::Contract(_) => CONTRACT,
+            EntryPoint::Hooks => "hooks of agent:tool@0.1.0",
+            EntryPoint::Plain(_) => "functions",
+            EntryPoint::Act(_) => "act:tools@0.2.0",
+        };
+        let imports = || self.imports().iter();
+        let versions = [("0.2", "WASI 0.2"), ("0.3", "WASI 0.3")];
+        let used = versions.into_iter().filter(|(version, _)| {
+            let ends = format!("@{version}.");
+            imports().any(|import| import.starts_with("wasi:") && import.contains(&ends))
+        });
+        let used = used.map(|(_, name)| name);
+        std::iter::once(format)
+            .chain(used)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
     /// The validated definitions of the component's tools, without [`Self::toolchain_definitions`].
     #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
@@ -241,13 +269,33 @@ impl ToolComponent {
         self.loaded.definitions.schemas(tool)?.summary.as_ref()
     }
 
+    /// Returns the limits of a call of one of its tools: those of ACT may ask to be stopped earlier.
+    pub(crate) fn limits<'a>(&self, tool: &str, limits: &'a Limits) -> Cow<'a, Limits> {
+        if !matches!(self.loaded.linked.entry_point, EntryPoint::Act(_)) {
+            return Cow::Borrowed(limits);
+        }
+        let mut definitions = self.definitions().iter();
+        let definition = definitions.find(|definition| definition.name == tool);
+        let asked = definition.and_then(|definition| {
+            let schema = definition.input_schema.get(TIMEOUT_KEYWORD)?;
+            schema.as_u64()
+        });
+        match asked {
+            Some(asked) if asked < limits.deadline_ms => Cow::Owned(Limits {
+                deadline_ms: asked.max(1),
+                ..limits.clone()
+            }),
+            _ => Cow::Borrowed(limits),
+        }
+    }
+
     /// Checks what the schema cannot say: that arguments become those of a plain function.
     ///
     /// # Errors
     /// `invalid-input` with the mismatch.
     pub fn check(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
         match &self.loaded.linked.entry_point {
-            EntryPoint::Contract(_) | EntryPoint::Hooks => Ok(()),
+            EntryPoint::Contract(_) | EntryPoint::Act(_) | EntryPoint::Hooks => Ok(()),
             EntryPoint::Plain(plain) => plain.bind(tool, input).map(drop),
         }
     }

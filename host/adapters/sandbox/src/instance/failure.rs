@@ -130,8 +130,11 @@ fn explain(
     if is_async_trap(error) {
         return ToolFailure::new(
             ToolErrorCode::Trap,
-            "The tool used async functions, which this host does not offer, and was stopped.",
+            "The tool used async functions, which need `wasi = \"0.3\"` in `[sandbox]`, and was stopped.",
         );
+    }
+    if let Some(Trap::AsyncDeadlock) = error.downcast_ref() {
+        return stopped("it waits for something that can no longer happen");
     }
     if let Some(trap) = error.downcast_ref::<Trap>() {
         let message = crash.map_or_else(

@@ -290,7 +290,8 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/grants/dir/*/
     provider/*/key-header provider/*/kind provider/*/name provider/*/query/api-version \
     publisher/*/accept publisher/*/components/* publisher/*/name \
     rule/*/agent rule/*/arguments//path rule/*/decision rule/*/name rule/*/reason rule/*/tool \
-    sandbox/pooling schedule/*/agent schedule/*/catch-up-seconds schedule/*/cron schedule/*/name \
+    sandbox/pooling sandbox/wasi schedule/*/agent schedule/*/catch-up-seconds schedule/*/cron \
+    schedule/*/name \
     schedule/*/notify/url schedule/*/overlap schedule/*/prompt schedule/*/session schedule/*/zone \
     secret/*/audience secret/*/name session/durability session/undo-bytes settings/cache-lifetime \
     settings/effort settings/models/openai:gpt-*/effort settings/prompt-cache-key \

@@ -133,6 +133,7 @@ fn as_json(
     json!({
         "component": name,
         "digest": component.digest(),
+        "format": component.format(),
         "size_bytes": component.size_bytes(),
         "producers": producers.as_ref().ok(),
         "producers_error": producers.as_ref().err(),
@@ -193,6 +194,7 @@ fn as_text(
         format!("{BOLD}{}{BOLD:#}", escape_line(name)),
         format!("  accepted    {lock}"),
         format!("  digest      {}", component.digest()),
+        format!("  format      {}", component.format()),
         format!("  size        {}", bytes(component.size_bytes())),
     ];
     if component.is_hook() {

@@ -1,5 +1,7 @@
 //! Conversions between the kernel's values and those of wasi:filesystem. Pure.
 
+pub(super) mod concurrent;
+
 use rustix::{
     fs::{FileType, Nsecs, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT},
     io::Errno,

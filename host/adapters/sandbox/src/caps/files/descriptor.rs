@@ -6,7 +6,7 @@ use super::{
     changes::{NewSymlink, Rename},
     convert::{self, error_code, io_error_code},
     git_config::{is_config_name, is_emptied},
-    node::{DirListing, FileNode, OpenDir, OpenFile},
+    node::{FileNode, OpenDir, OpenFile},
     open::OpenRequest,
     resolve::{Follow, lstat, read_link},
     stream::{self, FileReader, FileWriter, WritePosition},
@@ -86,16 +86,24 @@ impl FilesView<'_> {
         self.on_node(fd, fstat).await
     }
 
-    fn writer(
-        &mut self,
-        fd: &Handle,
-        target: WritePosition,
-    ) -> FsResult<Resource<DynOutputStream>> {
+    pub(super) fn reader(&self, fd: &Handle, offset: Filesize) -> FsResult<FileReader> {
+        let open = match FileNode::get(self.table, fd)? {
+            FileNode::File(open) => open,
+            FileNode::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
+        };
+        Ok(FileReader::new(
+            Arc::clone(&self.ctx.gate),
+            Arc::clone(&open.file),
+            offset,
+            self.ctx.blocking(open.grant).cloned(),
+        ))
+    }
+
+    pub(super) fn writer(&self, fd: &Handle, target: WritePosition) -> FsResult<FileWriter> {
         let open = FileNode::writable_file(self.table, fd)?;
         let blocking = self.ctx.blocking(open.grant).cloned();
         let gate = Arc::clone(&self.ctx.gate);
-        let writer: DynOutputStream = Box::new(FileWriter::new(gate, open, target, blocking));
-        Ok(self.table.push(writer)?)
+        Ok(FileWriter::new(gate, open, target, blocking))
     }
 
     /// Removes a name; `flags` tell whether it is a directory.
@@ -246,12 +254,8 @@ impl HostDescriptor for FilesView<'_> {
     }
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<DirectoryEntryStream>> {
-        let list = |ctx: &FilesCtx, dir: &OpenDir| {
-            let resolved = ctx.resolve(dir, ".", Follow::No, FileAction::List)?;
-            ctx.check(dir, FileOp::List, &resolved)?;
-            DirListing::new(ctx.root(dir)?, dir.clone())
-        };
-        let listing = Arc::new(Mutex::new(self.on_dir(&fd, list).await?));
+        let listing = self.on_dir(&fd, FilesCtx::list).await?;
+        let listing = Arc::new(Mutex::new(listing));
         Ok(Resource::new_own(self.table.push(listing)?.rep()))
     }
 
@@ -442,16 +446,7 @@ impl HostDescriptor for FilesView<'_> {
         fd: Handle,
         offset: Filesize,
     ) -> FsResult<Resource<DynInputStream>> {
-        let open = match FileNode::get(self.table, &fd)? {
-            FileNode::File(open) => open,
-            FileNode::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
-        };
-        let reader: DynInputStream = Box::new(FileReader::new(
-            Arc::clone(&self.ctx.gate),
-            Arc::clone(&open.file),
-            offset,
-            self.ctx.blocking(open.grant).cloned(),
-        ));
+        let reader: DynInputStream = Box::new(self.reader(&fd, offset)?);
         Ok(self.table.push(reader)?)
     }
 
@@ -460,11 +455,13 @@ impl HostDescriptor for FilesView<'_> {
         fd: Handle,
         offset: Filesize,
     ) -> FsResult<Resource<DynOutputStream>> {
-        self.writer(&fd, WritePosition::Offset(offset))
+        let writer: DynOutputStream = Box::new(self.writer(&fd, WritePosition::Offset(offset))?);
+        Ok(self.table.push(writer)?)
     }
 
     fn append_via_stream(&mut self, fd: Handle) -> FsResult<Resource<DynOutputStream>> {
-        self.writer(&fd, WritePosition::End)
+        let writer: DynOutputStream = Box::new(self.writer(&fd, WritePosition::End)?);
+        Ok(self.table.push(writer)?)
     }
 
     async fn is_same_object(&mut self, a: Handle, b: Handle) -> wasmtime::Result<bool> {

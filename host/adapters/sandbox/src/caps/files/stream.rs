@@ -20,7 +20,9 @@ use std::{
     mem,
     os::unix::fs::FileExt,
     panic::resume_unwind,
+    pin::pin,
     sync::Arc,
+    task::{Context, Poll, ready},
 };
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
@@ -78,6 +80,10 @@ impl<T: Send + 'static> Operation<T> {
         }
     }
 
+    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        pin!(self.wait()).poll(cx)
+    }
+
     /// Takes the result, if there is one.
     fn take(&mut self) -> Option<io::Result<T>> {
         // A guest that does not wait still sees the end of its operation.
@@ -125,6 +131,18 @@ impl FileReader {
             operation: Operation::None,
             is_closed: false,
         }
+    }
+
+    /// Reads at most `size` bytes, which are not 0; none at the end of the file. A read that is in
+    /// progress is not lost if this is not polled again.
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        size: usize,
+    ) -> Poll<StreamResult<Bytes>> {
+        self.start(size);
+        ready!(self.operation.poll_wait(cx));
+        Poll::Ready(InputStream::read(self, size))
     }
 
     /// Starts to read, unless that was done.
@@ -307,6 +325,12 @@ impl FileWriter {
             operation: Operation::None,
             is_closed: false,
         }
+    }
+
+    /// Waits for the write in progress, if there is one.
+    pub(super) fn poll_written(&mut self, cx: &mut Context<'_>) -> Poll<StreamResult<()>> {
+        ready!(self.operation.poll_wait(cx));
+        Poll::Ready(self.settle())
     }
 
     /// Takes note of a write that has ended.

@@ -44,7 +44,8 @@ pub(super) struct EntryHeader {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Described {
     pub(crate) tools: Vec<RawDefinition>,
-    /// The exported functions that the machine code does not have, each with the reason.
+    /// Its parts and requests that are not offered: exported functions that the machine code does not
+    /// have, each with the reason, and those of a component of ACT.
     pub(crate) left_out: Vec<String>,
     /// The archive of its skill; empty if it has none.
     pub(crate) skill: Vec<u8>,

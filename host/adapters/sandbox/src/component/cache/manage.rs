@@ -4,7 +4,10 @@ use super::{
     entry::{self, EntryKey},
     read_key,
 };
-use crate::engine::{Layout, compiling, fingerprint};
+use crate::{
+    config::WasiVersion,
+    engine::{Compilers, Layout},
+};
 use agent_host_cache_dir::{CacheDir, FileInfo, Pruned};
 use agent_host_engine::definitions::RawDefinition;
 use agent_host_types::id::Digest;
@@ -62,12 +65,15 @@ impl CompileCache {
             Err(error) => return Err(error),
         };
         let key = read_key(&dir)?;
-        let engines = Layout::ALL
+        let kinds = Layout::ALL
             .into_iter()
-            .filter_map(|layout| compiling(layout).ok())
-            .map(|engine| fingerprint(&engine))
-            .collect();
-        Ok(Some(Self { dir, key, engines }))
+            .flat_map(|layout| WasiVersion::ALL.map(|wasi| Compilers::new(layout, wasi)));
+        let engines = kinds.flatten().map(|engines| engines.fingerprint());
+        Ok(Some(Self {
+            dir,
+            key,
+            engines: engines.collect(),
+        }))
     }
 
     /// Lists the entries, the most recently used first. Reads and verifies every file.

@@ -3,9 +3,9 @@
 
 use super::*;
 use crate::{
-    LoadFault, Sandbox, SandboxConfig,
+    LoadFault, Sandbox, SandboxConfig, WasiVersion,
     component::code::{CompileError, MachineCode},
-    engine::{Engines, compiling, fingerprint},
+    engine::{Compilers, Engines},
     guests::Guest,
 };
 use pretty_assertions::assert_eq;
@@ -332,8 +332,8 @@ fn confined_thread_reaches_nothing() {
         after.push(("read from a pipe", reader.read(&mut [0]).is_ok()));
         // Compiling still works, in the threads, too.
         let compiled = thread::spawn(|| {
-            let engine = compiling(Layout::Reserved).unwrap();
-            crate::component::code::compile(&engine, &Guest::default().bytes()).is_ok()
+            let engines = Compilers::new(Layout::Reserved, WasiVersion::V0_2).unwrap();
+            crate::component::code::compile(&engines, &Guest::default().bytes()).is_ok()
         });
         (before, confinement, after, compiled.join().unwrap())
     });
@@ -351,15 +351,19 @@ fn confined_thread_reaches_nothing() {
 
 #[test]
 fn messages_round_trip() {
-    for layout in [Layout::Reserved, Layout::Compact] {
+    for (layout, wasi) in [
+        (Layout::Reserved, WasiVersion::V0_2),
+        (Layout::Compact, WasiVersion::V0_3),
+    ] {
         let header = Header {
             layout,
-            engine: [7; 32],
+            wasi,
+            engines: [7; 32],
             component_bytes: 0x0102_0304_0506_0708,
         };
         let bytes: [u8; HEADER_BYTES] = header.to_bytes().try_into().unwrap();
         assert_eq!(Header::from_bytes(&bytes), Some(header));
-        for at in [0, 15, 16] {
+        for at in [0, 15, 16, 17] {
             let mut wrong = bytes;
             wrong[at] ^= 0x40;
             assert_eq!(Header::from_bytes(&wrong), None, "{at}");
@@ -424,17 +428,20 @@ fn child_compiles_for_the_engines_that_run_the_code() {
         (crate::Pooling::Probe, Layout::Reserved),
         (crate::Pooling::Off, Layout::Compact),
     ] {
-        let config = SandboxConfig {
-            concurrent_calls: 1,
-            pooling,
-            stack_bytes: 512 * 1024,
-            ..SandboxConfig::default()
-        };
-        let engines = Engines::new(&config).unwrap();
-        assert_eq!(engines.layout, layout);
-        assert_eq!(
-            fingerprint(&compiling(layout).unwrap()),
-            fingerprint(&engines.main)
-        );
+        for wasi in WasiVersion::ALL {
+            let config = SandboxConfig {
+                concurrent_calls: 1,
+                pooling,
+                stack_bytes: 512 * 1024,
+                wasi,
+                ..SandboxConfig::default()
+            };
+            let engines = Engines::new(&config).unwrap();
+            assert_eq!(engines.layout, layout);
+            assert_eq!(
+                Compilers::new(layout, wasi).unwrap().fingerprint(),
+                engines.compilers().fingerprint()
+            );
+        }
     }
 }

@@ -5,16 +5,18 @@
 use super::Confinement;
 use crate::{
     component::code::{CompileError, MachineCode},
+    config::WasiVersion,
     engine::Layout,
     text,
 };
 use std::io::{self, Write};
 
 /// The first bytes of the input, with the version of the format.
-const MAGIC: [u8; 16] = *b"agent-host job 2";
+const MAGIC: [u8; 16] = *b"agent-host job 3";
 
-/// The bytes of the header: magic, layout, fingerprint of the engine, size of the component.
-pub(super) const HEADER_BYTES: usize = 16 + 1 + 32 + 8;
+/// The bytes of the header: magic, layout, version of WASI, fingerprint of the engines, size of the
+/// component.
+pub(super) const HEADER_BYTES: usize = 16 + 2 + 32 + 8;
 
 /// The second byte of the output: the kind of the reply.
 const CODE: u8 = 0;
@@ -39,28 +41,30 @@ const UNSUPPORTED_FEATURE: &str = "unsupported-feature";
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) layout: Layout,
-    /// The fingerprint of the engine that runs the code.
-    pub(super) engine: [u8; 32],
+    pub(super) wasi: WasiVersion,
+    /// The fingerprint of the engines that run the code.
+    pub(super) engines: [u8; 32],
     pub(super) component_bytes: u64,
 }
 
 impl Header {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let layout = self.layout as u8;
+        let kind = [self.layout as u8, self.wasi as u8];
         let length = self.component_bytes.to_le_bytes();
-        [MAGIC.as_slice(), &[layout], &self.engine, &length].concat()
+        [MAGIC.as_slice(), &kind, &self.engines, &length].concat()
     }
 
     /// Returns `None` for a header of another version.
     pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let rest = bytes.strip_prefix(&MAGIC)?;
-        let (&layout, rest) = rest.split_first()?;
-        let (engine, length) = rest.split_at_checked(32)?;
+        let (&[layout, wasi], rest) = rest.split_first_chunk()?;
+        let (engines, length) = rest.split_at_checked(32)?;
+        let mut layouts = Layout::ALL.into_iter();
+        let mut versions = WasiVersion::ALL.into_iter();
         Some(Self {
-            layout: Layout::ALL
-                .into_iter()
-                .find(|known| *known as u8 == layout)?,
-            engine: engine.try_into().ok()?,
+            layout: layouts.find(|known| *known as u8 == layout)?,
+            wasi: versions.find(|known| *known as u8 == wasi)?,
+            engines: engines.try_into().ok()?,
             component_bytes: u64::from_le_bytes(length.try_into().ok()?),
         })
     }

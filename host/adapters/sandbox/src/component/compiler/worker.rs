@@ -4,10 +4,7 @@ use super::{
     confine,
     wire::{self, CompilerReply, HEADER_BYTES, Header},
 };
-use crate::{
-    component::code,
-    engine::{self, fingerprint},
-};
+use crate::{component::code, engine::Compilers};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::{
     ffi::OsString,
@@ -85,12 +82,12 @@ fn read(input: &mut impl Read) -> io::Result<Option<(Header, Vec<u8>)>> {
 }
 
 fn reply(header: &Header, component: &[u8]) -> io::Result<CompilerReply> {
-    let engine = engine::compiling(header.layout)
+    let engines = Compilers::new(header.layout, header.wasi)
         .map_err(|error| io::Error::other(error.root_cause().to_string()))?;
-    if fingerprint(&engine) != header.engine {
+    if engines.fingerprint() != header.engines {
         return Ok(CompilerReply::OtherEngine);
     }
-    let compiled = compiler_threads()?.install(|| code::compile(&engine, component));
+    let compiled = compiler_threads()?.install(|| code::compile(&engines, component));
     Ok(match compiled {
         Ok(code) => CompilerReply::Code(code),
         Err(error) => CompilerReply::Failed(error),

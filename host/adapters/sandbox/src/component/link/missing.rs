@@ -63,10 +63,15 @@ pub(super) fn error(
     if !is_complete {
         named.push("others".to_owned());
     }
-    LoadError::MissingCapability(match named.split_last() {
+    let names = match named.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => named.concat(),
-    })
+    };
+    let is_newer = |name: &String| name.starts_with("wasi:") && name.contains("@0.3.");
+    if !component.engine().get_concurrency_support() && missing.iter().any(is_newer) {
+        return LoadError::NewerWasi(names);
+    }
+    LoadError::MissingCapability(names)
 }
 
 /// Defines an import, so that the next attempt to link finds the next one that is missing.

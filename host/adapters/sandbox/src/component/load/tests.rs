@@ -138,7 +138,7 @@ fn imports() -> Vec<Case> {
         ),
         (
             r#"(import "wasi:http/incoming-handler@0.3.0" (instance (export "handle" (func))))"#,
-            "`wasi:http/incoming-handler@0.3.0`",
+            "`wasi:http/incoming-handler@0.3.0`. WASI 0.3 is off: set `wasi = \"0.3\"` in `[sandbox]`",
         ),
         (
             r#"(import "log" (func))

@@ -1,7 +1,7 @@
 //! JSON Schemas of WIT types. A value that fits the schema fits the type, except for what no
 //! bounded schema can express: the digits of an integer in text form, and the alphabet of base64.
 
-use super::wit_type::{CaseKind, Cases, IntType, NamedTypes, Signature, WitType};
+use super::wit_type::{CaseKind, Cases, IntType, Item, NamedTypes, Signature, WitType};
 use serde_json::{Map, Number, Value, json};
 
 /// The texts for floats that JSON has no numbers for.
@@ -27,8 +27,11 @@ pub(super) fn of_result(signature: &Signature) -> Option<Value> {
         WitType::Cases(CaseKind::Result, cases) => cases.get("ok")?.as_ref()?,
         ty => ty,
     };
-    // Text has no schema.
-    (*ty != WitType::String).then(|| of(ty))
+    match ty {
+        // Text has no schema.
+        WitType::String | WitType::Stream(_) | WitType::Future(Item::String) => None,
+        ty => Some(of(ty)),
+    }
 }
 
 fn of(ty: &WitType) -> Value {
@@ -64,6 +67,8 @@ fn of(ty: &WitType) -> Value {
             "uniqueItems": true,
         }),
         WitType::Option(inner) => json!({ "anyOf": [of(inner), { "type": "null" }] }),
+        WitType::Stream(item) => of(&item.as_list()),
+        WitType::Future(item) => of(&item.as_type()),
     }
 }
 

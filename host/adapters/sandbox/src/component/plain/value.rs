@@ -14,7 +14,7 @@ use wasmtime::{bail, component::Val, format_err};
 /// The most WIT values in the arguments of one call, each byte of a list of bytes among them: one
 /// takes up to 40 bytes of memory. A result may have about as many by the default of
 /// `max-transfer-bytes`.
-const MAX_VALUES: usize = 400_000;
+pub(super) const MAX_VALUES: usize = 400_000;
 
 /// The largest integer up to which a 64-bit float holds all exactly (`Number.MAX_SAFE_INTEGER`).
 const MAX_EXACT: i128 = (1 << 53) - 1;
@@ -119,6 +119,8 @@ impl ArgumentConverter {
                 let val = self.val(inner, value)?;
                 Ok(Val::Option(Some(Box::new(val))))
             }
+            // Becomes a stream when the function is called.
+            (WitType::Stream(item), value) => self.val(&item.as_list(), value),
             _ => Err(ArgumentError::new("has the wrong type")),
         }
     }
@@ -271,10 +273,19 @@ pub(super) fn output(
         (true, None, _) => Output::ErrorText("The function failed without a reason.".to_owned()),
         (false, _, Some(Val::String(text))) => Output::Text(text),
         (true, _, Some(Val::String(text))) => Output::ErrorText(text),
+        (false, Some(WitType::Stream(item)), Some(Val::List(items))) => {
+            let lines = items.iter().map(|val| line(&item.as_type(), val));
+            Output::Text(lines.collect::<wasmtime::Result<_>>()?)
+        }
         (false, Some(ty), Some(val)) => Output::Json(json(ty, &val)?.to_string()),
         (true, Some(ty), Some(val)) => Output::ErrorJson(json(ty, &val)?.to_string()),
         (_, Some(_), None) => bail!("it has no value"),
     })
+}
+
+/// Returns an item of a stream as one line of JSON.
+fn line(ty: &WitType, val: &Val) -> wasmtime::Result<String> {
+    Ok(format!("{}\n", json(ty, val)?))
 }
 
 /// Converts a value to JSON. One that is not of its type is an error; the engine has checked all of
@@ -319,6 +330,9 @@ fn json(ty: &WitType, val: &Val) -> wasmtime::Result<Value> {
         (WitType::Flags(_), Val::Flags(names)) => json!(names),
         (WitType::Option(_), Val::Option(None)) => Value::Null,
         (WitType::Option(inner), Val::Option(Some(val))) => json(inner, val)?,
+        // It was read to its end.
+        (WitType::Stream(item), val) => json(&item.as_list(), val)?,
+        (WitType::Future(item), val) => json(&item.as_type(), val)?,
         _ => return Err(untyped()),
     })
 }

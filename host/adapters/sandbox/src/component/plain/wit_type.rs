@@ -49,6 +49,30 @@ pub(super) enum WitType {
     /// `option` of a type that is not an option; an option of an option is [`Self::Cases`], because
     /// `null` could mean either
     Option(Box<Self>),
+    /// `stream` of an item: of `u8`, bytes
+    Stream(Item),
+    /// `future` of an item
+    Future(Item),
+}
+
+/// A type of the items of a stream, or of the value of a future. wasmtime reads and writes those of
+/// types alone that its host knows when it is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    /// `bool`
+    Bool,
+    /// `u8` to `s64`
+    Int(IntType),
+    /// `f32`
+    Float32,
+    /// `f64`
+    Float64,
+    /// `char`
+    Char,
+    /// `string`
+    String,
+    /// `list<u8>`
+    Bytes,
 }
 
 /// Named values: the fields of a record, or the parameters of a function.
@@ -85,8 +109,18 @@ pub(super) enum SignatureError {
     OfToolchain(&'static str),
     #[error("it belongs to a resource, which has no JSON form")]
     OfResource,
-    #[error("it is an async function, which this host does not support")]
+    #[error("it is an async function, which needs `wasi = \"0.3\"` in `[sandbox]`")]
     Async,
+    /// A stream or a future, where WASI 0.3 is off.
+    #[error("its types have {0}, which needs `wasi = \"0.3\"` in `[sandbox]`")]
+    AsyncType(&'static str),
+    /// A stream or a future whose items the host cannot read.
+    #[error(
+        "its types have {0} of values other than numbers, booleans, characters, text and bytes"
+    )]
+    Items(&'static str),
+    #[error("its arguments have {0}; only an argument itself can be a stream")]
+    Argument(&'static str),
     #[error("its types have {0}, which has no JSON form")]
     NoJsonForm(&'static str),
     #[error("its types nest more than {MAX_DEPTH} levels deep")]
@@ -109,7 +143,42 @@ impl WitType {
     }
 }
 
+impl Item {
+    /// `u8`, of which a stream is bytes.
+    pub(super) const BYTE: Self = Self::Int(IntType {
+        signed: false,
+        bits: 8,
+    });
+
+    /// Returns the type of a value of its own.
+    pub(super) fn as_type(self) -> WitType {
+        match self {
+            Self::Bool => WitType::Bool,
+            Self::Int(int) => WitType::Int(int),
+            Self::Float32 => WitType::Float32,
+            Self::Float64 => WitType::Float64,
+            Self::Char => WitType::Char,
+            Self::String => WitType::String,
+            Self::Bytes => WitType::Bytes,
+        }
+    }
+
+    /// Returns the type of all items of a stream at once.
+    pub(super) fn as_list(self) -> WitType {
+        if self == Self::BYTE {
+            WitType::Bytes
+        } else {
+            WitType::List(Box::new(self.as_type()))
+        }
+    }
+}
+
 impl IntType {
+    /// Returns the sign and the number of bits.
+    pub(super) fn kind(self) -> (bool, u8) {
+        (self.signed, self.bits)
+    }
+
     /// Returns the least and the greatest value.
     pub(super) fn range(self) -> (i128, i128) {
         let values = 1 << self.bits;
@@ -141,11 +210,12 @@ impl IntType {
 impl Signature {
     /// Converts the types of a function.
     pub(super) fn new(ty: &ComponentFunc) -> Result<Self, SignatureError> {
-        if ty.async_() {
-            return Err(SignatureError::Async);
-        }
-        let mut builder = WitTypeBuilder { left: MAX_BYTES };
+        let mut builder = WitTypeBuilder {
+            left: MAX_BYTES,
+            is_result: false,
+        };
         let params = builder.named(ty.params(), 0)?;
+        builder.is_result = true;
         let result = ty.results().next();
         Ok(Self {
             params,
@@ -154,10 +224,25 @@ impl Signature {
     }
 }
 
+impl Signature {
+    /// Returns whether a call that succeeds returns a stream of bytes, and nothing else.
+    pub(super) fn is_byte_stream(&self) -> bool {
+        let ty = match &self.result {
+            Some(WitType::Cases(CaseKind::Result, cases)) => {
+                cases.get("ok").and_then(Option::as_ref)
+            }
+            ty => ty.as_ref(),
+        };
+        ty == Some(&WitType::Stream(Item::BYTE))
+    }
+}
+
 /// Converts types, and counts their weight.
 struct WitTypeBuilder {
     /// In bytes.
     left: usize,
+    /// Whether these are the types of the result, and not of the parameters.
+    is_result: bool,
 }
 
 impl WitTypeBuilder {
@@ -221,13 +306,40 @@ impl WitTypeBuilder {
             Type::Enum(names) => WitType::Enum(self.names(names.names())?),
             Type::Flags(names) => WitType::Flags(self.names(names.names())?),
             Type::Own(_) | Type::Borrow(_) => return Err(SignatureError::NoJsonForm("a resource")),
-            Type::Future(_) => return Err(SignatureError::NoJsonForm("a future")),
-            Type::Stream(_) => return Err(SignatureError::NoJsonForm("a stream")),
+            Type::Future(_) if !self.is_result => {
+                return Err(SignatureError::Argument("a future"));
+            }
+            Type::Future(future) => WitType::Future(self.item(future.ty(), "a future", depth)?),
+            // `depth` is that of what is inside.
+            Type::Stream(_) if !self.is_result && depth > 1 => {
+                return Err(SignatureError::Argument("a stream inside a value"));
+            }
+            Type::Stream(stream) => WitType::Stream(self.item(stream.ty(), "a stream", depth)?),
             Type::ErrorContext => return Err(SignatureError::NoJsonForm("an error-context")),
             Type::Map(_) => return Err(SignatureError::NoJsonForm("a map")),
             Type::FixedLengthList(_) => {
                 return Err(SignatureError::NoJsonForm("a list of fixed length"));
             }
+        })
+    }
+
+    /// Converts the type of the items of `what`.
+    fn item(
+        &mut self,
+        ty: Option<Type>,
+        what: &'static str,
+        depth: usize,
+    ) -> Result<Item, SignatureError> {
+        let ty = ty.ok_or(SignatureError::Items(what))?;
+        Ok(match self.build(&ty, depth)? {
+            WitType::Bool => Item::Bool,
+            WitType::Int(int) => Item::Int(int),
+            WitType::Float32 => Item::Float32,
+            WitType::Float64 => Item::Float64,
+            WitType::Char => Item::Char,
+            WitType::String => Item::String,
+            WitType::Bytes => Item::Bytes,
+            _ => return Err(SignatureError::Items(what)),
         })
     }
 
@@ -303,6 +415,8 @@ impl fmt::Display for WitType {
             Self::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),
             Self::Flags(names) => write!(f, "flags {{ {} }}", names.join(", ")),
             Self::Option(inner) => write!(f, "option<{inner}>"),
+            Self::Stream(item) => write!(f, "stream<{}>", item.as_type()),
+            Self::Future(item) => write!(f, "future<{}>", item.as_type()),
         }
     }
 }

@@ -22,7 +22,7 @@ struct Mixed {
 
 fn mixed() -> Vec<Mixed> {
     let with = |core: &str| format!("{core}{ASYNC_F}{NEXT}");
-    let f_is_async = &["`f`: it is an async function, which this host does not support"];
+    let f_is_async = &["`f`: it is an async function, which needs `wasi = \"0.3\"` in `[sandbox]`"];
     vec![
         Mixed {
             items: "export f: async func() -> string; export next: func(n: u32) -> u32;",
@@ -69,10 +69,10 @@ fn mixed() -> Vec<Mixed> {
                 (func (export "ops#get") (result i32) unreachable)"#,
             ),
             left_out: &[
-                "`f`: it is an async function, which this host does not support",
-                "`ops#slow`: it is an async function, which this host does not support",
-                "`ops#put`: its types have a stream, which has no JSON form",
-                "`ops#get`: its types have a future, which has no JSON form",
+                "`f`: it is an async function, which needs `wasi = \"0.3\"` in `[sandbox]`",
+                "`ops#slow`: it is an async function, which needs `wasi = \"0.3\"` in `[sandbox]`",
+                "`ops#put`: its types have a stream, which needs `wasi = \"0.3\"` in `[sandbox]`",
+                "`ops#get`: its types have a future, which needs `wasi = \"0.3\"` in `[sandbox]`",
             ],
         },
         // An async function that was lifted as a blocking one.
@@ -199,7 +199,7 @@ async fn async_builtin_in_plain_function_traps_at_once() {
             (code, message),
             (
                 "trap",
-                "The tool used async functions, which this host does not offer, and was stopped."
+                "The tool used async functions, which need `wasi = \"0.3\"` in `[sandbox]`, and was stopped."
             ),
             "{name}"
         );
@@ -212,8 +212,8 @@ async fn component_with_only_async_functions_is_refused() {
     let error = load(wit, ASYNC_F).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "none of the functions that the component exports can be a tool: `f`: it is an async function, which this \
-         host does not support. Export functions that take and return plain values, or build it against the WIT package agent:tool \
+        "none of the functions that the component exports can be a tool: `f`: it is an async function, which needs \
+         `wasi = \"0.3\"` in `[sandbox]`. Export functions that take and return plain values, or build it against the WIT package agent:tool \
          (contract-mismatch)"
     );
 }
@@ -249,7 +249,7 @@ async fn left_out_functions_are_named_from_cache() {
         assert_eq!(tool.compiled(), compiled);
         assert_eq!(
             tool.notes(),
-            ["`f`: it is an async function, which this host does not support"]
+            ["`f`: it is an async function, which needs `wasi = \"0.3\"` in `[sandbox]`"]
         );
     }
 }

@@ -260,8 +260,8 @@ impl Search<'_> {
                 let mut both = ok.iter().chain(err);
                 both.find_map(|ty| self.value(ty, depth))
             }
-            ComponentDefinedType::Future { .. } => Some(SignatureError::NoJsonForm("a future")),
-            ComponentDefinedType::Stream { .. } => Some(SignatureError::NoJsonForm("a stream")),
+            ComponentDefinedType::Future { .. } => Some(SignatureError::AsyncType("a future")),
+            ComponentDefinedType::Stream { .. } => Some(SignatureError::AsyncType("a stream")),
             ComponentDefinedType::Flags(_)
             | ComponentDefinedType::Enum(_)
             | ComponentDefinedType::Own(_)

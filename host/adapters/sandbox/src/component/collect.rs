@@ -1,0 +1,109 @@
+//! Collects what a guest sends through a stream, up to a number of bytes.
+
+use crate::{bindings::types as wit, instance::store::CallState};
+use agent_host_types::limits::Limits;
+use std::{
+    mem,
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tokio::sync::oneshot;
+use wasmtime::{
+    Store, StoreContextMut,
+    component::{Lift, Source, StreamConsumer, StreamReader, StreamResult},
+};
+
+/// The most items that are read at once.
+const CHUNK_ITEMS: usize = 16 * 1024;
+
+/// What came through a stream.
+pub(super) struct Collected<T> {
+    pub(super) items: Vec<T>,
+    /// Whether there was more than fits.
+    pub(super) is_cut: bool,
+}
+
+/// Collects the items of a stream until it ends, or until they weigh `left` bytes together. The
+/// receiver has them then, if the store runs.
+pub(super) fn collect<T: Lift + Send + Sync + Unpin + 'static>(
+    store: &mut Store<CallState>,
+    stream: StreamReader<T>,
+    left: usize,
+    weight: fn(&T) -> usize,
+) -> wasmtime::Result<oneshot::Receiver<Collected<T>>> {
+    let (sender, receiver) = oneshot::channel();
+    let collector = Collector {
+        collected: Collected {
+            items: Vec::new(),
+            is_cut: false,
+        },
+        left,
+        weight,
+        sender: Some(sender),
+    };
+    stream.pipe(store, collector)?;
+    Ok(receiver)
+}
+
+/// Hands the items over when it is dropped, which the engine does at the end of the stream.
+struct Collector<T> {
+    collected: Collected<T>,
+    /// The bytes that still fit.
+    left: usize,
+    weight: fn(&T) -> usize,
+    sender: Option<oneshot::Sender<Collected<T>>>,
+}
+
+impl<T: Lift + Send + Sync + Unpin + 'static> StreamConsumer<CallState> for Collector<T> {
+    type Item = T;
+
+    fn poll_consume(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut store: StoreContextMut<'_, CallState>,
+        mut source: Source<'_, T>,
+        _finish: bool,
+    ) -> Poll<wasmtime::Result<StreamResult>> {
+        let waiting = source.remaining(&mut store);
+        let mut chunk = Vec::with_capacity(waiting.min(CHUNK_ITEMS));
+        source.read(&mut store, &mut chunk)?;
+        for item in chunk {
+            let Some(left) = self.left.checked_sub((self.weight)(&item)) else {
+                self.collected.is_cut = true;
+                return Poll::Ready(Ok(StreamResult::Dropped));
+            };
+            self.left = left;
+            self.collected.items.push(item);
+        }
+        Poll::Ready(Ok(StreamResult::Completed))
+    }
+}
+
+impl<T> Drop for Collector<T> {
+    fn drop(&mut self) {
+        let collected = Collected {
+            items: mem::take(&mut self.collected.items),
+            is_cut: self.collected.is_cut,
+        };
+        if let Some(sender) = self.sender.take() {
+            // The call may have ended.
+            let _ = sender.send(collected);
+        }
+    }
+}
+
+/// Adds to a result that a stream of it was cut.
+pub(super) fn mark_cut(output: wit::ToolResultOutput, limits: &Limits) -> wit::ToolResultOutput {
+    use wit::{ContentPart, ToolResultOutput as Output};
+    let note = ContentPart::Text(format!(
+        "[The tool had more to say: a result has at most {} bytes (limit `output-bytes`).]",
+        limits.output_bytes
+    ));
+    let mut parts = match output {
+        Output::Text(text) | Output::Json(text) => vec![ContentPart::Text(text)],
+        Output::Content(parts) => parts,
+        failure => return failure,
+    };
+    parts.push(note);
+    Output::Content(parts)
+}
