@@ -12,6 +12,7 @@
 
 mod acp;
 mod act;
+mod concurrent;
 mod conformance;
 mod crashes;
 mod deploy;
