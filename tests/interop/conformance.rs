@@ -43,6 +43,7 @@ fn rust() {
     let env = TestEnv::new();
     let component = here("guests/dist/conformance.wasm");
     conforms(&env, &component);
+    conforms_behind_filters(&env, &component);
     speaks_http(&env, &component, &KINDS);
     // The prebuilt component has no function names, so there is no stack trace.
     let place = "panicked at conformance/rust/src/ends.rs:";
@@ -56,6 +57,7 @@ fn python() {
     };
     let env = TestEnv::new();
     conforms(&env, component);
+    conforms_behind_filters(&env, component);
     speaks_http(&env, component, &PYTHON);
     tells_a_crash(&env, component, "ValueError: ", "File \"tool.py\", line ");
 }
@@ -67,6 +69,7 @@ fn javascript() {
     };
     let env = TestEnv::new();
     conforms(&env, component);
+    conforms_behind_filters(&env, component);
     speaks_http(&env, component, &SCRIPT);
     tells_a_crash(&env, component, "Error: ", "tool.js:");
 }
@@ -78,6 +81,7 @@ fn typescript() {
     };
     let env = TestEnv::new();
     conforms(&env, component);
+    conforms_behind_filters(&env, component);
     speaks_http(&env, component, &SCRIPT);
     tells_a_crash(&env, component, "Error: ", "tool.ts:");
 }
@@ -89,6 +93,7 @@ fn c() {
     };
     let env = TestEnv::new();
     conforms(&env, component);
+    conforms_behind_filters(&env, component);
     speaks_http(&env, component, &KINDS);
     tells_a_crash(&env, component, "", "!crash\n");
 }
@@ -100,6 +105,7 @@ fn go() {
     };
     let env = TestEnv::new();
     conforms(&env, component);
+    conforms_behind_filters(&env, component);
     speaks_http(&env, component, &KINDS);
     tells_a_crash(&env, component, "", "\tconformance/tool.go:");
 }
@@ -164,6 +170,20 @@ fn conforms(env: &TestEnv, component: &Path) {
     let wanted: Cases = toml::from_str(&fs::read_to_string(&cases).unwrap()).unwrap();
     let wanted: Vec<String> = wanted.case.into_iter().map(|case| case.name).collect();
     assert_eq!(names, wanted);
+}
+
+/// Runs all cases on the component behind two filters, of which one is the other's tool.
+fn conforms_behind_filters(env: &TestEnv, component: &Path) {
+    let filter = here("guests/dist/redact.wasm");
+    let composed = env.work().join("composed.wasm");
+    let paths = [component, &filter, &filter, &composed].map(|path| path.to_str().unwrap());
+    let [tool, first, second, output] = paths;
+    let args = [
+        "compose", tool, "--with", first, "--with", second, "--output", output,
+    ];
+    let ran = env.run(&args);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    conforms(env, &composed);
 }
 
 /// Expects the message of a crash, after the exception's type, in the result, and the place of the

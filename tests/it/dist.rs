@@ -52,6 +52,7 @@ fn manifests_match_components_and_sources() {
             ("guard", "examples/guard"),
             ("mcp-suite", "mcp-suite"),
             ("probe", "probe"),
+            ("redact", "examples/redact"),
         ],
     );
 }

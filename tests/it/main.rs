@@ -31,6 +31,7 @@ mod call_summaries;
 mod code_mode;
 mod compile;
 mod component_notes;
+mod compose;
 mod configuration;
 mod context;
 mod conversation;

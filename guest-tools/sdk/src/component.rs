@@ -2,7 +2,7 @@
 //! them.
 
 use crate::bindings::{ToolCall, ToolDefinition, ToolResultOutput, types};
-use crate::{Call, Data, Effect, Output, Part, Tool};
+use crate::{Call, Data, Effect, Output, Part, Tool, hook::RequestedCall};
 
 /// The component: an implementation of `agent:tool/tool` over a list of tools.
 #[cfg(target_family = "wasm")]
@@ -60,11 +60,15 @@ fn definition(tool: &Tool) -> ToolDefinition {
         description: tool.description(),
         input_schema: (tool.input_schema)().to_string(),
         output_schema: tool.output_schema.map(|schema| schema().to_string()),
-        effect: match tool.effect {
-            Effect::ReadOnly => types::Effect::ReadOnly,
-            Effect::Idempotent => types::Effect::Idempotent,
-            Effect::Effectful => types::Effect::Effectful,
-        },
+        effect: lower_effect(tool.effect),
+    }
+}
+
+pub(crate) fn lower_effect(effect: Effect) -> types::Effect {
+    match effect {
+        Effect::ReadOnly => types::Effect::ReadOnly,
+        Effect::Idempotent => types::Effect::Idempotent,
+        Effect::Effectful => types::Effect::Effectful,
     }
 }
 
@@ -97,5 +101,42 @@ fn lower_part(part: Part) -> types::ContentPart {
             },
             filename,
         }),
+    }
+}
+
+pub(crate) fn lift_call(call: types::ToolCall) -> serde_json::Result<RequestedCall> {
+    Ok(RequestedCall {
+        id: call.id,
+        tool: call.name,
+        input: serde_json::from_str(&call.input)?,
+        idempotency_key: call.idempotency_key,
+    })
+}
+
+pub(crate) fn lift(output: types::ToolResultOutput) -> serde_json::Result<Output> {
+    Ok(match output {
+        types::ToolResultOutput::Text(text) => Output::Text(text),
+        types::ToolResultOutput::Json(text) => Output::Json(serde_json::from_str(&text)?),
+        types::ToolResultOutput::Content(parts) => {
+            Output::Content(parts.into_iter().map(lift_part).collect())
+        }
+        types::ToolResultOutput::ErrorText(text) => Output::ErrorText(text),
+        types::ToolResultOutput::ErrorJson(text) => Output::ErrorJson(serde_json::from_str(&text)?),
+        types::ToolResultOutput::ExecutionDenied(reason) => Output::Denied(reason),
+    })
+}
+
+pub(crate) fn lift_part(part: types::ContentPart) -> Part {
+    match part {
+        types::ContentPart::Text(text) => Part::Text(text),
+        types::ContentPart::File(file) => Part::File {
+            media_type: file.media_type,
+            data: match file.data {
+                types::FileData::Bytes(bytes) => Data::Bytes(bytes),
+                types::FileData::Url(url) => Data::Url(url),
+                types::FileData::Text(text) => Data::Text(text),
+            },
+            filename: file.filename,
+        },
     }
 }

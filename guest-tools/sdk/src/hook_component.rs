@@ -5,7 +5,6 @@
 mod tests;
 
 use crate::{
-    Data, Output, Part,
     bindings::{
         generated_hook::agent::tool::hook_types::{
             CallVerdict as WitCallVerdict, ModelReply as WitReply, ModelRequest as WitRequest,
@@ -14,10 +13,9 @@ use crate::{
         },
         types,
     },
-    component::lower,
+    component::{lift, lift_call, lower},
     hook::{
-        CallVerdict, Hook, ModelReply, ModelRequest, ReplyVerdict, RequestVerdict, RequestedCall,
-        ResultVerdict,
+        CallVerdict, Hook, ModelReply, ModelRequest, ReplyVerdict, RequestVerdict, ResultVerdict,
     },
 };
 
@@ -127,42 +125,5 @@ pub fn after_tool<T: Hook>(
         ResultVerdict::Modify(output) => WitResultVerdict::Modify(lower(output)),
         ResultVerdict::Retry => WitResultVerdict::Retry,
         ResultVerdict::Block(reason) => WitResultVerdict::Block(reason),
-    }
-}
-
-fn lift_call(call: types::ToolCall) -> serde_json::Result<RequestedCall> {
-    Ok(RequestedCall {
-        id: call.id,
-        tool: call.name,
-        input: serde_json::from_str(&call.input)?,
-        idempotency_key: call.idempotency_key,
-    })
-}
-
-fn lift(output: types::ToolResultOutput) -> serde_json::Result<Output> {
-    Ok(match output {
-        types::ToolResultOutput::Text(text) => Output::Text(text),
-        types::ToolResultOutput::Json(text) => Output::Json(serde_json::from_str(&text)?),
-        types::ToolResultOutput::Content(parts) => {
-            Output::Content(parts.into_iter().map(lift_part).collect())
-        }
-        types::ToolResultOutput::ErrorText(text) => Output::ErrorText(text),
-        types::ToolResultOutput::ErrorJson(text) => Output::ErrorJson(serde_json::from_str(&text)?),
-        types::ToolResultOutput::ExecutionDenied(reason) => Output::Denied(reason),
-    })
-}
-
-pub(crate) fn lift_part(part: types::ContentPart) -> Part {
-    match part {
-        types::ContentPart::Text(text) => Part::Text(text),
-        types::ContentPart::File(file) => Part::File {
-            media_type: file.media_type,
-            data: match file.data {
-                types::FileData::Bytes(bytes) => Data::Bytes(bytes),
-                types::FileData::Url(url) => Data::Url(url),
-                types::FileData::Text(text) => Data::Text(text),
-            },
-            filename: file.filename,
-        },
     }
 }

@@ -62,6 +62,7 @@
 pub mod artifacts;
 pub mod context;
 pub mod control;
+pub mod filter;
 pub mod hook;
 #[cfg(feature = "http")]
 pub mod http;
@@ -80,6 +81,8 @@ mod schema;
 mod bindings;
 #[cfg(any(target_family = "wasm", test))]
 mod component;
+#[cfg(any(target_family = "wasm", test))]
+mod filter_component;
 #[cfg(any(target_family = "wasm", test))]
 mod hook_component;
 #[cfg(not(target_family = "wasm"))]
@@ -131,6 +134,8 @@ pub mod __private {
     pub use crate::call::{Described, NoInput, run};
     #[cfg(any(target_family = "wasm", test))]
     pub use crate::component::{call, definitions};
+    #[cfg(any(target_family = "wasm", test))]
+    pub use crate::filter_component::{call as filter_call, definitions as filter_definitions};
     #[cfg(any(target_family = "wasm", test))]
     pub use crate::hook_component::{after_model, after_tool, before_model, before_tool};
     pub use crate::schema::{input_schema, output_schema};

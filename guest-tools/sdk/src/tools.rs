@@ -49,7 +49,7 @@ pub fn call_many(calls: Vec<NestedCall>) -> Vec<NestedOutput> {
 mod host {
     use super::{NestedCall, NestedOutput};
     use crate::bindings::{tools, types};
-    use crate::hook_component::lift_part;
+    use crate::component::lift_part;
 
     pub(super) fn list() -> Vec<String> {
         tools::list()

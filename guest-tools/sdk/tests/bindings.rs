@@ -18,7 +18,7 @@ use wit_bindgen_rust::{Opts, WithOption};
 const WORLD: &str = "
     package agent:sdk;
     world sdk {
-        include agent:tool/tool-component@0.1.0;
+        include agent:tool/filter-component@0.1.0;
         import agent:tool/progress@0.1.0;
         import agent:tool/state@0.1.0;
         import agent:tool/human@0.1.0;

@@ -21,3 +21,19 @@ pub(crate) const TYPES: &str = r#"(import "agent:tool/types@0.1.0" (instance $ty
     (alias export $types "tool-definition" (type $tool-definition))
     (alias export $types "tool-call" (type $tool-call))
     (alias export $types "tool-result-output" (type $tool-result-output))"#;
+
+/// A component that exports functions with the names of their types, as toolchains do, so that a
+/// filter can import them.
+pub(crate) fn exports() -> String {
+    format!(
+        r#"(component $exports
+    {TYPES}
+    (import "run-definitions" (func $definitions (result (list $tool-definition))))
+    (import "run-call" (func $call (param "call" $tool-call) (result $tool-result-output)))
+    (export $d "tool-definition" (type $tool-definition))
+    (export $c "tool-call" (type $tool-call))
+    (export $o "tool-result-output" (type $tool-result-output))
+    (export "definitions" (func $definitions) (func (result (list $d))))
+    (export "call" (func $call) (func (param "call" $c) (result $o))))"#
+    )
+}

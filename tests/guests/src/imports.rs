@@ -55,6 +55,17 @@ const STATE: &str = r#"(import "agent:tool/state@0.1.0" (instance $state
         (export "get" (func (result string)))
         (export "merge" (func (param "delta" string)))))"#;
 
+/// `tool.call` of the tool behind a filter, which [`PASS`] calls.
+pub const BEHIND: Import = Import {
+    interfaces: &[r#"(import "agent:tool/tool@0.1.0" (instance $behind
+        (alias outer 1 $tool-call (type $c))
+        (alias outer 1 $tool-result-output (type $o))
+        (export "call" (func (param "call" $c) (result $o)))))"#],
+    function: r#"$behind "call""#,
+    name: "behind",
+    signature: "(param i32 i32 i32 i32 i32 i32 i32 i32 i32)",
+};
+
 /// `state.get`.
 pub const STATE_GET: Import = Import {
     interfaces: &[STATE],

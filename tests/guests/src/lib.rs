@@ -13,11 +13,12 @@ mod image;
 pub mod imports;
 
 pub use imports::{
-    ASK, ASK_FORM, BLOCK, CONTEXT_GET, CWD, DIRECTORIES, ENVIRONMENT, EXIT, FIELDS, HALT, Import,
-    MAKE_DIR, NEW_OWN, POLL, PROGRESS, RANDOM, STATE_GET, STATE_MERGE, STDOUT, TIMER, WRITE,
+    ASK, ASK_FORM, BEHIND, BLOCK, CONTEXT_GET, CWD, DIRECTORIES, ENVIRONMENT, EXIT, FIELDS, HALT,
+    Import, MAKE_DIR, NEW_OWN, POLL, PROGRESS, RANDOM, STATE_GET, STATE_MERGE, STDOUT, TIMER,
+    WRITE,
 };
 
-use contract::TYPES;
+use contract::{TYPES, exports};
 use image::{IMAGE, Image};
 
 /// The function `realloc` of a module whose global `$next` is the end of what is in use.
@@ -92,6 +93,12 @@ pub const ASKS: &str = "(i64.store (i32.const 512) (i64.const 0x3f6863696857))
     (i32.store (i32.const 16) (i32.const 0))
     (i32.store (i32.const 20) (i32.load (i32.const 36)))
     (i32.store (i32.const 24) (i32.load (i32.const 40)))
+    (i32.const 16)";
+
+/// Code of a filter that passes its call to the tool behind, with [`BEHIND`] among its imports.
+pub const PASS: &str = "(call $behind
+        (local.get $id) (local.get $id-len) (local.get $name) (local.get $name-len)
+        (local.get $input) (local.get $input-len) (local.get $key) (local.get $key-len) (i32.const 16))
     (i32.const 16)";
 
 /// A guest under construction.
@@ -333,7 +340,7 @@ impl<'a> Guest<'a> {
         let host = host.join("\n    ");
         let main = self.main_module(definitions, call);
         let [lift_call, lift_definitions] = self.lifts();
-        let (component, export) = (self.component, self.export);
+        let (component, export, exports) = (self.component, self.export, exports());
         format!(
             r#"(component
     {component}
@@ -350,7 +357,11 @@ impl<'a> Guest<'a> {
         (canon lift (core func $main "definitions") {lift_definitions}))
     (func $call (param "call" $tool-call) (result $tool-result-output)
         (canon lift (core func $main "call") {lift_call}))
-    (instance $tool (export "definitions" (func $definitions)) (export "call" (func $call)))
+    {exports}
+    (instance $tool (instantiate $exports
+        (with "agent:tool/types@0.1.0" (instance $types))
+        (with "run-definitions" (func $definitions))
+        (with "run-call" (func $call))))
     (export "{export}" (instance $tool)))"#
         )
     }

@@ -1902,6 +1902,512 @@ pub mod agent {
                 }
             }
         }
+        /// The exports of a tool component.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod tool {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type ToolDefinition = super::super::super::agent::tool::types::ToolDefinition;
+            pub type ToolCall = super::super::super::agent::tool::types::ToolCall;
+            pub type ToolResultOutput = super::super::super::agent::tool::types::ToolResultOutput;
+            #[allow(unused_unsafe, clippy::all)]
+            /// The tools in this component. It runs without grants, once per digest of the component; the
+            /// host caches the result.
+            #[allow(async_fn_in_trait)]
+            pub fn definitions() -> _rt::Vec<ToolDefinition> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 2
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/tool@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "definitions"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = *ptr0.add(0).cast::<*mut u8>();
+                    let l3 = *ptr0
+                        .add(::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let base22 = l2;
+                    let len22 = l3;
+                    let mut result22 = _rt::Vec::with_capacity(len22);
+                    for i in 0..len22 {
+                        let base = base22
+                            .add(i * (13 * ::core::mem::size_of::<*const u8>()));
+                        let e22 = {
+                            let l4 = *base.add(0).cast::<*mut u8>();
+                            let l5 = *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len6 = l5;
+                            let bytes6 = _rt::Vec::from_raw_parts(l4.cast(), len6, len6);
+                            let l7 = i32::from(
+                                *base
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>(),
+                            );
+                            let l11 = *base
+                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l12 = *base
+                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len13 = l12;
+                            let bytes13 = _rt::Vec::from_raw_parts(
+                                l11.cast(),
+                                len13,
+                                len13,
+                            );
+                            let l14 = *base
+                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l15 = *base
+                                .add(8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len16 = l15;
+                            let bytes16 = _rt::Vec::from_raw_parts(
+                                l14.cast(),
+                                len16,
+                                len16,
+                            );
+                            let l17 = i32::from(
+                                *base
+                                    .add(9 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>(),
+                            );
+                            let l21 = i32::from(
+                                *base
+                                    .add(12 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>(),
+                            );
+                            super::super::super::agent::tool::types::ToolDefinition {
+                                name: _rt::string_lift(bytes6),
+                                title: match l7 {
+                                    0 => None,
+                                    1 => {
+                                        let e = {
+                                            let l8 = *base
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l9 = *base
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len10 = l9;
+                                            let bytes10 = _rt::Vec::from_raw_parts(
+                                                l8.cast(),
+                                                len10,
+                                                len10,
+                                            );
+                                            _rt::string_lift(bytes10)
+                                        };
+                                        Some(e)
+                                    }
+                                    _ => _rt::invalid_enum_discriminant(),
+                                },
+                                description: _rt::string_lift(bytes13),
+                                input_schema: _rt::string_lift(bytes16),
+                                output_schema: match l17 {
+                                    0 => None,
+                                    1 => {
+                                        let e = {
+                                            let l18 = *base
+                                                .add(10 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l19 = *base
+                                                .add(11 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len20 = l19;
+                                            let bytes20 = _rt::Vec::from_raw_parts(
+                                                l18.cast(),
+                                                len20,
+                                                len20,
+                                            );
+                                            _rt::string_lift(bytes20)
+                                        };
+                                        Some(e)
+                                    }
+                                    _ => _rt::invalid_enum_discriminant(),
+                                },
+                                effect: super::super::super::agent::tool::types::Effect::_lift(
+                                    l21 as u8,
+                                ),
+                            }
+                        };
+                        result22.push(e22);
+                    }
+                    _rt::cabi_dealloc(
+                        base22,
+                        len22 * (13 * ::core::mem::size_of::<*const u8>()),
+                        ::core::mem::size_of::<*const u8>(),
+                    );
+                    let result23 = result22;
+                    result23
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Runs one call, in an instance of its own.
+            #[allow(async_fn_in_trait)]
+            pub fn call(call: &ToolCall) -> ToolResultOutput {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 4
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let super::super::super::agent::tool::types::ToolCall {
+                        id: id0,
+                        name: name0,
+                        input: input0,
+                        idempotency_key: idempotency_key0,
+                    } = call;
+                    let vec1 = id0;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let vec2 = name0;
+                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                    let len2 = vec2.len();
+                    let vec3 = input0;
+                    let ptr3 = vec3.as_ptr().cast::<u8>();
+                    let len3 = vec3.len();
+                    let vec4 = idempotency_key0;
+                    let ptr4 = vec4.as_ptr().cast::<u8>();
+                    let len4 = vec4.len();
+                    let ptr5 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/tool@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "call"]
+                        fn wit_import6(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import6(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import6(
+                        ptr1.cast_mut(),
+                        len1,
+                        ptr2.cast_mut(),
+                        len2,
+                        ptr3.cast_mut(),
+                        len3,
+                        ptr4.cast_mut(),
+                        len4,
+                        ptr5,
+                    );
+                    let l7 = i32::from(*ptr5.add(0).cast::<u8>());
+                    use super::super::super::agent::tool::types::ToolResultOutput as V50;
+                    let v50 = match l7 {
+                        0 => {
+                            let e50 = {
+                                let l8 = *ptr5
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l9 = *ptr5
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len10 = l9;
+                                let bytes10 = _rt::Vec::from_raw_parts(
+                                    l8.cast(),
+                                    len10,
+                                    len10,
+                                );
+                                _rt::string_lift(bytes10)
+                            };
+                            V50::Text(e50)
+                        }
+                        1 => {
+                            let e50 = {
+                                let l11 = *ptr5
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l12 = *ptr5
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len13 = l12;
+                                let bytes13 = _rt::Vec::from_raw_parts(
+                                    l11.cast(),
+                                    len13,
+                                    len13,
+                                );
+                                _rt::string_lift(bytes13)
+                            };
+                            V50::Json(e50)
+                        }
+                        2 => {
+                            let e50 = {
+                                let l14 = *ptr5
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l15 = *ptr5
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base39 = l14;
+                                let len39 = l15;
+                                let mut result39 = _rt::Vec::with_capacity(len39);
+                                for i in 0..len39 {
+                                    let base = base39
+                                        .add(i * (9 * ::core::mem::size_of::<*const u8>()));
+                                    let e39 = {
+                                        let l16 = i32::from(*base.add(0).cast::<u8>());
+                                        use super::super::super::agent::tool::types::ContentPart as V38;
+                                        let v38 = match l16 {
+                                            0 => {
+                                                let e38 = {
+                                                    let l17 = *base
+                                                        .add(::core::mem::size_of::<*const u8>())
+                                                        .cast::<*mut u8>();
+                                                    let l18 = *base
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<usize>();
+                                                    let len19 = l18;
+                                                    let bytes19 = _rt::Vec::from_raw_parts(
+                                                        l17.cast(),
+                                                        len19,
+                                                        len19,
+                                                    );
+                                                    _rt::string_lift(bytes19)
+                                                };
+                                                V38::Text(e38)
+                                            }
+                                            n => {
+                                                debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                let e38 = {
+                                                    let l20 = *base
+                                                        .add(::core::mem::size_of::<*const u8>())
+                                                        .cast::<*mut u8>();
+                                                    let l21 = *base
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<usize>();
+                                                    let len22 = l21;
+                                                    let bytes22 = _rt::Vec::from_raw_parts(
+                                                        l20.cast(),
+                                                        len22,
+                                                        len22,
+                                                    );
+                                                    let l23 = i32::from(
+                                                        *base
+                                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>(),
+                                                    );
+                                                    use super::super::super::agent::tool::types::FileData as V33;
+                                                    let v33 = match l23 {
+                                                        0 => {
+                                                            let e33 = {
+                                                                let l24 = *base
+                                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l25 = *base
+                                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len26 = l25;
+                                                                <_ as From<
+                                                                    _rt::Vec<_>,
+                                                                >>::from(_rt::Vec::from_raw_parts(l24.cast(), len26, len26))
+                                                            };
+                                                            V33::Bytes(e33)
+                                                        }
+                                                        1 => {
+                                                            let e33 = {
+                                                                let l27 = *base
+                                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l28 = *base
+                                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len29 = l28;
+                                                                let bytes29 = _rt::Vec::from_raw_parts(
+                                                                    l27.cast(),
+                                                                    len29,
+                                                                    len29,
+                                                                );
+                                                                _rt::string_lift(bytes29)
+                                                            };
+                                                            V33::Url(e33)
+                                                        }
+                                                        n => {
+                                                            debug_assert_eq!(n, 2, "invalid enum discriminant");
+                                                            let e33 = {
+                                                                let l30 = *base
+                                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l31 = *base
+                                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len32 = l31;
+                                                                let bytes32 = _rt::Vec::from_raw_parts(
+                                                                    l30.cast(),
+                                                                    len32,
+                                                                    len32,
+                                                                );
+                                                                _rt::string_lift(bytes32)
+                                                            };
+                                                            V33::Text(e33)
+                                                        }
+                                                    };
+                                                    let l34 = i32::from(
+                                                        *base
+                                                            .add(6 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>(),
+                                                    );
+                                                    super::super::super::agent::tool::types::FilePart {
+                                                        media_type: _rt::string_lift(bytes22),
+                                                        data: v33,
+                                                        filename: match l34 {
+                                                            0 => None,
+                                                            1 => {
+                                                                let e = {
+                                                                    let l35 = *base
+                                                                        .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                        .cast::<*mut u8>();
+                                                                    let l36 = *base
+                                                                        .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                        .cast::<usize>();
+                                                                    let len37 = l36;
+                                                                    let bytes37 = _rt::Vec::from_raw_parts(
+                                                                        l35.cast(),
+                                                                        len37,
+                                                                        len37,
+                                                                    );
+                                                                    _rt::string_lift(bytes37)
+                                                                };
+                                                                Some(e)
+                                                            }
+                                                            _ => _rt::invalid_enum_discriminant(),
+                                                        },
+                                                    }
+                                                };
+                                                V38::File(e38)
+                                            }
+                                        };
+                                        v38
+                                    };
+                                    result39.push(e39);
+                                }
+                                _rt::cabi_dealloc(
+                                    base39,
+                                    len39 * (9 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                );
+                                result39
+                            };
+                            V50::Content(e50)
+                        }
+                        3 => {
+                            let e50 = {
+                                let l40 = *ptr5
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l41 = *ptr5
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len42 = l41;
+                                let bytes42 = _rt::Vec::from_raw_parts(
+                                    l40.cast(),
+                                    len42,
+                                    len42,
+                                );
+                                _rt::string_lift(bytes42)
+                            };
+                            V50::ErrorText(e50)
+                        }
+                        4 => {
+                            let e50 = {
+                                let l43 = *ptr5
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l44 = *ptr5
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len45 = l44;
+                                let bytes45 = _rt::Vec::from_raw_parts(
+                                    l43.cast(),
+                                    len45,
+                                    len45,
+                                );
+                                _rt::string_lift(bytes45)
+                            };
+                            V50::ErrorJson(e50)
+                        }
+                        n => {
+                            debug_assert_eq!(n, 5, "invalid enum discriminant");
+                            let e50 = {
+                                let l46 = i32::from(
+                                    *ptr5.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                match l46 {
+                                    0 => None,
+                                    1 => {
+                                        let e = {
+                                            let l47 = *ptr5
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l48 = *ptr5
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len49 = l48;
+                                            let bytes49 = _rt::Vec::from_raw_parts(
+                                                l47.cast(),
+                                                len49,
+                                                len49,
+                                            );
+                                            _rt::string_lift(bytes49)
+                                        };
+                                        Some(e)
+                                    }
+                                    _ => _rt::invalid_enum_discriminant(),
+                                }
+                            };
+                            V50::ExecutionDenied(e50)
+                        }
+                    };
+                    let result51 = v50;
+                    result51
+                }
+            }
+        }
     }
 }
 #[rustfmt::skip]
@@ -2660,9 +3166,69 @@ macro_rules! __export_sdk_impl {
         = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
         "component-type:wit-bindgen:0.61.1:agent:sdk:sdk:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1851] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1999] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc1\x0d\x01A\x02\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd5\x0e\x01A\x02\x01\
+A\x18\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
+\x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x14\x01s\x04\0\x04json\x03\0\0\
+\x01p}\x01q\x03\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-da\
+ta\x03\0\x03\x01ks\x01r\x03\x0amedia-types\x04data\x04\x08filename\x05\x04\0\x09\
+file-part\x03\0\x06\x01q\x02\x04text\x01s\0\x04file\x01\x07\0\x04\0\x0ccontent-p\
+art\x03\0\x08\x01p\x09\x01q\x06\x04text\x01s\0\x04json\x01\x01\0\x07content\x01\x0a\
+\0\x0aerror-text\x01s\0\x0aerror-json\x01\x01\0\x10execution-denied\x01\x05\0\x04\
+\0\x12tool-result-output\x03\0\x0b\x01m\x03\x09read-only\x0aidempotent\x09effect\
+ful\x04\0\x06effect\x03\0\x0d\x01k\x01\x01r\x06\x04names\x05title\x05\x0bdescrip\
+tions\x0cinput-schema\x01\x0doutput-schema\x0f\x06effect\x0e\x04\0\x0ftool-defin\
+ition\x03\0\x10\x01r\x04\x02ids\x04names\x05input\x01\x0fidempotency-keys\x04\0\x09\
+tool-call\x03\0\x12\x03\0\x16agent:tool/types@0.1.0\x05\x01\x02\x03\0\x01\x04jso\
+n\x01B\x06\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\
+\x02\x01@\x01\x05delta\x01\x01\0\x04\0\x05merge\x01\x03\x03\0\x16agent:tool/stat\
+e@0.1.0\x05\x03\x01B\x0e\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01ps\x01r\x04\
+\x06prompts\x07choices\x02\x09free-text\x7f\x08multiple\x7f\x04\0\x08question\x03\
+\0\x03\x01py\x01q\x05\x04text\x01s\0\x06choice\x01y\0\x07choices\x01\x05\0\x09ca\
+ncelled\0\0\x0bunavailable\0\0\x04\0\x06answer\x03\0\x06\x01q\x03\x06fields\x01\x01\
+\0\x09cancelled\0\0\x0bunavailable\0\0\x04\0\x0bform-answer\x03\0\x08\x01@\x01\x08\
+question\x04\0\x07\x04\0\x03ask\x01\x0a\x01@\x02\x06prompts\x06schema\x01\0\x09\x04\
+\0\x08ask-form\x01\x0b\x03\0\x16agent:tool/human@0.1.0\x05\x04\x01B\x04\x02\x03\x02\
+\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\x02\x03\0\x18agent:\
+tool/context@0.1.0\x05\x05\x01B\x02\x01@\x01\x07messages\x01\0\x04\0\x04halt\x01\
+\0\x03\0\x18agent:tool/control@0.1.0\x05\x06\x01B\x11\x01r\x03\x04names\x0amedia\
+-types\x04sizew\x04\0\x08artifact\x03\0\0\x01m\x06\x09not-found\x06denied\x0cinv\
+alid-name\x12invalid-media-type\x09too-large\x0equota-exceeded\x04\0\x0eartifact\
+-error\x03\0\x02\x01p\x01\x01j\x01\x04\x01\x03\x01@\0\0\x05\x04\0\x04list\x01\x06\
+\x01p}\x01j\x01\x07\x01\x03\x01@\x01\x04names\0\x08\x04\0\x03get\x01\x09\x01j\0\x01\
+\x03\x01@\x03\x04names\x0amedia-types\x04data\x07\0\x0a\x04\0\x03put\x01\x0b\x01\
+@\x01\x04names\0\x0a\x04\0\x06delete\x01\x0c\x03\0\x1aagent:tool/artifacts@0.1.0\
+\x05\x07\x02\x03\0\x01\x12tool-result-output\x01B\x0f\x02\x03\x02\x01\x02\x04\0\x04\
+json\x03\0\0\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\0\x02\x01r\x02\x04\
+names\x05input\x01\x04\0\x0bnested-call\x03\0\x04\x01ps\x01@\0\0\x06\x04\0\x04li\
+st\x01\x07\x01@\x02\x04names\x05input\x01\0\x03\x04\0\x04call\x01\x08\x01p\x05\x01\
+p\x03\x01@\x01\x05calls\x09\0\x0a\x04\0\x09call-many\x01\x0b\x03\0\x16agent:tool\
+/tools@0.1.0\x05\x09\x02\x03\0\x01\x0ftool-definition\x02\x03\0\x01\x09tool-call\
+\x01B\x0b\x02\x03\x02\x01\x0a\x04\0\x0ftool-definition\x03\0\0\x02\x03\x02\x01\x0b\
+\x04\0\x09tool-call\x03\0\x02\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\
+\0\x04\x01p\x01\x01@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01@\x01\x04call\x03\0\
+\x05\x04\0\x04call\x01\x08\x03\0\x15agent:tool/tool@0.1.0\x05\x0c\x01B\x0b\x02\x03\
+\x02\x01\x0a\x04\0\x0ftool-definition\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x09tool-\
+call\x03\0\x02\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\0\x04\x01p\x01\
+\x01@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01@\x01\x04call\x03\0\x05\x04\0\x04c\
+all\x01\x08\x04\0\x15agent:tool/tool@0.1.0\x05\x0d\x04\0\x0dagent:sdk/sdk\x04\0\x0b\
+\x09\x01\0\x03sdk\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-compone\
+nt\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+        };
+    };
+}
+#[doc(inline)]
+pub use __export_sdk_impl as export;
+#[rustfmt::skip]
+#[cfg(target_arch = "wasm32")]
+#[unsafe(
+    link_section = "component-type:wit-bindgen:0.61.1:agent:sdk:sdk-with-all-of-its-exports-removed:encoded world"
+)]
+#[doc(hidden)]
+#[allow(clippy::octal_escapes)]
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1915] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xe1\x0d\x01A\x02\x01\
 A\x16\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
 \x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x14\x01s\x04\0\x04json\x03\0\0\
 \x01p}\x01q\x03\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-da\
@@ -2702,61 +3268,10 @@ p\x03\x01@\x01\x05calls\x09\0\x0a\x04\0\x09call-many\x01\x0b\x03\0\x16agent:tool
 \x01B\x0b\x02\x03\x02\x01\x0a\x04\0\x0ftool-definition\x03\0\0\x02\x03\x02\x01\x0b\
 \x04\0\x09tool-call\x03\0\x02\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\
 \0\x04\x01p\x01\x01@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01@\x01\x04call\x03\0\
-\x05\x04\0\x04call\x01\x08\x04\0\x15agent:tool/tool@0.1.0\x05\x0c\x04\0\x0dagent\
-:sdk/sdk\x04\0\x0b\x09\x01\0\x03sdk\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
-\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
-        };
-    };
-}
-#[doc(inline)]
-pub use __export_sdk_impl as export;
-#[rustfmt::skip]
-#[cfg(target_arch = "wasm32")]
-#[unsafe(
-    link_section = "component-type:wit-bindgen:0.61.1:agent:sdk:sdk-with-all-of-its-exports-removed:encoded world"
-)]
-#[doc(hidden)]
-#[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1733] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xab\x0c\x01A\x02\x01\
-A\x12\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
-\x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x14\x01s\x04\0\x04json\x03\0\0\
-\x01p}\x01q\x03\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-da\
-ta\x03\0\x03\x01ks\x01r\x03\x0amedia-types\x04data\x04\x08filename\x05\x04\0\x09\
-file-part\x03\0\x06\x01q\x02\x04text\x01s\0\x04file\x01\x07\0\x04\0\x0ccontent-p\
-art\x03\0\x08\x01p\x09\x01q\x06\x04text\x01s\0\x04json\x01\x01\0\x07content\x01\x0a\
-\0\x0aerror-text\x01s\0\x0aerror-json\x01\x01\0\x10execution-denied\x01\x05\0\x04\
-\0\x12tool-result-output\x03\0\x0b\x01m\x03\x09read-only\x0aidempotent\x09effect\
-ful\x04\0\x06effect\x03\0\x0d\x01k\x01\x01r\x06\x04names\x05title\x05\x0bdescrip\
-tions\x0cinput-schema\x01\x0doutput-schema\x0f\x06effect\x0e\x04\0\x0ftool-defin\
-ition\x03\0\x10\x01r\x04\x02ids\x04names\x05input\x01\x0fidempotency-keys\x04\0\x09\
-tool-call\x03\0\x12\x03\0\x16agent:tool/types@0.1.0\x05\x01\x02\x03\0\x01\x04jso\
-n\x01B\x06\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\
-\x02\x01@\x01\x05delta\x01\x01\0\x04\0\x05merge\x01\x03\x03\0\x16agent:tool/stat\
-e@0.1.0\x05\x03\x01B\x0e\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01ps\x01r\x04\
-\x06prompts\x07choices\x02\x09free-text\x7f\x08multiple\x7f\x04\0\x08question\x03\
-\0\x03\x01py\x01q\x05\x04text\x01s\0\x06choice\x01y\0\x07choices\x01\x05\0\x09ca\
-ncelled\0\0\x0bunavailable\0\0\x04\0\x06answer\x03\0\x06\x01q\x03\x06fields\x01\x01\
-\0\x09cancelled\0\0\x0bunavailable\0\0\x04\0\x0bform-answer\x03\0\x08\x01@\x01\x08\
-question\x04\0\x07\x04\0\x03ask\x01\x0a\x01@\x02\x06prompts\x06schema\x01\0\x09\x04\
-\0\x08ask-form\x01\x0b\x03\0\x16agent:tool/human@0.1.0\x05\x04\x01B\x04\x02\x03\x02\
-\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\x02\x03\0\x18agent:\
-tool/context@0.1.0\x05\x05\x01B\x02\x01@\x01\x07messages\x01\0\x04\0\x04halt\x01\
-\0\x03\0\x18agent:tool/control@0.1.0\x05\x06\x01B\x11\x01r\x03\x04names\x0amedia\
--types\x04sizew\x04\0\x08artifact\x03\0\0\x01m\x06\x09not-found\x06denied\x0cinv\
-alid-name\x12invalid-media-type\x09too-large\x0equota-exceeded\x04\0\x0eartifact\
--error\x03\0\x02\x01p\x01\x01j\x01\x04\x01\x03\x01@\0\0\x05\x04\0\x04list\x01\x06\
-\x01p}\x01j\x01\x07\x01\x03\x01@\x01\x04names\0\x08\x04\0\x03get\x01\x09\x01j\0\x01\
-\x03\x01@\x03\x04names\x0amedia-types\x04data\x07\0\x0a\x04\0\x03put\x01\x0b\x01\
-@\x01\x04names\0\x0a\x04\0\x06delete\x01\x0c\x03\0\x1aagent:tool/artifacts@0.1.0\
-\x05\x07\x02\x03\0\x01\x12tool-result-output\x01B\x0f\x02\x03\x02\x01\x02\x04\0\x04\
-json\x03\0\0\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\0\x02\x01r\x02\x04\
-names\x05input\x01\x04\0\x0bnested-call\x03\0\x04\x01ps\x01@\0\0\x06\x04\0\x04li\
-st\x01\x07\x01@\x02\x04names\x05input\x01\0\x03\x04\0\x04call\x01\x08\x01p\x05\x01\
-p\x03\x01@\x01\x05calls\x09\0\x0a\x04\0\x09call-many\x01\x0b\x03\0\x16agent:tool\
-/tools@0.1.0\x05\x09\x04\0-agent:sdk/sdk-with-all-of-its-exports-removed\x04\0\x0b\
-)\x01\0#sdk-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cproce\
-ssed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\x05\x04\0\x04call\x01\x08\x03\0\x15agent:tool/tool@0.1.0\x05\x0c\x04\0-agent:sd\
+k/sdk-with-all-of-its-exports-removed\x04\0\x0b)\x01\0#sdk-with-all-of-its-expor\
+ts-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070\
+.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -1,6 +1,10 @@
 use super::*;
-use crate::bindings::generated::agent::tool::types::{
-    ContentPart, FileData, FilePart, ToolCall, ToolResultOutput,
+use crate::{
+    Output,
+    bindings::generated::agent::tool::types::{
+        ContentPart, FileData, FilePart, ToolCall, ToolResultOutput,
+    },
+    hook::RequestedCall,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -11,6 +11,8 @@ use crate::{
     error::AuthorError,
     inputs,
     language::{self, Artifact, Job},
+    package::PackageInfo,
+    parts::TOOL,
     project::{Language, Project},
     sdk,
     strip::{NameMode, strip},
@@ -61,8 +63,10 @@ pub struct Built {
     pub digest: Digest,
     /// The imports.
     pub imports: Vec<String>,
-    /// The tools.
+    /// The tools; none of a filter, which has those of the tool behind it.
     pub tools: Vec<ToolDefinition>,
+    /// True for a filter.
+    pub is_filter: bool,
     /// The skill that it carries.
     pub skill: Option<Arc<Skill>>,
 }
@@ -117,11 +121,22 @@ pub(crate) fn unpack(project: &Project) -> Result<(), AuthorError> {
 
 impl Candidate {
     /// Loads the component in the sandbox, which validates it against the contract and lists its
-    /// tools; then moves it to `dist/`.
+    /// tools; then moves it to `dist/`. A filter is loaded only in front of a tool.
     ///
     /// # Errors
     /// The component does not fit the contract, or the disk fails.
     pub async fn check(self, config: &Config) -> Result<Built, AuthorError> {
+        let built = match self.filter()? {
+            Some(built) => built,
+            None => self.load(config).await?,
+        };
+        publish(&self.path, &built.component)?;
+        inputs::record(&self.project)?;
+        Ok(built)
+    }
+
+    /// Loads the component, and describes it.
+    async fn load(&self, config: &Config) -> Result<Built, AuthorError> {
         let path = self.path.to_str().ok_or_else(|| {
             AuthorError::Usage(format!(
                 "the project's path, {}, is not UTF-8; move it",
@@ -137,19 +152,42 @@ impl Candidate {
                 "some of the component's tools are invalid: {first}. Correct its source"
             )));
         }
-        let component = self.project.component();
-        publish(&self.path, &component)?;
-        inputs::record(&self.project)?;
         Ok(Built {
-            component,
-            compilers: self.compilers,
+            project: self.project.clone(),
+            component: self.project.component(),
+            compilers: self.compilers.clone(),
             size_bytes: entry.component.size_bytes(),
             digest: entry.component.digest(),
             imports: entry.component.imports().to_vec(),
             tools: entry.component.definitions().to_vec(),
+            is_filter: false,
             skill: registry.skills().first().cloned(),
-            project: self.project,
         })
+    }
+
+    /// Describes the component if it is a filter.
+    fn filter(&self) -> Result<Option<Built>, AuthorError> {
+        let bytes = fs::read(&self.path);
+        let bytes = bytes.map_err(|error| AuthorError::disk("read", &self.path, &error))?;
+        // The sandbox says why other bytes are not a component.
+        let Ok(mut info) = PackageInfo::from_component(&bytes) else {
+            return Ok(None);
+        };
+        if !info.imports.iter().any(|name| name == TOOL) {
+            return Ok(None);
+        }
+        info.imports.retain(|name| name != TOOL);
+        Ok(Some(Built {
+            project: self.project.clone(),
+            component: self.project.component(),
+            compilers: self.compilers.clone(),
+            size_bytes: bytes.len() as u64,
+            digest: Digest::of(&bytes),
+            imports: info.imports,
+            tools: Vec::new(),
+            is_filter: true,
+            skill: None,
+        }))
     }
 }
 

@@ -4,7 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::toolchain_fault;
+use crate::{
+    parts::{self, ComposedPart},
+    toolchain_fault,
+};
 use agent_host_types::reason::Reason;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -65,6 +68,9 @@ pub struct Description {
     pub wit: Result<String, Reason>,
     /// The functions that are faulty by a known fault of its toolchain, each with the consequence.
     pub warnings: Vec<String>,
+    /// The parts of a composed component, the outermost filter first and the tool last; none for one
+    /// that is not composed.
+    pub parts: Vec<ComposedPart>,
 }
 
 impl Description {
@@ -89,6 +95,7 @@ impl Description {
             written_in,
             wit: decoded.and_then(|decoded| wit(&decoded)),
             warnings,
+            parts: parts::parts(component),
         }
     }
 
@@ -100,6 +107,7 @@ impl Description {
             written_in: None,
             wit: Err(why.into()),
             warnings: Vec::new(),
+            parts: Vec::new(),
         }
     }
 }

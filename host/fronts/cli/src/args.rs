@@ -20,7 +20,7 @@ mod workflow;
 
 #[cfg(feature = "acp")]
 pub(crate) use acp::AcpArgs;
-pub(crate) use author::{BuildArgs, DevArgs, NewArgs, TestArgs, WitArgs};
+pub(crate) use author::{BuildArgs, ComposeArgs, DevArgs, NewArgs, TestArgs, WitArgs};
 pub(crate) use config_use::ConfigUse;
 #[cfg(feature = "eval")]
 pub(crate) use eval::EvalArgs;
@@ -86,6 +86,9 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Build a tool's project into a component, and check it as a host would.
     Build(BuildArgs),
+    /// Compose a tool with filters that see its definitions, its calls and its results, into one
+    /// component.
+    Compose(ComposeArgs),
     /// Run a tool's test cases against a component, in the sandbox.
     Test(TestArgs),
     /// Build a tool's project and run its cases, and repeat whenever its files change.

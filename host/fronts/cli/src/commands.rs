@@ -7,6 +7,7 @@ mod approvals;
 mod build;
 mod cache;
 mod call;
+mod compose;
 mod config;
 mod dev;
 mod doctor;
@@ -71,6 +72,7 @@ pub(crate) async fn dispatch(mut command: Command, terminal: &Terminal) -> Resul
         Command::Acp(args) => acp::acp(*args, terminal).await,
         Command::New(args) => new::new(&args, terminal),
         Command::Build(args) => build::build(args, terminal).await,
+        Command::Compose(args) => compose::compose(args, terminal).await,
         Command::Test(args) => test::test(args, terminal).await,
         Command::Dev(args) => dev::dev(args, terminal).await,
         Command::Wit(args) => wit::wit(&args, terminal),

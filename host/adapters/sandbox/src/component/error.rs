@@ -75,6 +75,11 @@ pub enum LoadError {
         "the component imports {0}. WASI 0.3 is off: set `wasi = \"0.3\"` in `[sandbox]`, or build the component for WASI 0.2 (missing-capability)"
     )]
     NewerWasi(String),
+    /// The component is a filter by itself.
+    #[error(
+        "the component is a filter: it imports `{EXPORT}` to stand in front of a tool. Compose it with one: `agent-host compose TOOL --with FILTER` (missing-capability)"
+    )]
+    UncomposedFilter,
     /// The component does not implement this version of `agent:tool`, for this reason.
     #[error(
         "the component is not a tool for this host, which needs the export `{EXPORT}`: {0}. Build it against the WIT package agent:tool@{CONTRACT_VERSION} (contract-mismatch)"
@@ -146,7 +151,9 @@ impl LoadError {
                 LoadFault::CompileLimit
             }
             Self::UnsupportedFeature(_) => LoadFault::UnsupportedFeature,
-            Self::MissingCapability(_) | Self::NewerWasi(_) => LoadFault::MissingCapability,
+            Self::MissingCapability(_) | Self::NewerWasi(_) | Self::UncomposedFilter => {
+                LoadFault::MissingCapability
+            }
             Self::ContractMismatch(_) | Self::Definitions(_) | Self::Functions(_) => {
                 LoadFault::ContractMismatch
             }

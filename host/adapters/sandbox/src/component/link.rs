@@ -88,6 +88,9 @@ pub(crate) fn link(
         }
     }
     let linker = linker(component.engine()).map_err(|error| link_error(&error))?;
+    if missing.iter().any(|name| name == EXPORT) {
+        return Err(LoadError::UncomposedFilter);
+    }
     if !missing.is_empty() {
         return Err(missing::error(component, linker, missing));
     }

@@ -5,7 +5,7 @@ use crate::{
     strip::NameMode,
 };
 use agent_host_app::{Config, Environment, Overrides};
-use agent_host_test_guests::{Body, Definition, Guest};
+use agent_host_test_guests::{BEHIND, Body, Definition, Guest, PASS};
 use agent_host_types::{
     id::Digest,
     tool::{Effect, ToolDefinition},
@@ -89,9 +89,27 @@ async fn valid_component_is_published() {
             output_schema: None,
             effect: Effect::ReadOnly,
         }],
+        is_filter: false,
         skill: None,
     };
     assert_eq!(built, expected);
+    assert_eq!(fs::read(&built.component).unwrap(), bytes);
+}
+
+/// A filter does not load by itself.
+#[tokio::test]
+async fn filter_is_published() {
+    let fixture = Fixture::new();
+    let filter = Guest {
+        imports: &[BEHIND],
+        ..Guest::running(PASS)
+    };
+    let bytes = filter.bytes();
+    let built = fixture.check(&bytes).await.unwrap();
+    assert!(built.is_filter);
+    assert_eq!(built.tools, []);
+    assert_eq!(built.imports, ["agent:tool/types@0.1.0"]);
+    assert_eq!(built.digest, Digest::of(&bytes));
     assert_eq!(fs::read(&built.component).unwrap(), bytes);
 }
 

@@ -1,4 +1,4 @@
-//! Arguments of `new`, `build`, `test`, `dev` and `wit`.
+//! Arguments of `new`, `build`, `compose`, `test`, `dev` and `wit`.
 
 use super::ConfigArgs;
 use agent_host_author::Language;
@@ -46,6 +46,25 @@ pub(crate) struct BuildArgs {
     /// With `--module`: the output file.
     #[arg(long, value_name = "FILE", requires = "module")]
     pub(crate) out: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `compose`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ComposeArgs {
+    /// The tool: the file of a component.
+    #[arg(value_name = "TOOL")]
+    pub(crate) tool: PathBuf,
+    /// A filter to put in front of it: the file of a component. Repeatable; the first is the
+    /// outermost.
+    #[arg(long = "with", value_name = "FILTER", required = true)]
+    pub(crate) filters: Vec<PathBuf>,
+    /// The file to write, which must not exist [default: the tool's name with `-filtered.wasm`, in
+    /// the current directory].
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -83,6 +83,7 @@ impl Command {
             Self::Build(_) | Self::Test(_) => return None,
             Self::Init(_)
             | Self::New(_)
+            | Self::Compose(_)
             | Self::Wit(_)
             | Self::Trust(_)
             | Self::Schema { .. }

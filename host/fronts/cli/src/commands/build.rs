@@ -72,6 +72,7 @@ fn as_json(built: &Built) -> Value {
         "imports": built.imports,
         "permissions": permissions(&built.imports),
         "tools": built.tools,
+        "filter": built.is_filter,
         "skill": built.skill.as_ref().map(|skill| json!({
             "skill": skill.name,
             "files": skill.files.keys().collect::<Vec<_>>(),
@@ -85,6 +86,12 @@ fn as_text(built: &Built) -> String {
         format!("  size        {}", bytes(built.size_bytes)),
         format!("  digest      {}", built.digest),
     ];
+    if built.is_filter {
+        let file = escape_line(&shell_quoted(&built.component.to_string_lossy()));
+        lines.push(format!(
+            "  filter      `agent-host compose TOOL --with {file}` puts it in front of a tool"
+        ));
+    }
     let tool = |tool: &ToolDefinition| {
         let name = escape_line(&tool.name);
         format!("  {name} {DIM}{}{DIM:#}", tool.effect.as_str())

@@ -4,7 +4,13 @@ mod server;
 mod skill;
 mod trust;
 
-use super::{configure, explain::shell_quoted, permissions::permissions, tool_list};
+use super::{
+    compose::{SHARED, part_lines},
+    configure,
+    explain::shell_quoted,
+    permissions::permissions,
+    tool_list,
+};
 use crate::{
     args::InspectArgs,
     exit::{Exit, Failure},
@@ -129,6 +135,7 @@ fn as_json(
         written_in,
         wit,
         warnings,
+        parts,
     } = described;
     json!({
         "component": name,
@@ -144,6 +151,7 @@ fn as_json(
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
         "hooks": component.is_hook(),
+        "parts": parts,
         "tools": tools.collect::<Vec<_>>(),
         "skill": registry.skills().first().map(|found| skill::as_json(found)),
         "notes": component.notes(),
@@ -201,6 +209,11 @@ fn as_text(
         lines.push("  hooks       around model calls and tool calls; see [[hook]]".to_owned());
     }
     lines.extend(producer_lines(described));
+    section(
+        &mut lines,
+        &format!("Parts{BOLD:#} {DIM}({SHARED}){DIM:#}"),
+        part_lines(&described.parts),
+    );
     let worst = trust::at_worst(entry, registry).into_iter();
     let worst = worst.map(|line| format!("  {}", escape_line(&line)));
     section(&mut lines, "At worst", worst);

@@ -53,7 +53,7 @@ fn public_key(path: &Path) -> Result<PublicKey, Failure> {
 }
 
 /// Writes a new file; what was written of it in vain is removed.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let fault = |error| Failure::usage(format!("cannot write {}: {error}", path.display()));
     let mut file = File::create_new(path).map_err(fault)?;
     file.write_all(bytes).map_err(|error| {
