@@ -2,7 +2,7 @@
 //! session comes out of no front of the program with a character that hides, reorders or steers.
 //! A command without a row fails.
 
-use agent_host_test_guests::{Body, Definition, Guest};
+use agent_host_test_guests::{BEHIND, Body, Definition, Guest, PASS};
 use agent_host_test_support::{
     TestEnv,
     acp::AcpClient,
@@ -57,7 +57,7 @@ enum Front {
 }
 
 /// Every command of the program.
-const FRONTS: [(&str, Front); 38] = {
+const FRONTS: [(&str, Front); 39] = {
     use Front::{Nothing, Shows};
     const OWN: &str = "prints texts of the program";
     const REGISTRY: &str = "speaks with a registry; its texts pass the guard of the terminal";
@@ -86,10 +86,17 @@ const FRONTS: [(&str, Front); 38] = {
         ("acp", Nothing("has a test of its own below")),
         ("new", Nothing(OWN)),
         ("build", Nothing(PROJECT)),
+        (
+            "compose",
+            Shows(&["compose say.wasm --with pass.wasm --output composed.wasm"]),
+        ),
         ("test", Nothing(PROJECT)),
         ("dev", Nothing(PROJECT)),
         ("wit", Nothing(OWN)),
-        ("inspect", Shows(&["inspect say", "inspect say.wasm"])),
+        (
+            "inspect",
+            Shows(&["inspect say", "inspect say.wasm", "inspect parts.wasm"]),
+        ),
         (
             "sessions",
             Shows(&[
@@ -159,6 +166,7 @@ fn env() -> (TestEnv, ChatServer) {
         ..Guest::default()
     };
     env.write("say.wasm", guest.bytes());
+    write_parts(&env);
     let text = json!(JOINERS);
     env.configure(format!(
         "system = {text}\n[[tool]]\nname = \"say\"\ncomponent = \"say.wasm\"\napproval = \"never\"\n\
@@ -182,6 +190,39 @@ fn env() -> (TestEnv, ChatServer) {
     let ran = ask(&env, &server, &[&prompt]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     (env, server)
+}
+
+/// Writes the filter `pass.wasm`, and the composed `parts.wasm`, in which the name of the filter
+/// is hostile.
+fn write_parts(env: &TestEnv) {
+    let filter = Guest {
+        imports: &[BEHIND],
+        ..Guest::running(PASS)
+    };
+    env.write("pass.wasm", filter.bytes());
+    let args = [
+        "compose",
+        "say.wasm",
+        "--with",
+        "pass.wasm",
+        "-o",
+        "parts.wasm",
+    ];
+    let ran = env.run(&args);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let mut bytes = std::fs::read(env.work().join("parts.wasm")).unwrap();
+    let hostile = "\u{9b}\u{7}s".as_bytes();
+    let named: Vec<usize> = bytes
+        .windows(hostile.len())
+        .enumerate()
+        .filter(|(_, name)| *name == b"pass")
+        .map(|(at, _)| at)
+        .collect();
+    assert!(!named.is_empty());
+    for at in named {
+        bytes[at..at + hostile.len()].copy_from_slice(hostile);
+    }
+    env.write("parts.wasm", bytes);
 }
 
 /// The commands that the program lists.

@@ -86,8 +86,11 @@ async fn filters_pass_calls_on_in_their_order() {
 fn composed_tool_is_composed_again() {
     let (tool, inner) = (part("tool", &says(b"tool")), filter("inner", PASS));
     let outer = filter("outer", PASS);
-    let once = Part::of_file(Path::new("once.wasm"), composed(&tool, &[inner.clone()]));
-    let twice = composed(&once, &[outer.clone()]);
+    let once = Part::of_file(
+        Path::new("once.wasm"),
+        composed(&tool, std::slice::from_ref(&inner)),
+    );
+    let twice = composed(&once, std::slice::from_ref(&outer));
     let expected = [outer.describe(), inner.describe(), tool.describe()];
     assert_eq!(parts(&twice), expected);
 }
