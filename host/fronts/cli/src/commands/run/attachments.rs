@@ -21,7 +21,7 @@ use std::{
 
 /// The maximum total size of a prompt's files, in bytes. The session keeps them; images beyond the
 /// model's limits are downscaled in each request.
-const MAX_FILES_BYTES: u64 = 64 * 1024 * 1024;
+pub(super) const MAX_FILES_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The longest text file that goes to the model whole, in bytes: about half of a window of 128,000
 /// tokens.
@@ -72,12 +72,11 @@ pub(super) fn read(images: &[PathBuf], files: &[PathBuf]) -> Result<Vec<ContentP
     Ok(parts)
 }
 
-/// Reads an image for a message in a conversation, beside others of this size in bytes.
+/// Reads an image for a message in a conversation, of at most this size in bytes.
 ///
 /// # Errors
 /// A sentence that says why it cannot be used.
-pub(super) fn image(source: ImageSource<'_>, beside: u64) -> Result<ReadImage, String> {
-    let bytes_left = MAX_FILES_BYTES.saturating_sub(beside);
+pub(super) fn image(source: ImageSource<'_>, bytes_left: u64) -> Result<ReadImage, String> {
     let (path, read) = match source {
         // A pipe or a device of that name would be waited for.
         ImageSource::File(file) if !file.is_file() => (file, Err("it is not a file".to_owned())),

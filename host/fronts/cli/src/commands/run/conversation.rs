@@ -85,7 +85,11 @@ pub(super) async fn converse(
         commands: Vec::new(),
         directory: config.working_dir.clone(),
     };
-    let images = Images::new(config.working_dir.clone(), attachments::image);
+    let images = Images::new(
+        config.working_dir.clone(),
+        attachments::image,
+        attachments::MAX_FILES_BYTES,
+    );
     let composer = Composer::new(history, completer, images);
     let modes = KeptModes::enter(run.terminal);
     let directory = config.working_dir.file_name().unwrap_or_default();

@@ -272,7 +272,7 @@ impl Session<'_> {
             return false;
         };
         match (key, editor.pasted()) {
-            (Key::PasteEnds, Some(pasted)) => match images.of_paste(pasted) {
+            (Key::PasteEnds, Some(pasted)) => match images.of_paste(pasted, editor.text()) {
                 Some(Ok(placeholders)) => editor.set_pasted(placeholders),
                 Some(Err(why)) => self.notices.push(why),
                 None => {}
@@ -289,10 +289,10 @@ impl Session<'_> {
     }
 
     fn paste_image(&mut self) {
+        let editor = &mut self.keyboard.reader.editor;
         let images = self.composer.images.as_mut();
-        match images.map(Images::of_clipboard) {
+        match images.map(|images| images.of_clipboard(editor.text())) {
             Some(Ok(placeholder)) => {
-                let editor = &mut self.keyboard.reader.editor;
                 let cursor = editor.cursor();
                 editor.replace(cursor..cursor, &placeholder);
             }

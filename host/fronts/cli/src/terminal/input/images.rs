@@ -46,7 +46,7 @@ pub(crate) struct ReadImage {
     pub(crate) size: u64,
 }
 
-/// Reads an image by the rules of attachments, beside others of this size in bytes; an error is a
+/// Reads an image by the rules of attachments, of at most this size in bytes; an error is a
 /// sentence.
 pub(crate) type ReadsImage = fn(ImageSource<'_>, u64) -> Result<ReadImage, String>;
 
@@ -56,16 +56,23 @@ pub(crate) struct Images {
     read: ReadsImage,
     /// The directory of relative paths.
     directory: PathBuf,
-    /// Placeholders and images.
+    /// The most that all of them may have, in bytes.
+    max_bytes: u64,
+    /// Placeholders and images. Those that the text names no more may come back with a key, such as
+    /// that of undo, until others need their bytes.
     held: Vec<(String, ReadImage)>,
+    /// The number of the newest image.
+    newest: usize,
 }
 
 impl Images {
-    pub(crate) fn new(directory: PathBuf, read: ReadsImage) -> Self {
+    pub(crate) fn new(directory: PathBuf, read: ReadsImage, max_bytes: u64) -> Self {
         Self {
             read,
             directory,
+            max_bytes,
             held: Vec::new(),
+            newest: 0,
         }
     }
 
@@ -78,26 +85,20 @@ impl Images {
     /// Forgets all images, which were sent.
     pub(crate) fn clear(&mut self) {
         self.held.clear();
+        self.newest = 0;
     }
 
-    /// Returns the placeholders of a paste that is nothing but paths of images; `None` for any other
-    /// text, and a sentence if such a file cannot be used.
-    pub(super) fn of_paste(&mut self, pasted: &str) -> Option<Result<String, String>> {
+    /// Returns the placeholders of a paste into `text` that is nothing but paths of images; `None`
+    /// for any other paste, and a sentence if such a file cannot be used.
+    pub(super) fn of_paste(&mut self, pasted: &str, text: &str) -> Option<Result<String, String>> {
         let paths = self.paths(pasted)?;
-        let before = self.held.len();
-        let added = paths
-            .iter()
-            .map(|path| self.add(ImageSource::File(path)))
-            .collect::<Result<String, String>>();
-        if added.is_err() {
-            self.held.truncate(before);
-        }
-        Some(added)
+        Some(self.add(paths.iter().map(|path| ImageSource::File(path)), text))
     }
 
-    /// Returns the placeholder of the clipboard's image, or a sentence that says why there is none.
-    pub(super) fn of_clipboard(&mut self) -> Result<String, String> {
-        self.add(ImageSource::Bytes(clipboard::image()?))
+    /// Returns the placeholder of the clipboard's image, which goes into `text`, or a sentence that
+    /// says why there is none.
+    pub(super) fn of_clipboard(&mut self, text: &str) -> Result<String, String> {
+        self.add([ImageSource::Bytes(clipboard::image()?)].into_iter(), text)
     }
 
     /// Returns the placeholder before the cursor, which one key removes.
@@ -108,18 +109,45 @@ impl Images {
         Some(cursor - name.len()..cursor)
     }
 
-    fn add(&mut self, source: ImageSource<'_>) -> Result<String, String> {
-        let size = self.held.iter().map(|(_, image)| image.size).sum();
-        let image = (self.read)(source, size)?;
-        let placeholder = format!(
+    /// Adds images to those that `text` names; if one cannot be used, none of them is.
+    fn add<'s>(
+        &mut self,
+        sources: impl Iterator<Item = ImageSource<'s>>,
+        text: &str,
+    ) -> Result<String, String> {
+        let size = |held: &(String, ReadImage)| held.1.size;
+        let named = self.held.iter().filter(|(name, _)| text.contains(name));
+        let mut bytes_left = self.max_bytes.saturating_sub(named.map(size).sum());
+        let mut added = Vec::new();
+        for source in sources {
+            let image = (self.read)(source, bytes_left)?;
+            bytes_left = bytes_left.saturating_sub(image.size);
+            added.push((self.placeholder(&image, added.len() + 1), image));
+        }
+        let total = self.held.iter().chain(&added).map(size).sum::<u64>();
+        let mut excess = total.saturating_sub(self.max_bytes);
+        self.held.retain(|(name, image)| {
+            let stays = excess == 0 || text.contains(name);
+            if !stays {
+                excess = excess.saturating_sub(image.size);
+            }
+            stays
+        });
+        self.newest += added.len();
+        let placeholders = added.iter().map(|(name, _)| format!("{name} ")).collect();
+        self.held.append(&mut added);
+        Ok(placeholders)
+    }
+
+    /// Returns the placeholder of the image that is this many behind the newest.
+    fn placeholder(&self, image: &ReadImage, offset: usize) -> String {
+        format!(
             "[image {}: {}, {}x{}]",
-            self.held.len() + 1,
+            self.newest + offset,
             one_line(&image.name, MAX_NAME),
             image.width,
             image.height
-        );
-        self.held.push((placeholder.clone(), image));
-        Ok(format!("{placeholder} "))
+        )
     }
 
     /// Returns the paths of a paste, if it is nothing else: as it is, or as shells quote them.

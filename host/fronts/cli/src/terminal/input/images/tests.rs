@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use std::fs;
 
 /// Reads files by their names; one named `bad.png` cannot be used.
-fn read(source: ImageSource<'_>, beside: u64) -> Result<ReadImage, String> {
+fn read(source: ImageSource<'_>, bytes_left: u64) -> Result<ReadImage, String> {
     let name = match source {
         ImageSource::File(file) => file.file_name().unwrap().to_string_lossy().into_owned(),
         ImageSource::Bytes(bytes) => String::from_utf8(bytes).unwrap(),
@@ -14,9 +14,12 @@ fn read(source: ImageSource<'_>, beside: u64) -> Result<ReadImage, String> {
     if name == "bad.png" {
         return Err("bad.png is not attached.".to_owned());
     }
+    if bytes_left < 10 {
+        return Err(format!("{name} is too large."));
+    }
     Ok(ReadImage {
         part: ContentPart::Text {
-            text: format!("{name} beside {beside}"),
+            text: format!("{name} in {bytes_left}"),
         },
         name,
         width: 3,
@@ -36,7 +39,7 @@ fn images() -> (tempfile::TempDir, Images) {
     ] {
         fs::write(directory.path().join(name), "").unwrap();
     }
-    let images = Images::new(directory.path().to_owned(), read);
+    let images = Images::new(directory.path().to_owned(), read, 30);
     (directory, images)
 }
 
@@ -78,27 +81,26 @@ fn paste_of_image_paths_becomes_placeholders() {
         (format!("/{}.png", "a".repeat(20_000)), None),
     ];
     for (pasted, expected) in cases {
-        let mut images = Images::new(directory.path().to_owned(), read);
-        assert_eq!(images.of_paste(&pasted), expected, "{pasted:.200}");
+        let mut images = Images::new(directory.path().to_owned(), read, 30);
+        assert_eq!(images.of_paste(&pasted, ""), expected, "{pasted:.200}");
     }
 }
 
 #[test]
 fn message_has_the_images_that_its_text_names() {
     let (_directory, mut images) = images();
+    let mut typed = String::new();
     for name in ["a.png", "a.png", "it's.gif"] {
-        images
-            .of_paste(&format!("'./{}'", name.replace('\'', "'\\''")))
-            .unwrap()
-            .unwrap();
+        let pasted = format!("'./{}'", name.replace('\'', "'\\''"));
+        typed += &images.of_paste(&pasted, &typed).unwrap().unwrap();
     }
-    let refused = images.of_paste("a.png bad.png").unwrap();
+    let refused = images.of_paste("a.png bad.png", "").unwrap();
     assert_eq!(refused, Err("bad.png is not attached.".to_owned()));
     let text = |text: &str| ContentPart::Text {
         text: text.to_owned(),
     };
     let message = "[image 3: it's.gif, 3x2] and [image 1: a.png, 3x2]";
-    let expected = [text("a.png beside 0"), text("it's.gif beside 20")];
+    let expected = [text("a.png in 30"), text("it's.gif in 10")];
     assert_eq!(images.named_in(message), expected);
     assert_eq!(images.named_in("[image 1: a.png, 3x2"), []);
     let end = message.len();
@@ -106,4 +108,26 @@ fn message_has_the_images_that_its_text_names() {
     assert_eq!(images.before(message, end - 1), None);
     images.clear();
     assert_eq!(images.named_in(message), []);
+}
+
+#[test]
+fn removed_image_gives_its_bytes_to_another() {
+    let (_directory, mut images) = images();
+    let mut paste = |pasted: &str, text: &str| images.of_paste(pasted, text).unwrap();
+    let three = paste("a.png a.png a.png", "").unwrap();
+    assert_eq!(
+        paste("a.png", &three),
+        Err("a.png is too large.".to_owned())
+    );
+    let third = "[image 3: a.png, 3x2] ";
+    assert_eq!(
+        paste("a.png a.png a.png", third),
+        Err("a.png is too large.".to_owned())
+    );
+    let fourth = paste("a.png", third).unwrap();
+    assert_eq!(fourth, "[image 4: a.png, 3x2] ");
+    // The oldest one that the text does not name went; the second can still come back.
+    let count = |images: &Images, text: &str| images.named_in(text).len();
+    assert_eq!(count(&images, &three), 2);
+    assert_eq!(count(&images, &format!("{third}{fourth}")), 2);
 }
