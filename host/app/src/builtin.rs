@@ -45,8 +45,14 @@ pub const BUILTINS: [Builtin; 4] = [
         name: "fetch",
         bytes: include_bytes!("../builtins/fetch.wasm"),
         summaries: &[
-            ("fetch", "{method|or:GET} {url|address}  {result|bytes}"),
-            ("http_post", "POST {url|address}  {result|bytes}"),
+            (
+                "fetch",
+                "{method|or:GET} {url|address}  {result|status}  {result|bytes}",
+            ),
+            (
+                "http_post",
+                "POST {url|address}  {result|status}  {result|bytes}",
+            ),
         ],
     },
     Builtin {

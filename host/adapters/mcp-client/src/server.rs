@@ -213,6 +213,7 @@ impl McpServer {
                 rule: format!("mcp.{}", self.config.name),
                 count: 1,
                 grant: None,
+                status: None,
             }],
             ..CallReport::of(output)
         }

@@ -289,6 +289,11 @@ impl Gate {
         lock(&self.log).add_host(host);
     }
 
+    /// Records the status of the response to an allowed HTTP request.
+    pub(crate) fn record_status(&self, request: AuditRequest, status: u16) {
+        lock(&self.log).record_status(request, status);
+    }
+
     /// Returns the statistics so far.
     pub(crate) fn stats(&self) -> CallStats {
         let log = lock(&self.log);

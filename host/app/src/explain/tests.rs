@@ -18,6 +18,7 @@ fn entry(request: &str, grant: Option<&str>) -> AuditEntry {
         rule: "default-deny".to_owned(),
         count: 2,
         grant: grant.map(str::to_owned),
+        status: None,
     }
 }
 

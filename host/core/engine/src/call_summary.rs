@@ -15,6 +15,8 @@ pub use template::{MAX_TEMPLATE, Template};
 
 use crate::{policy::main_argument, text::bytes};
 use agent_host_types::{
+    accounting::AuditEntry,
+    audit::AuditRequest,
     failure::FailureFields,
     json::JsonText,
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
@@ -60,8 +62,8 @@ impl fmt::Display for CallSummary {
 }
 
 impl CallSummary {
-    /// Tells a call that has its result. `tool` is absent for one that is not known any more, and
-    /// `whole` is the whole result where `output` is a preview of it.
+    /// Tells a call that has its result and its requests to the gate. `tool` is absent for one that
+    /// is not known any more, and `whole` is the whole result where `output` is a preview of it.
     #[must_use]
     pub fn new(
         name: &str,
@@ -69,6 +71,7 @@ impl CallSummary {
         input: Option<&Map<String, Value>>,
         output: &ToolResultOutput,
         whole: Option<&BlobRef>,
+        audit: &[AuditEntry],
     ) -> Self {
         let none = Map::new();
         let input = input.unwrap_or(&none);
@@ -80,6 +83,7 @@ impl CallSummary {
                 input,
                 result: result.as_deref(),
                 size: output.is_success().then_some(size),
+                status: only_status(audit).filter(|_| output.is_success()),
             };
             Template::parse(&template.text).ok()?.render(values)
         });
@@ -131,6 +135,23 @@ fn result_value(output: &ToolResultOutput) -> Option<Cow<'_, Value>> {
         }
         _ => None,
     }
+}
+
+/// Returns the status of the response to the only HTTP request of a call; those that were redirected
+/// lead to it.
+fn only_status(audit: &[AuditEntry]) -> Option<u16> {
+    let mut only = None;
+    for entry in audit {
+        match (&entry.request, entry.status, only) {
+            (_, Some(301..=303 | 307 | 308), _) => {}
+            (_, Some(status), None) if entry.count == 1 => only = Some(status),
+            (AuditRequest::Http { .. } | AuditRequest::Others, _, _) | (_, Some(_), _) => {
+                return None;
+            }
+            _ => {}
+        }
+    }
+    only
 }
 
 /// Returns the size of a success in bytes.

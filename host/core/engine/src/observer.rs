@@ -5,6 +5,7 @@ use crate::{
     turn::{Step, StepResult},
 };
 use agent_host_types::{
+    accounting::AuditEntry,
     context::CompactionStats,
     event::EventRecord,
     id::{CallId, SessionId},
@@ -71,6 +72,8 @@ pub enum Live<'a> {
         input: Option<&'a Map<String, Value>>,
         /// The result, with its bytes.
         output: &'a ToolResultOutput,
+        /// The call's requests to the gate.
+        audit: &'a [AuditEntry],
         /// The duration of the run, in microseconds.
         wall_us: u64,
     },

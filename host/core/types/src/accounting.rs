@@ -57,4 +57,7 @@ pub struct AuditEntry {
     /// was allowed or no grant would allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
+    /// The status of the newest response to an allowed HTTP request; absent without a response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
 }

@@ -34,8 +34,9 @@ pub(crate) fn settled_title(
     input: Option<&Map<String, Value>>,
     output: &ToolResultOutput,
     whole: Option<&BlobRef>,
+    audit: &[AuditEntry],
 ) -> String {
-    CallSummary::new(tool, registry.tool(tool), input, output, whole).to_string()
+    CallSummary::new(tool, registry.tool(tool), input, output, whole, audit).to_string()
 }
 
 /// Returns the kind of a tool before it runs.

@@ -200,7 +200,8 @@ impl Transcript {
                 let mut updates = self.announced(registry, &id, tool, None);
                 let open = self.calls.remove(&id);
                 let input = open.as_ref().and_then(|call| call.input.as_ref());
-                let title = tools::settled_title(registry, tool, input, output, whole.as_ref());
+                let title =
+                    tools::settled_title(registry, tool, input, output, whole.as_ref(), audit);
                 let mut settled = settled(&id, output, parts, open, registry, tool);
                 if let Some(settled) = settled.as_object_mut() {
                     settled.insert("title".to_owned(), title.into());

@@ -112,7 +112,8 @@ impl CallTeller {
         {
             let input = self.take_arguments(record, end.call_id).await;
             let known = self.tool(tool);
-            let told = CallSummary::new(tool, known, input.as_deref(), output, end.whole);
+            let told =
+                CallSummary::new(tool, known, input.as_deref(), output, end.whole, end.audit);
             calls.push(CallWords {
                 call_id: end.call_id.clone(),
                 words: in_node(end.node, told.words),

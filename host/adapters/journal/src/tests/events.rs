@@ -273,6 +273,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             rule: "default-deny".to_owned(),
             count: 3,
             grant: Some("[[grants.dir]]\nhost = \".\"".to_owned()),
+            status: None,
         }],
         rule: None,
         path: Vec::new(),

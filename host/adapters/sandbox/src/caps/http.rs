@@ -329,6 +329,7 @@ impl OutgoingRequest {
         let HttpExchange { target, budget, .. } = &self.exchange;
         let holds_secrets = self.call.holds_secrets();
         let (limits, secrets) = (&self.call.limits, self.call.secrets.granted);
+        target.record_status(response.status().as_u16());
         target
             .check_header_bytes("response", response.headers(), limits.http_header_bytes)
             .map_err(Error::HttpResponseHeaderSectionSize)?;

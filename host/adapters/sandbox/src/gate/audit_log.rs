@@ -88,6 +88,7 @@ impl AuditLog {
                 grant: grant
                     .filter(|grant| grant.len() <= MAX_GRANT_BYTES)
                     .map(str::to_owned),
+                status: None,
             });
             self.indices.insert(key, self.entries.len() - 1);
         } else {
@@ -95,6 +96,17 @@ impl AuditLog {
                 AuditVerdict::Allowed => self.others_allowed += 1,
                 AuditVerdict::Denied => self.others_denied += 1,
             }
+        }
+    }
+
+    /// Records the status of the response to an allowed request.
+    pub(super) fn record_status(&mut self, request: AuditRequest, status: u16) {
+        let request = bounded(request);
+        let mut entries = self.entries.iter_mut();
+        let asked = entries
+            .find(|entry| entry.verdict == AuditVerdict::Allowed && entry.request == request);
+        if let Some(entry) = asked {
+            entry.status = Some(status);
         }
     }
 
@@ -120,6 +132,7 @@ impl AuditLog {
                 rule: OTHERS.to_owned(),
                 count,
                 grant: None,
+                status: None,
             });
         self.entries.iter().cloned().chain(others).collect()
     }

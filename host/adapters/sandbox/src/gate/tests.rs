@@ -39,6 +39,7 @@ fn entry(request: &str, verdict: AuditVerdict, rule: &str, count: u64) -> AuditE
         rule: rule.to_owned(),
         count,
         grant: None,
+        status: None,
     }
 }
 
@@ -77,6 +78,10 @@ fn call_stats_record_every_request() {
     assert_eq!(both, Ok(vec![public]));
     let none = gate.allowed_addresses(&EXAMPLE, "https://example.com/", [(private, false)]);
     assert_eq!(none, Err(Refused));
+    for (url, status) in [("", 503), ("", 200), ("never-asked", 404)] {
+        let url = format!("https://example.com/{url}");
+        gate.record_status(AuditRequest::http("GET", &url), status);
+    }
     gate.record_host("example.com");
     gate.record_host("example.com");
     gate.count_in(3);
@@ -98,7 +103,10 @@ fn call_stats_record_every_request() {
                 },
                 entry("write /a/b", Allowed, "grants.dir[1]", 1),
                 entry("read /x", Denied, "default-deny", 1),
-                entry("GET https://example.com/", Allowed, "grants.http[0]", 1),
+                AuditEntry {
+                    status: Some(200),
+                    ..entry("GET https://example.com/", Allowed, "grants.http[0]", 1)
+                },
                 entry("GET https://example.com/", Denied, "address.private", 1),
             ],
             first_denial: Some(Denial {

@@ -42,6 +42,8 @@ enum Piece {
 enum Filter {
     /// A size: a number of bytes, or the bytes of a text.
     Bytes,
+    /// The status of the HTTP request that the result came by.
+    Status,
     /// A number, or the length of a list, with the word for one and for several.
     Count(String, String),
     /// The number of lines of a text.
@@ -62,6 +64,8 @@ pub(super) struct Values<'v> {
     pub(super) result: Option<&'v Value>,
     /// The size of the result, in bytes; absent for a failure.
     pub(super) size: Option<u64>,
+    /// The status of the call's only HTTP request; absent for a failure.
+    pub(super) status: Option<u16>,
 }
 
 impl Template {
@@ -172,6 +176,7 @@ fn parse_filter(text: &str) -> Result<Filter, Reason> {
     let words: Vec<&str> = text.split(':').collect();
     Ok(match words.as_slice() {
         ["bytes"] => Filter::Bytes,
+        ["status"] => Filter::Status,
         ["lines"] => Filter::Lines,
         ["quoted"] => Filter::Quoted,
         ["address"] => Filter::Address,
@@ -208,6 +213,9 @@ fn value_text(path: &[String], filters: &[Filter], values: Values<'_>) -> Option
         RESULT if rest.is_empty() && filters == [Filter::Bytes] => {
             return values.size.map(bytes);
         }
+        RESULT if rest.is_empty() && filters == [Filter::Status] => {
+            return values.status.map(|status| status.to_string());
+        }
         RESULT => values.result,
         name => values.input.get(name),
     };
@@ -230,6 +238,8 @@ fn filtered<'v>(filter: &Filter, value: Option<Cow<'v, Value>>) -> Option<Cow<'v
     let text = value.as_str();
     let shown: Value = match filter {
         Filter::Or(_) => return Some(value),
+        // Only the host knows it, of the whole result.
+        Filter::Status => return None,
         Filter::Bytes => {
             let length = text.map(|text| text.len() as u64);
             bytes(value.as_u64().or(length)?).into()

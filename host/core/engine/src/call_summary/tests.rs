@@ -1,4 +1,5 @@
 use super::*;
+use agent_host_types::accounting::AuditVerdict;
 use agent_host_types::tool::{Approval, DecisionKind, Effect, ToolRuntime};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -19,6 +20,9 @@ struct Case {
     input: Map<String, Value>,
     output: ToolResultOutput,
     whole: Option<BlobRef>,
+    /// HTTP requests with their statuses.
+    #[serde(default)]
+    requests: Vec<(String, Option<u16>)>,
     line: String,
 }
 
@@ -42,6 +46,17 @@ fn registered(name: &str, schema: Value, summary: Option<SummaryTemplate>) -> Re
     }
 }
 
+fn entry((request, status): &(String, Option<u16>)) -> AuditEntry {
+    AuditEntry {
+        request: AuditRequest::from_text(request),
+        verdict: AuditVerdict::Allowed,
+        rule: "grants.http[0]".to_owned(),
+        count: 1,
+        grant: None,
+        status: *status,
+    }
+}
+
 #[test]
 fn call_summary_of_each_case_is_its_line() {
     let cases: Vec<Case> = serde_json::from_str(CASES).unwrap();
@@ -54,12 +69,14 @@ fn call_summary_of_each_case_is_its_line() {
         let schema = case.schema.unwrap_or_else(|| json!({"type": "object"}));
         let tool = registered(&case.tool, schema, summary);
         let tool = is_known.then_some(&tool);
+        let audit: Vec<AuditEntry> = case.requests.iter().map(entry).collect();
         let summary = CallSummary::new(
             &case.tool,
             tool,
             Some(&case.input),
             &case.output,
             case.whole.as_ref(),
+            &audit,
         );
         assert_eq!(summary.to_string(), case.line);
     }
@@ -119,7 +136,7 @@ fn template_with_a_defect_is_refused() {
 #[test]
 fn large_json_is_shown_by_its_size() {
     let output = ToolResultOutput::from_value(json!(vec!["0123456789"; 30_000]));
-    let summary = CallSummary::new("list", None, None, &output, None);
+    let summary = CallSummary::new("list", None, None, &output, None, &[]);
     assert_eq!(summary.to_string(), "List  380.8 KiB  (list)");
 }
 
@@ -138,7 +155,7 @@ proptest! {
         };
         let summary = SummaryTemplate::of_author(template);
         let tool = registered("weather", json!({"type": "object"}), Some(summary));
-        let told = CallSummary::new("weather", Some(&tool), input.as_object(), &output, None);
+        let told = CallSummary::new("weather", Some(&tool), input.as_object(), &output, None, &[]);
         let line = told.to_string();
         prop_assert!(line.ends_with("  (weather)"), "{line}");
         prop_assert!(line.chars().count() <= 2 * MAX_WORDS + 30, "{line}");

@@ -247,6 +247,7 @@ fn report_parts_are_redacted() {
         rule: text(value),
         count: 1,
         grant: Some(text(value)),
+        status: None,
     };
     let mut told = [audit("abcdefgh")];
     secrets.audit(&mut told);
@@ -263,6 +264,7 @@ fn value_across_fields_of_an_audit_is_redacted() {
         rule: "grants.http[0]".to_owned(),
         count: 1,
         grant: None,
+        status: None,
     }];
     secrets.audit(&mut audit);
     let text = "[secret:s]a".to_owned();

@@ -89,6 +89,7 @@ fn lines_of_every_kind_fit_the_schema() {
                 tool: "read",
                 input: Some(&input),
                 output: &output,
+                audit: &[],
                 wall_us: 7,
             },
         ] {

@@ -144,6 +144,7 @@ impl Agent {
             tool: &call.name,
             input: Some(&run.input),
             output: &report.output,
+            audit: &report.audit,
             wall_us: report.accounting.wall_us,
         });
         Ok(report.into())

@@ -214,6 +214,7 @@ impl Agent {
             tool,
             input,
             output: &report.output,
+            audit: &report.audit,
             wall_us,
         });
         report.into()
@@ -287,6 +288,7 @@ impl Agent {
             tool: &call.name,
             input: call.input.as_deref(),
             output: &report.output,
+            audit: &report.audit,
             wall_us: 0,
         });
         CallReport {

@@ -11,6 +11,7 @@ fn entry(request: AuditRequest) -> AuditEntry {
         rule: "r".to_owned(),
         count: 1,
         grant: None,
+        status: None,
     }
 }
 

@@ -15,6 +15,7 @@ fn kind_of_a_run_is_what_the_gate_allowed() {
         rule: "grants.dir[0]".to_owned(),
         count: 1,
         grant: None,
+        status: None,
     };
     for (requests, expected) in [
         (&["stat /a", "read /a"][..], Some("read")),

@@ -401,13 +401,14 @@ impl Observer for LiveView {
                 tool,
                 input,
                 output,
+                audit,
                 wall_us,
             } => {
                 self.call_ended(call_id);
                 if let (WRITE_TODOS, ToolResultOutput::Text(list)) = (tool, output) {
                     self.tasks(list);
                 } else {
-                    let told = CallSummary::new(tool, self.tool(tool), input, output, None);
+                    let told = CallSummary::new(tool, self.tool(tool), input, output, None, audit);
                     let line = call_line(&told, output, Some(wall_us));
                     self.step(&format!("{}{line}", self.node(call_id)));
                     self.pictures(output);

@@ -94,6 +94,12 @@ impl RequestTarget {
             .map_err(|_| Error::HttpRequestDenied)
     }
 
+    /// Records the status of the response.
+    pub(super) fn record_status(&self, status: u16) {
+        let request = AuditRequest::http(&self.method, self.url.as_str());
+        self.gate.record_status(request, status);
+    }
+
     /// Records that a limit or another fixed rule ended the exchange.
     pub(super) fn refuse(&self, rule: &str, reason: &str) {
         self.gate.refuse(

@@ -38,6 +38,7 @@ fn changes_outside_the_session_are_found() {
             rule: "r".to_owned(),
             count: 1,
             grant: None,
+            status: None,
         };
         assert_eq!(
             changed(&[entry(AuditVerdict::Allowed)]),

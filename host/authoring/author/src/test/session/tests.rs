@@ -51,6 +51,7 @@ fn settled(call: &str, tool: &str, output: ToolResultOutput, requests: &[&str]) 
         rule: "grants.dir[0]".to_owned(),
         count: 1,
         grant: None,
+        status: None,
     });
     Event::CallSettled {
         call_id: id(call),

@@ -221,6 +221,7 @@ async fn cancelled_call_keeps_its_audit_and_accounting() {
         rule: "grants.http[0]".to_owned(),
         count: 1,
         grant: None,
+        status: None,
     }];
     for (effect, asks) in [
         (Effect::Effectful, false),

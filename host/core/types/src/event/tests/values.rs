@@ -114,6 +114,7 @@ pub(super) fn audit() -> Vec<AuditEntry> {
         rule: "default-deny".into(),
         count: 2,
         grant: Some("[[grants.dir]]".into()),
+        status: Some(200),
     }]
 }
 

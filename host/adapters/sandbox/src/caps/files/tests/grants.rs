@@ -37,6 +37,7 @@ async fn audit_log_lists_requests_and_first_denial() {
         rule: rule.to_owned(),
         count,
         grant: None,
+        status: None,
     };
     use AuditVerdict::{Allowed, Denied};
     let stats = fixture.stats();

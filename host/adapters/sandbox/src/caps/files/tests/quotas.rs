@@ -32,6 +32,7 @@ fn refused(path: &str, rule: &str, count: u64) -> AuditEntry {
         rule: rule.to_owned(),
         count,
         grant: None,
+        status: None,
     }
 }
 

@@ -101,19 +101,28 @@ async fn audit_log_names_secrets_without_values() {
         call.send(with_field(&url, "secret://github")).await,
         "200 hello"
     );
-    let entry = |request: String, rule: &str| AuditEntry {
+    let entry = |request: String, rule: &str, status| AuditEntry {
         request: AuditRequest::from_text(&request),
         verdict: AuditVerdict::Allowed,
         rule: rule.to_owned(),
         count: 1,
         grant: None,
+        status,
     };
     assert_eq!(
         call.stats().audit,
         [
-            entry(format!("GET {url}"), "grants.http[0]"),
-            entry(format!("secret://github in GET {url}"), "grants.secrets[0]"),
-            entry(format!("secret://key in GET {url}"), "grants.secrets[2]"),
+            entry(format!("GET {url}"), "grants.http[0]", Some(200)),
+            entry(
+                format!("secret://github in GET {url}"),
+                "grants.secrets[0]",
+                None
+            ),
+            entry(
+                format!("secret://key in GET {url}"),
+                "grants.secrets[2]",
+                None
+            ),
         ]
     );
 }

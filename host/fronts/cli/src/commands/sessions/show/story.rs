@@ -153,7 +153,7 @@ impl Story {
             return Some(event(ended));
         };
         let known = self.tools.get(tool);
-        let told = CallSummary::new(tool, known, input.as_deref(), output, end.whole);
+        let told = CallSummary::new(tool, known, input.as_deref(), output, end.whole, end.audit);
         let line = call_line(&told, output, Some(end.accounting.wall_us));
         let node = end
             .node
