@@ -453,7 +453,7 @@ fn call_whose_grants_only_read_is_told() {
     let ran = at(&env, 200, &[read], &["n\n"]);
     let shown = drawn(&ran.stdout, 200);
     let row = |text: &str| shown.iter().position(|row| row.starts_with(text)).unwrap();
-    let heading = row("read_file a.txt  declared read-only; the model sees the result");
+    let heading = row("read_file a.txt  read-only; the model sees the result");
     let reach = &shown[heading + 1];
     assert_eq!(row("Allow read_file?"), heading + 2, "{shown:?}");
     assert!(

@@ -47,7 +47,7 @@ fn waiting_calls_are_told_with_their_reach() {
             }),
             json!({
                 "target": "url", "is_outside": false,
-                "effect": "declared read-only, but sends the URL; the model sees the result",
+                "effect": "read-only, but sends the URL; the model sees the result",
                 "beyond": format!(
                     "Sandboxed; at most it can reach: files in {work} (read-only); network: a.example (GET and HEAD)."
                 ),

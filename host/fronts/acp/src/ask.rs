@@ -114,8 +114,8 @@ impl AcpAgent {
         }
         // Everything that the user decides by is in the request: editors do not look elsewhere.
         let mut fields = call_fields(registry, &id, &call.tool, Some(&call.input));
-        let reach = tool_reach(registry, &call.tool).beyond;
-        let frame = CallFrame::unwrapped(call, reach.as_deref());
+        let reach = tool_reach(registry, &call.tool);
+        let frame = CallFrame::unwrapped(call, reach.beyond.as_deref(), !reach.is_outside);
         fields.insert("title".to_owned(), frame.heading.as_str().into());
         fields.insert("status".to_owned(), "pending".into());
         let preview = json!({"type": "text", "text": frame.to_string()});

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_app::{Registry, tool_reach};
+use agent_host_app::{Registry, ToolReach, tool_reach};
 use agent_host_engine::{
     text::{escape_line, escape_values},
     turn::{CallFrame, QuestionPreview},
@@ -70,8 +70,8 @@ pub(crate) enum AwaitedInput {
     Approval {
         /// The call.
         call: Box<PendingCall>,
-        /// A sentence about further reach of its tool; absent if it has none.
-        reach: Option<String>,
+        /// What its tool may reach.
+        reach: ToolReach,
     },
     /// An answer to the tool's question.
     Question { tool: String, question: Question },
@@ -80,7 +80,7 @@ pub(crate) enum AwaitedInput {
 impl AwaitedInput {
     /// Returns the approval of a call of one of these tools.
     pub(crate) fn approval(call: PendingCall, registry: &Registry) -> Self {
-        let reach = tool_reach(registry, &call.tool).beyond;
+        let reach = tool_reach(registry, &call.tool);
         let call = Box::new(call);
         Self::Approval { call, reach }
     }
@@ -89,7 +89,7 @@ impl AwaitedInput {
     pub(crate) fn form(&self, agent: Option<&str>) -> ElicitRequestParams {
         let (message, requested_schema) = match self {
             Self::Approval { call, reach } => (
-                CallFrame::unwrapped(call, reach.as_deref()).to_string(),
+                CallFrame::unwrapped(call, reach.beyond.as_deref(), !reach.is_outside).to_string(),
                 decision_schema(call),
             ),
             Self::Question { tool, question } => (

@@ -140,7 +140,7 @@ fn call_reach(call: &PendingCall, target: Option<&str>, reach: ToolReach) -> Cal
     CallReach {
         call_id: call.call_id.clone(),
         target: place.map(str::to_owned),
-        effect: effect_in_words(call.effect, target),
+        effect: effect_in_words(call.effect, target, !reach.is_outside),
         leads_to: place.and_then(|name| leads_to(name, &call.input)),
         origin: reach.origin,
         beyond: reach.beyond,

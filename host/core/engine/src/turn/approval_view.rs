@@ -62,6 +62,8 @@ pub struct FrameArguments<'a> {
     pub without: &'a [&'a str],
     /// The known change in place of the effect, such as `+1 -1`.
     pub change: Option<&'a str>,
+    /// Whether the call runs in the sandbox, which lets a read-only tool change nothing.
+    pub is_sandboxed: bool,
     /// The columns of the screen; `usize::MAX` for rows that are not wrapped.
     pub columns: usize,
 }
@@ -69,14 +71,16 @@ pub struct FrameArguments<'a> {
 impl CallFrame {
     /// Renders a waiting call for a client without a screen of known width and without the tool's
     /// definition: the target is the text `path`, if the call has one. `reach` is a sentence of the
-    /// host about what the tool could reach besides.
+    /// host about what the tool could reach besides. `is_sandboxed` is
+    /// [`FrameArguments::is_sandboxed`].
     #[must_use]
-    pub fn unwrapped(call: &PendingCall, reach: Option<&str>) -> Self {
+    pub fn unwrapped(call: &PendingCall, reach: Option<&str>, is_sandboxed: bool) -> Self {
         let arguments = FrameArguments {
             input: &call.input,
             target: Some(PATH),
             without: &[],
             change: None,
+            is_sandboxed,
             columns: usize::MAX,
         };
         Self {
@@ -93,6 +97,7 @@ impl CallFrame {
             target: name,
             without,
             change,
+            is_sandboxed,
             columns,
         } = *arguments;
         let target = name.and_then(|name| Some((name, input.get(name)?.as_str()?)));
@@ -114,7 +119,7 @@ impl CallFrame {
             format!("\nUnless a part of the path is a link, it leads to:\n{place}")
         });
         let text = arguments_text(input, &shown_above);
-        let effect = effect_in_words(call.effect, name);
+        let effect = effect_in_words(call.effect, name, is_sandboxed);
         Self {
             heading: format!("{heading}  {}", change.unwrap_or(effect)),
             target: framed_target,
@@ -135,13 +140,18 @@ impl CallFrame {
     }
 }
 
-/// Describes the effect of a call with this main argument in the words of an approval.
+/// Describes the effect of a call with this main argument in the words of an approval. Only the
+/// sandbox enforces that a tool changes nothing; elsewhere it is declared.
 #[must_use]
-pub fn effect_in_words(effect: Effect, target: Option<&str>) -> &'static str {
-    match (effect, target) {
-        (Effect::ReadOnly, Some(URL)) => {
+pub fn effect_in_words(effect: Effect, target: Option<&str>, is_sandboxed: bool) -> &'static str {
+    match (effect, target, is_sandboxed) {
+        (Effect::ReadOnly, Some(URL), true) => {
+            "read-only, but sends the URL; the model sees the result"
+        }
+        (Effect::ReadOnly, Some(URL), false) => {
             "declared read-only, but sends the URL; the model sees the result"
         }
+        (Effect::ReadOnly, _, true) => "read-only; the model sees the result",
         _ => effect.in_words(),
     }
 }

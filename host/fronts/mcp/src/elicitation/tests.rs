@@ -4,6 +4,7 @@
 )]
 
 use super::{AwaitedInput, answer, decision, no_reply, parse};
+use agent_host_app::ToolReach;
 use agent_host_types::{
     approval::Decision,
     continuation::PendingCall,
@@ -79,7 +80,11 @@ fn approval_form_shows_the_call_as_the_terminal_does() {
     for (decisions, values) in cases {
         let asked = AwaitedInput::Approval {
             call: Box::new(call(decisions)),
-            reach: Some("Sandboxed; at most it can reach: no network.".to_owned()),
+            reach: ToolReach {
+                origin: "the component `a`, in the sandbox".to_owned(),
+                beyond: Some("Sandboxed; at most it can reach: no network.".to_owned()),
+                is_outside: false,
+            },
         };
         assert_eq!(form(&asked), expected(values), "{decisions:?}");
     }

@@ -63,6 +63,7 @@ fn shown(call: &PendingCall, columns: usize) -> String {
         target: Some("path"),
         without: &[],
         change: None,
+        is_sandboxed: false,
         columns,
     };
     CallFrame::new(call, &arguments).to_string()
@@ -169,7 +170,7 @@ fn call_frame_marks_words_of_mixed_scripts() {
         input: Map::from_iter([("path".to_owned(), json!("p\u{430}th"))]).into(),
         ..call("x")
     };
-    let shown = CallFrame::unwrapped(&call, None).to_string();
+    let shown = CallFrame::unwrapped(&call, None, false).to_string();
     let row = "\n│ p\u{430}th: Latin and Cyrillic (\u{430} is U+0430)\n";
     assert!(shown.contains(row), "{shown}");
 }
@@ -240,7 +241,7 @@ fn path_with_steps_up_is_shown_without_them() {
     }
     let mut call = call("x");
     call.input = Map::from_iter([("path".to_owned(), json!("a/../b\u{1b}"))]).into();
-    let frame = CallFrame::unwrapped(&call, None);
+    let frame = CallFrame::unwrapped(&call, None, false);
     let note = "\nUnless a part of the path is a link, it leads to:\n│ b\\u{1b}";
     assert!(frame.warnings.starts_with(note), "{}", frame.warnings);
 }
@@ -256,10 +257,17 @@ fn read_only_request_says_that_its_url_is_sent() {
         target: Some("url"),
         without: &[],
         change: None,
+        is_sandboxed: false,
         columns: 80,
     };
-    assert_eq!(
-        CallFrame::new(&call, &arguments).heading,
-        format!("wipe {url}  declared read-only, but sends the URL; the model sees the result")
-    );
+    let heading = |is_sandboxed| {
+        let arguments = FrameArguments {
+            is_sandboxed,
+            ..arguments
+        };
+        CallFrame::new(&call, &arguments).heading
+    };
+    let words = "read-only, but sends the URL; the model sees the result";
+    assert_eq!(heading(false), format!("wipe {url}  declared {words}"));
+    assert_eq!(heading(true), format!("wipe {url}  {words}"));
 }

@@ -70,7 +70,7 @@ fn shown_call_names_the_executables_of_its_arguments() {
         decisions: DecisionKind::ALL.into(),
     };
     let warning = "The call may rewrite these files, which run now or later:\n│ /workspace/run.sh\n│ /workspace/\\u{202e}x\n";
-    let shown = CallFrame::unwrapped(&call, None).to_string();
+    let shown = CallFrame::unwrapped(&call, None, false).to_string();
     assert!(shown.contains(warning), "{shown}");
 }
 

@@ -129,6 +129,7 @@ impl Review<'_> {
             target: self.main_argument(),
             without,
             change: change.as_deref(),
+            is_sandboxed: !self.reach.is_outside,
             columns: self.terminal.columns(),
         };
         CallFrame::new(self.call, &arguments)
