@@ -1,6 +1,7 @@
 //! The runs of sessions in this process, and the feeds of those who watch them. `serve` and `acp`
 //! start turns and follow them by this; neither has logic of a turn.
 
+mod agents;
 mod claims;
 mod feed;
 mod follower;
@@ -8,6 +9,7 @@ mod relay;
 mod shared;
 mod unattended;
 
+use agents::AgentFeeds;
 pub use claims::take_part;
 use feed::Feeds;
 pub use feed::{Feed, FeedItem, FeedReader};
@@ -324,7 +326,8 @@ pub fn run(
 ) -> BoxFuture<'static, TurnEnd> {
     Box::pin(async move {
         unattended::bound(&mut agent, slot.by.as_deref(), &session, &input);
-        let feed = slot.runs.feed(session.id());
+        let runs = Arc::clone(&slot.runs);
+        let (feed, agents) = (runs.feed(session.id()), AgentFeeds::new(&runs));
         let started = Mutex::new(started);
         let tell = |start: Started| {
             if let Some(started) = lock(&started).take() {
@@ -333,6 +336,7 @@ pub fn run(
             }
         };
         let write = |line: Arc<StreamLine>| {
+            agents.publish(&line);
             if let Some(seq) = feed.publish(line) {
                 tell(Ok(seq));
             }

@@ -107,3 +107,64 @@ fn reply_that_arrives_is_whole_for_a_late_reader() {
         "The first half is here. And this: The second half is here."
     );
 }
+
+/// The page of an agent's session: its text arrives there as it does, and whole for a late reader.
+#[test]
+fn reply_of_an_agent_arrives_in_its_own_session() {
+    let env = TestEnv::new();
+    env.configure(
+        "agents = [\"clerk\"]\n\n[[agent]]\nname = \"clerk\"\ndescription = \"Reads.\"\n",
+    );
+    let (reached, points) = mpsc::channel();
+    let (go_on, waits) = mpsc::channel::<()>();
+    let answers = vec![
+        Answer::calls(&[("agent_clerk", json!({"instructions": "see"}))]),
+        Answer::text("The first half is here. And this: The second half is here."),
+        Answer::text("Done."),
+    ];
+    // The point 3 is the middle of the agent's answer.
+    let model = ChatServer::watched(answers, move |point| {
+        if point == 3 {
+            reached.send(point).unwrap();
+            waits.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+    });
+    let server = ApiServer::start(&env, &model, &[]);
+    let session = server.create("go");
+    let mut root = server.events(&session, None);
+    let spawned = root.until("agent-spawned");
+    let agent = spawned.last().unwrap().data["event"]["session"].clone();
+    let agent = agent.as_str().unwrap();
+    assert_eq!(points.recv(), Ok(3));
+    let half = root.until_live("text").last().unwrap().data["text"].clone();
+    let mut late = server.events(agent, None);
+    let begun = late.until_live("text");
+    let last: Vec<&Value> = begun
+        .iter()
+        .rev()
+        .take(2)
+        .map(|event| &event.data)
+        .collect();
+    assert_eq!(
+        last,
+        [
+            &json!({"live": "text", "text": half}),
+            &json!({"live": "restarted"})
+        ]
+    );
+    go_on.send(()).unwrap();
+    let rest = late.until("turn-ended");
+    let text: String = rest
+        .iter()
+        .filter_map(|event| event.data["text"].as_str())
+        .collect();
+    assert_eq!(
+        format!("{}{text}", half.as_str().unwrap()),
+        "The first half is here. And this: The second half is here."
+    );
+    let done = root.until("turn-ended");
+    assert!(
+        done.iter()
+            .any(|event| event.data["event"]["kind"] == "call-settled")
+    );
+}

@@ -8,7 +8,10 @@ use agent_host_engine::stream::{LiveLine, StreamContent, StreamLine};
 use agent_host_types::id::SessionId;
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use tokio::sync::broadcast;
 
@@ -60,6 +63,8 @@ impl FeedItem {
 pub struct Feed {
     lines: broadcast::Sender<FeedItem>,
     arriving: Mutex<ArrivingReply>,
+    /// Whether it is kept without a reader: an agent of a run works in the session.
+    is_held: AtomicBool,
 }
 
 /// The reply of the model that arrives: its event is not in the journal yet.
@@ -89,6 +94,7 @@ impl Feed {
         Self {
             lines: broadcast::Sender::new(FEED_LINES),
             arriving: Mutex::default(),
+            is_held: AtomicBool::new(false),
         }
     }
 
@@ -121,6 +127,11 @@ impl Feed {
     /// Returns the number of readers.
     pub fn reader_count(&self) -> usize {
         self.lines.receiver_count()
+    }
+
+    /// Lets the feed be forgotten without a reader.
+    pub(super) fn release(&self) {
+        self.is_held.store(false, Ordering::Relaxed);
     }
 
     /// Forgets a reply that does not arrive any more.
@@ -214,10 +225,18 @@ impl Runs {
         let mut feeds = lock(&self.feeds);
         let is_unwatched = feeds
             .get(&session)
-            .is_some_and(|feed| feed.reader_count() == 0);
+            .is_some_and(|feed| feed.reader_count() == 0 && !feed.is_held.load(Ordering::Relaxed));
         if is_unwatched && !self.is_running(session) {
             feeds.remove(&session);
         }
+    }
+
+    /// Returns the feed of an agent's session, which is kept until [`Feed::release`].
+    pub(super) fn hold_feed(&self, session: SessionId) -> Arc<Feed> {
+        let mut feeds = lock(&self.feeds);
+        let feed = feed_of(&mut feeds, session);
+        feed.is_held.store(true, Ordering::Relaxed);
+        Arc::clone(feed)
     }
 
     /// Returns the feed of a session, which [`Self::forget_unwatched`] removes.
