@@ -76,6 +76,37 @@ fn running_call_shows_its_last_lines_until_it_ends() {
     assert_eq!(screen.end(), Some(0));
 }
 
+/// A program in code mode, which waits for a call of its own.
+#[test]
+fn running_program_shows_the_lines_that_it_prints() {
+    if !has_python() {
+        return;
+    }
+    let env = project(&["s"]);
+    let config = std::fs::read_to_string(env.work().join("agent.toml")).unwrap();
+    env.write("agent.toml", format!("code = true\n{config}"));
+    let until = pipe(&env, "until");
+    let code = format!(
+        "console.log('one'); console.log('two\\u001b[2J'); await tools.s_act({}); return 1;",
+        tells("told", &until)
+    );
+    let calls = [("run_javascript", json!({ "code": code }))];
+    let server = ChatServer::start(vec![Answer::calls(&calls), Answer::text("Done.")]);
+    let mut screen = OnScreen::start(&env, &server, 60, &RUN);
+    let shown = [
+        "  the program",
+        "    one",
+        "    two\u{fffd}[2J",
+        "  s_act",
+        "    told",
+    ];
+    screen.until(|rows| rows.ends_with(&shown.map(str::to_owned)));
+    end(&until);
+    screen.until_text("Done.");
+    assert!(!screen.rows().iter().any(|row| row.contains("two")));
+    assert_eq!(screen.end(), Some(0));
+}
+
 #[test]
 fn parallel_calls_show_their_last_lines_below_their_words() {
     if !has_python() {

@@ -1,5 +1,7 @@
 //! Collects what a script prints and puts out, and makes the result.
 
+use std::io::{self, Write as _};
+
 use agent_tool::{Output, Part};
 use serde_json::{Map, Value};
 
@@ -30,8 +32,10 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Keeps a line of the console while there is space.
+    /// Keeps a line of the console while there is space. The user sees it at once.
     pub(crate) fn print(&mut self, line: &str) {
+        // A host without a stdout for it shows it at the end.
+        let _ = writeln!(io::stdout(), "{line}");
         if self.dropped > 0 || self.console.len() + line.len() >= MAX_CONSOLE_BYTES {
             if self.dropped == 0 {
                 let left = MAX_CONSOLE_BYTES.saturating_sub(self.console.len() + 1);

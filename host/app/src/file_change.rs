@@ -184,7 +184,7 @@ impl Registry {
             can_ask: false,
             cancel: CancellationToken::new(),
         };
-        let RunEnd::Settled(report) = tools.run(invocation, &|_, _| {}).await else {
+        let RunEnd::Settled(report) = tools.run(invocation, &|_| {}).await else {
             return None;
         };
         match report.output {

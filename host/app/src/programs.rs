@@ -5,7 +5,7 @@ use agent_host_engine::{
     BoxFuture,
     policy::Grants,
     program::{ProgramRun, ProgramRunner},
-    tool::{CallReport, RunEnd},
+    tool::{CallReport, CallUpdate, RunEnd},
 };
 use agent_host_sandbox::{Call, CallContext, ProgramContext, Secrets, ToolComponent};
 use agent_host_types::{failure::ToolFailure, id::CallId, limits::Limits, tool::Effect};
@@ -54,7 +54,12 @@ impl ProgramRunner for SandboxedPrograms {
                     }),
                     ..CallContext::default()
                 },
-                progress: &|_, _| {},
+                progress: &|update| {
+                    // A reader that is behind misses lines.
+                    if let CallUpdate::Output(text) = update {
+                        let _ = run.printed.try_send(text.to_owned());
+                    }
+                },
             };
             match component.call(call).await {
                 RunEnd::Settled(report) => report,

@@ -97,7 +97,7 @@ impl ProgramRunner for Programs {
                     }),
                     ..CallContext::default()
                 },
-                progress: &|_, _| {},
+                progress: &|_| {},
             };
             component.call(call).await.settled().unwrap()
         })

@@ -88,7 +88,7 @@ pub async fn sandboxed_call(tool: &ToolComponent, work: &Work) -> CallReport {
         secrets: Arc::default(),
         limits: &work.limits,
         context: CallContext::default(),
-        progress: &|_, _| {},
+        progress: &|_| {},
     })
     .await
     .settled()

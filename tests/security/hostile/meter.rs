@@ -191,7 +191,7 @@ impl Bench {
                 secrets: Arc::default(),
                 limits,
                 context: CallContext::default(),
-                progress: &|_, _| {},
+                progress: &|_| {},
             })
             .await
             .settled()

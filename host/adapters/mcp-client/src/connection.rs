@@ -14,7 +14,10 @@ use crate::{
     request::ToolRequest,
     result::redact,
 };
-use agent_host_engine::{text, tool::ProgressSink};
+use agent_host_engine::{
+    text,
+    tool::{CallUpdate, ProgressSink},
+};
 use agent_host_types::reason::Reason;
 use futures_util::FutureExt as _;
 use rmcp::{
@@ -208,7 +211,7 @@ impl Connection {
 
     /// Requests a page of a list, redacted.
     pub(crate) async fn page(&self, request: ClientRequest) -> Result<Value, RequestError> {
-        let mut page = self.ask(request, &|_, _| {}).await?.result()?;
+        let mut page = self.ask(request, &|_| {}).await?.result()?;
         for secrets in self.config.redacted() {
             secrets.json(&mut page);
         }
@@ -352,7 +355,10 @@ impl Connection {
             id: Some(handle.id.clone()),
         };
         let progress = |update: &ProgressUpdate| {
-            progress(&self.config.redact(&update.message), update.fraction);
+            progress(CallUpdate::Progress {
+                message: &self.config.redact(&update.message),
+                fraction: update.fraction,
+            });
         };
         let mut updates = self.signals.updates(handle.progress_token.clone());
         let answer = loop {

@@ -56,7 +56,7 @@ fn config(behaviour: &str) -> ServerConfig {
 }
 
 async fn call(server: &McpServer, input: Value) -> ToolResultOutput {
-    call_with_progress(server, input, &|_, _| {}).await
+    call_with_progress(server, input, &|_| {}).await
 }
 
 async fn call_with_progress(
@@ -86,7 +86,7 @@ fn empty(tool: &str) -> ServerCall<'_> {
         input: serde_json::Map::new(),
         agent_depth: 0,
         traceparent: None,
-        progress: &|_, _| {},
+        progress: &|_| {},
     }
 }
 

@@ -149,7 +149,7 @@ async fn call(tool: &Tool, number: u64, limits: &Limits) -> bool {
             secrets: Arc::default(),
             limits,
             context: CallContext::default(),
-            progress: &|_, _| {},
+            progress: &|_| {},
         })
         .await
         .settled()

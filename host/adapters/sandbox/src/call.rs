@@ -23,7 +23,7 @@ use agent_host_engine::{
     arguments::Arguments,
     policy::Grants,
     secrets::Secrets,
-    tool::{CallReport, ProgressSink, RunEnd},
+    tool::{CallReport, CallUpdate, ProgressSink, RunEnd},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -63,13 +63,16 @@ pub struct Call<'a> {
     pub limits: &'a Limits,
     /// The session's state and answers for the call.
     pub context: CallContext,
-    /// Receives progress reports while the call runs, on the caller's task.
+    /// Receives progress reports and printed lines while the call runs, on the caller's task.
     pub progress: ProgressSink<'a>,
 }
 
 impl Call<'_> {
     fn report_progress(&self, report: &ProgressReport) {
-        (self.progress)(&self.secrets.text(&report.message), report.fraction);
+        (self.progress)(CallUpdate::Progress {
+            message: &self.secrets.text(&report.message),
+            fraction: report.fraction,
+        });
     }
 }
 
@@ -167,7 +170,7 @@ impl ToolComponent {
         let started = Instant::now();
         let deadline = Arc::new(Deadline::new(started + timeout));
         let gate = Gate::new(Arc::clone(grants), effect, limits);
-        let telemetry = Telemetry::new(as_count(limits.stdio_bytes));
+        let telemetry = Telemetry::new(as_count(limits.stdio_bytes), secrets);
         let mounts_dirs = !grants.dirs.is_empty() && self.imports_preopens();
         let setup = CallSetup {
             gate: Arc::clone(&gate),

@@ -269,7 +269,7 @@ fn read(tools: &ToolSet, input: Value) -> ToolResultOutput {
         can_ask: false,
         cancel: tokio_util::sync::CancellationToken::new(),
     };
-    let mut end = tools.run(invocation, &|_, _| {});
+    let mut end = tools.run(invocation, &|_| {});
     let waker = std::task::Waker::noop();
     let polled = end
         .as_mut()

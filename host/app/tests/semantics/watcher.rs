@@ -78,7 +78,8 @@ impl Observer for Watcher {
             | Live::ResultsReferenced { .. }
             | Live::HistorySummarised { .. }
             | Live::CallStarted { .. }
-            | Live::CallProgress { .. } => {}
+            | Live::CallProgress { .. }
+            | Live::CallOutput { .. } => {}
         }
     }
 

@@ -62,6 +62,13 @@ pub enum Live<'a> {
         /// The fraction, between 0 and 1, if known.
         fraction: Option<f64>,
     },
+    /// A running call printed lines, and maybe others before.
+    CallOutput {
+        /// The call.
+        call_id: &'a CallId,
+        /// The lines.
+        text: &'a str,
+    },
     /// A call has its result, whether or not it ran.
     CallEnded {
         /// The call.
@@ -105,6 +112,9 @@ pub trait Observer: Send + Sync {
         None
     }
 
+    /// The program of this session printed lines, and maybe others before.
+    fn printed(&self, _text: &str) {}
+
     /// A step of a turn ended. Its output may not be durable yet.
     fn step(&self, _step: Step, _result: &StepResult) {}
 }
@@ -137,6 +147,10 @@ impl Observer for Observers<'_> {
         (!children.is_empty()).then(|| Box::new(Observers(children)) as Box<dyn Observer + 'a>)
     }
 
+    fn printed(&self, text: &str) {
+        self.0.iter().for_each(|one| one.printed(text));
+    }
+
     fn step(&self, step: Step, result: &StepResult) {
         self.0.iter().for_each(|one| one.step(step, result));
     }
@@ -161,6 +175,10 @@ impl<T: Observer + ?Sized> Observer for &T {
 
     fn child<'a>(&'a self, call_id: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {
         (**self).child(call_id, agent)
+    }
+
+    fn printed(&self, text: &str) {
+        (**self).printed(text);
     }
 
     fn step(&self, step: Step, result: &StepResult) {

@@ -76,6 +76,8 @@ pub struct ProgramRun {
     pub started_ms: u64,
     /// The tools.
     pub tools: ToolCaller,
+    /// Receives the lines that it prints while it runs.
+    pub printed: mpsc::Sender<String>,
 }
 
 /// The program of an agent, which takes the place of its model.
@@ -148,6 +150,7 @@ pub(crate) struct RunningProgram {
     /// Never locked: a session is shared by reference, and a future alone is not.
     run: Mutex<BoxFuture<'static, CallReport>>,
     batches: mpsc::Receiver<ProgramBatch>,
+    prints: mpsc::Receiver<String>,
     /// Receives the results of its last calls.
     waits: Option<oneshot::Sender<Vec<ToolResultOutput>>>,
     /// The number of its calls so far.
@@ -167,6 +170,8 @@ impl fmt::Debug for RunningProgram {
 
 /// How far a program came.
 pub(crate) enum ProgramProgress {
+    /// It printed lines.
+    Printed(String),
     /// It made calls and waits for their results.
     Called(Vec<ToolCall>),
     /// It ended.
@@ -183,6 +188,7 @@ impl RunningProgram {
         names: Vec<String>,
     ) -> Self {
         let (sender, batches) = mpsc::channel(1);
+        let (printed, prints) = mpsc::channel(1);
         let run = program.runner.run(ProgramRun {
             session,
             code,
@@ -192,6 +198,7 @@ impl RunningProgram {
                 names: names.into(),
                 batches: sender,
             },
+            printed,
         });
         let run = AssertUnwindSafe(run).catch_unwind();
         Self {
@@ -199,6 +206,7 @@ impl RunningProgram {
                 async move { run.await.unwrap_or_else(|_| stopped()) },
             )),
             batches,
+            prints,
             waits: None,
             calls: 0,
             input_bytes: 0,
@@ -222,13 +230,14 @@ impl RunningProgram {
         }
     }
 
-    /// Runs it to its next calls or its end. One with more than `max_calls` calls, or too large
+    /// Runs it to its next lines or calls, or its end. One with more than `max_calls` calls, or too large
     /// arguments, ends with a failure. Cancel safe.
     pub(crate) async fn next(&mut self, max_calls: usize) -> ProgramProgress {
         let run = self.run.get_mut().unwrap_or_else(PoisonError::into_inner);
         let batch = tokio::select! {
             biased;
             ended = run => return ProgramProgress::Ended(Box::new(self.checked(ended))),
+            Some(printed) = self.prints.recv() => return ProgramProgress::Printed(printed),
             Some(batch) = self.batches.recv() => batch,
         };
         let before = self.calls;

@@ -137,6 +137,13 @@ pub enum LiveLine {
         #[serde(skip_serializing_if = "Option::is_none")]
         fraction: Option<f64>,
     },
+    /// A running call printed lines to its standard output or error, and maybe others before.
+    CallOutput {
+        /// The call.
+        call_id: CallId,
+        /// The lines.
+        text: String,
+    },
     /// A call has its result, whether or not it ran. The result itself is in the event
     /// `call-settled`, once that is durable.
     CallEnded {
@@ -258,6 +265,15 @@ impl Observer for StreamObserver<'_> {
         }))
     }
 
+    /// The output of a program is that of the call that started it.
+    fn printed(&self, text: &str) {
+        if let Some((call_id, path)) = self.path.split_last() {
+            let output = Live::CallOutput { call_id, text };
+            let line = StreamLine::new(StreamContent::Live(output.into()), path.into());
+            (self.write)(Arc::new(line));
+        }
+    }
+
     fn step(&self, step: Step, result: &StepResult) {
         let (next_step, end) = match &result.transition {
             Transition::Continue { next_step } => (Some(*next_step), None),
@@ -304,6 +320,10 @@ impl From<Live<'_>> for LiveLine {
                 call_id: call_id.clone(),
                 message: message.to_owned(),
                 fraction,
+            },
+            Live::CallOutput { call_id, text } => Self::CallOutput {
+                call_id: call_id.clone(),
+                text: text.to_owned(),
             },
             Live::CallEnded {
                 call_id,

@@ -193,8 +193,22 @@ impl SessionChange {
     }
 }
 
-/// Receives the progress of a running call: a message, and the fraction if known.
-pub type ProgressSink<'a> = &'a (dyn Fn(&str, Option<f64>) + Send + Sync);
+/// An update of a running call, for the user who waits. Never for the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CallUpdate<'a> {
+    /// The tool reports progress.
+    Progress {
+        /// The tool's message.
+        message: &'a str,
+        /// The fraction, between 0 and 1, if known.
+        fraction: Option<f64>,
+    },
+    /// The tool printed these lines to its standard output or error, and maybe others before.
+    Output(&'a str),
+}
+
+/// Receives the updates of a running call.
+pub type ProgressSink<'a> = &'a (dyn Fn(CallUpdate<'_>) + Send + Sync);
 
 /// Runs the calls of a tool, or of several, which [`Invocation::tool`] tells apart.
 pub trait ToolHandler: Send + Sync {

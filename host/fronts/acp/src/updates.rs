@@ -122,13 +122,16 @@ impl Transcript {
                 input,
             } => self.started(registry, &id_of(path, call_id), tool, input),
             LiveLine::CallProgress {
-                call_id, message, ..
-            } => {
+                call_id,
+                message: text,
+                ..
+            }
+            | LiveLine::CallOutput { call_id, text } => {
                 let id = id_of(path, call_id);
                 let update = json!({
                     "sessionUpdate": "tool_call_update",
                     "toolCallId": id,
-                    "content": [content(&json!({"type": "text", "text": message}))],
+                    "content": [content(&json!({"type": "text", "text": text}))],
                 });
                 Vec::from_iter(self.calls.contains_key(&id).then_some(update))
             }

@@ -2,6 +2,7 @@
 
 use super::{ExpectedCall, call, call_with_progress, config, did_it, empty, holds, python};
 use crate::{McpServer, ServerConfig};
+use agent_host_engine::tool::CallUpdate;
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
@@ -222,7 +223,10 @@ async fn progress_is_forwarded() {
     }
     let server = McpServer::connect(config("reports")).await.unwrap();
     let told = Mutex::new(Vec::new());
-    let progress = |message: &str, fraction: Option<f64>| {
+    let progress = |update: CallUpdate<'_>| {
+        let CallUpdate::Progress { message, fraction } = update else {
+            panic!("{update:?}");
+        };
         told.lock().unwrap().push((message.to_owned(), fraction));
     };
     let output = call_with_progress(&server, json!({}), &progress).await;

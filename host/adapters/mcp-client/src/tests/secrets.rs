@@ -2,7 +2,7 @@
 
 use super::{call, call_with_progress, config, did_it, holds, python};
 use crate::{McpServer, Reach, ServerConfig};
-use agent_host_engine::secrets::Secrets;
+use agent_host_engine::{secrets::Secrets, tool::CallUpdate};
 use agent_host_types::{
     failure::ToolErrorCode,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
@@ -43,7 +43,12 @@ async fn echoed_token_is_redacted_everywhere() {
         })])
     };
     let told = Mutex::new(Vec::new());
-    let progress = |message: &str, _: Option<f64>| told.lock().unwrap().push(message.to_owned());
+    let progress = |update: CallUpdate<'_>| {
+        let CallUpdate::Progress { message, .. } = update else {
+            panic!("{update:?}");
+        };
+        told.lock().unwrap().push(message.to_owned());
+    };
     let cases = [
         ("text", Ok(ToolResultOutput::Text([MARK; 3].join(" ")))),
         (

@@ -15,7 +15,7 @@ use crate::{
         guest_runtime::{TaskError, TaskHandle, TaskStart},
     },
 };
-use agent_host_engine::tool::{CallReport, RunEnd};
+use agent_host_engine::tool::{CallReport, CallUpdate, RunEnd};
 use agent_host_types::{
     accounting::Accounting,
     failure::ToolFailure,
@@ -60,7 +60,8 @@ impl RunningCall {
                         () = cancel.cancelled() => {}
                     }
                 };
-                follow(task, stop, &telemetry, call).await
+                let interval = tool.loaded.shared.progress_interval;
+                follow(task, stop, &telemetry, call, interval).await
             }
         };
         while let Some(report) = telemetry.reports.take() {
@@ -105,20 +106,28 @@ impl RunningCall {
     }
 }
 
-/// Reports progress until the guest ends or `stop` completes.
+/// Reports progress and the lines that the guest prints, until it ends or `stop` completes.
+/// `interval` is the least time between two reports of lines.
 async fn follow(
     mut task: TaskHandle<GuestResult>,
     stop: impl Future<Output = ()>,
     telemetry: &Telemetry,
     call: &Call<'_>,
+    interval: Duration,
 ) -> Result<GuestResult, TaskError> {
     let mut stop = pin!(stop);
+    let mut not_before = None;
     loop {
         tokio::select! {
             biased;
             () = &mut stop => break,
-            report = telemetry.reports.next() => call.report_progress(&report),
+            // A program runs in this poll, and the lines before its calls are shown first.
             ended = task.join() => return ended,
+            report = telemetry.reports.next() => call.report_progress(&report),
+            lines = telemetry.lines(not_before) => {
+                (call.progress)(CallUpdate::Output(&lines));
+                not_before = Some(tokio::time::Instant::now() + interval);
+            }
         }
     }
     // Waits for the guest to end, so that its last effects are in the audit. A result that arrives

@@ -18,7 +18,7 @@ use crate::{
 };
 use agent_host_engine::{
     policy::{DirGrant, DirMode, EnvGrant, Grants},
-    tool::CallReport,
+    tool::{CallReport, CallUpdate},
 };
 use agent_host_types::{
     failure::FailureFields,
@@ -65,7 +65,7 @@ async fn call_with(
         secrets: Arc::default(),
         limits,
         context: CallContext::default(),
-        progress: &|_, _| {},
+        progress: &|_| {},
     })
     .await
     .settled()
@@ -263,7 +263,10 @@ async fn progress_reaches_the_caller() {
             secrets: Arc::default(),
             limits: &Limits::default(),
             context: CallContext::default(),
-            progress: &|message, fraction| {
+            progress: &|update| {
+                let CallUpdate::Progress { message, fraction } = update else {
+                    panic!("{update:?}");
+                };
                 seen.lock().unwrap().push((message.to_owned(), fraction));
             },
         })

@@ -1,11 +1,12 @@
 //! The stdout and stderr of a guest: the last bytes are kept in memory for users, the rest is
-//! dropped. They never reach the host's own streams, nor the model, which gets the message of a
+//! dropped. The last lines are shown while the guest runs. They never reach the host's own streams, nor the model, which gets the message of a
 //! crash alone (`instance/crash.rs`).
 
 #[cfg(test)]
 mod tests;
 
-use crate::{caps::telemetry::Telemetry, mutex::lock};
+use crate::{caps::telemetry::Telemetry, mutex::lock, text};
+use agent_host_engine::secrets::{Redaction, Secrets};
 use bytes::Bytes;
 use std::{
     collections::VecDeque,
@@ -22,6 +23,9 @@ use wasmtime_wasi::{
 
 /// The most bytes of one write, which bounds the host's copy.
 const WRITE_BYTES: usize = 64 * 1024;
+
+/// The most bytes of a stream that are shown at once while a guest runs.
+const SHOWN_BYTES: usize = 1024;
 
 /// The last `capacity` bytes of a stream.
 pub(crate) struct Tail {
@@ -52,6 +56,69 @@ impl Tail {
         let mut bytes = lock(&self.bytes);
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }
+
+    fn has_line(&self) -> bool {
+        lock(&self.bytes)
+            .iter()
+            .any(|byte| LINE_ENDS.contains(byte))
+    }
+
+    /// Takes the lines that are whole.
+    fn take_lines(&self) -> Vec<u8> {
+        let mut bytes = lock(&self.bytes);
+        let end = bytes.iter().rposition(|byte| LINE_ENDS.contains(byte));
+        bytes.drain(..end.map_or(0, |end| end + 1)).collect()
+    }
+}
+
+/// The bytes that end a line: also a carriage return, after which a program writes over its line.
+const LINE_ENDS: [u8; 2] = *b"\n\r";
+
+/// One stream of a guest.
+pub(crate) struct GuestStream {
+    /// Its last bytes, which are redacted when the call ends.
+    tail: Tail,
+    redaction: Mutex<Redaction>,
+    /// The redacted bytes that were not shown yet, at most [`SHOWN_BYTES`].
+    unseen: Tail,
+}
+
+impl GuestStream {
+    pub(crate) fn new(capacity: usize, secrets: &Arc<Secrets>) -> Self {
+        Self {
+            tail: Tail::new(capacity),
+            redaction: Mutex::new(Redaction::new(Arc::clone(secrets))),
+            unseen: Tail::new(SHOWN_BYTES),
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.tail.text()
+    }
+
+    /// Appends bytes; returns whether a line ended that can be shown.
+    pub(crate) fn push(&self, new: &[u8]) -> bool {
+        self.tail.push(new);
+        // What was redacted is in order, whichever copy of the stream wrote it.
+        let mut redaction = lock(&self.redaction);
+        let redacted = redaction.push(new);
+        self.unseen.push(&redacted);
+        LINE_ENDS.iter().any(|end| redacted.contains(end))
+    }
+}
+
+/// Returns the last lines of both streams that were not shown; `None` if there are none.
+pub(crate) fn take_lines(telemetry: &Telemetry) -> Option<String> {
+    let lines = [&telemetry.stdout, &telemetry.stderr].map(|stream| stream.unseen.take_lines());
+    let lines = lines.concat();
+    let lines = String::from_utf8_lossy(&lines).replace('\r', "\n");
+    // An invalid byte takes three.
+    (!lines.is_empty()).then(|| text::sanitize(&lines, 2 * 3 * SHOWN_BYTES))
+}
+
+/// Whether there are lines that were not shown.
+pub(crate) fn has_lines(telemetry: &Telemetry) -> bool {
+    telemetry.stdout.unseen.has_line() || telemetry.stderr.unseen.has_line()
 }
 
 /// Returns both streams as one text for users.
@@ -68,14 +135,14 @@ pub(crate) fn combined(telemetry: &Telemetry) -> String {
 #[derive(Clone)]
 pub(crate) struct StdioStream {
     telemetry: Arc<Telemetry>,
-    tail: fn(&Telemetry) -> &Tail,
+    stream: fn(&Telemetry) -> &GuestStream,
 }
 
 impl StdioStream {
-    pub(crate) fn new(telemetry: &Arc<Telemetry>, tail: fn(&Telemetry) -> &Tail) -> Self {
+    pub(crate) fn new(telemetry: &Arc<Telemetry>, stream: fn(&Telemetry) -> &GuestStream) -> Self {
         Self {
             telemetry: Arc::clone(telemetry),
-            tail,
+            stream,
         }
     }
 }
@@ -118,7 +185,9 @@ impl AsyncWrite for StdioStream {
 #[wasmtime_wasi::async_trait]
 impl OutputStream for StdioStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        (self.tail)(&self.telemetry).push(&bytes);
+        if (self.stream)(&self.telemetry).push(&bytes) {
+            self.telemetry.printed.notify_one();
+        }
         Ok(())
     }
 

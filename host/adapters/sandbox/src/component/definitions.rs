@@ -52,7 +52,9 @@ pub(crate) async fn query(
     };
     let timeout = Duration::from_millis(DEADLINE_MS);
     let gate = Gate::new(Arc::new(Grants::default()), Effect::ReadOnly, &limits);
-    let telemetry = Telemetry::new(STDIO_BYTES);
+    // Nothing is granted, so nothing needs redaction.
+    let secrets = Arc::default();
+    let telemetry = Telemetry::new(STDIO_BYTES, &secrets);
     let setup = CallSetup {
         context: CallContext::default(),
         gate,
@@ -61,8 +63,7 @@ pub(crate) async fn query(
         protected: Arc::clone(&shared.protected),
         dirs: None,
         client: Arc::clone(&shared.client),
-        // Nothing is granted, so nothing needs redaction.
-        secrets: Arc::default(),
+        secrets,
         telemetry: Arc::clone(&telemetry),
         progress_interval: shared.progress_interval,
         limits: limits.clone(),

@@ -73,7 +73,7 @@ pub enum Compiled {
 ///         secrets: Arc::default(),
 ///         limits: &Limits::default(),
 ///         context: CallContext::default(),
-///         progress: &|message, _fraction| eprintln!("{message}"),
+///         progress: &|update| eprintln!("{update:?}"),
 ///     })
 ///     .await;
 /// if let Some(report) = end.settled() {

@@ -34,7 +34,7 @@ async fn calls_run_with_any_address_space() {
             secrets: Arc::default(),
             limits: &Limits::default(),
             context: CallContext::default(),
-            progress: &|_, _| {},
+            progress: &|_| {},
         })
         .await
         .settled()

@@ -9,7 +9,7 @@ use agent_host_engine::{
     journal::MemoryJournal,
     policy::Grants,
     session::{Session, SessionStart},
-    tool::{RunEnd, SessionChange},
+    tool::{CallUpdate, RunEnd, SessionChange},
 };
 use agent_host_sandbox::{Call, CallContext, Secrets, ToolComponent};
 use agent_host_types::{
@@ -169,7 +169,10 @@ async fn run_once(
             program: None,
             undo: None,
         },
-        progress: &|message, fraction| {
+        progress: &|update| {
+            let CallUpdate::Progress { message, fraction } = update else {
+                return;
+            };
             let report = ReportForm {
                 message: message.to_owned(),
                 fraction,

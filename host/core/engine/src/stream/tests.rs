@@ -29,6 +29,9 @@ fn lines_name_the_path_of_an_agent_in_an_agent() {
         let child = observer.child(&outer, "researcher").unwrap();
         let grandchild = child.child(&inner, "reader").unwrap();
         grandchild.live(Live::Delta(ModelDelta::Text("hi")));
+        // A program's lines are the output of its call.
+        observer.printed("of no call");
+        grandchild.printed("of b");
     });
     assert_eq!(
         written,
@@ -36,6 +39,7 @@ fn lines_name_the_path_of_an_agent_in_an_agent() {
             json!({"live": "agent-started", "call_id": "a", "agent": "researcher"}),
             json!({"live": "agent-started", "call_id": "b", "agent": "reader", "path": ["a"]}),
             json!({"live": "text", "text": "hi", "path": ["a", "b"]}),
+            json!({"live": "call-output", "call_id": "b", "text": "of b", "path": ["a"]}),
         ]
     );
 }
@@ -84,6 +88,10 @@ fn lines_of_every_kind_fit_the_schema() {
                 message: "more",
                 fraction: None,
             },
+            Live::CallOutput {
+                call_id: &call_id,
+                text: "lines",
+            },
             Live::CallEnded {
                 call_id: &call_id,
                 tool: "read",
@@ -115,6 +123,7 @@ fn lines_of_every_kind_fit_the_schema() {
             json!({"live": "call-started", "call_id": "c", "tool": "read", "input": input}),
             json!({"live": "call-progress", "call_id": "c", "message": "half", "fraction": 0.5}),
             json!({"live": "call-progress", "call_id": "c", "message": "more"}),
+            json!({"live": "call-output", "call_id": "c", "text": "lines"}),
             json!({
                 "live": "call-ended", "call_id": "c", "tool": "read", "output": "error-json",
                 "wall_us": 7,

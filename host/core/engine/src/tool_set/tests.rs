@@ -47,7 +47,7 @@ async fn tool_outside_of_the_filter_is_unknown() {
         let tools = ToolSet::from_iter(ask_user()).filtered(&globs);
         assert_eq!(tools.len(), usize::from(is_there), "{glob}");
         let valid = tools.accept(ASK_USER, &call.input).map(drop);
-        let end = tools.run(call.clone(), &|_, _| {}).await;
+        let end = tools.run(call.clone(), &|_| {}).await;
         if is_there {
             assert_eq!(valid, Ok(()));
             assert!(matches!(end, RunEnd::Asked(_)), "{end:?}");
@@ -65,7 +65,7 @@ async fn set_behind_others_keeps_their_order_and_names() {
     let tools = ToolSet::from_iter([named("read"), named(ASK_USER), named("write")]);
     let tools = tools.behind(ask_user().into_iter().chain([named("find")]));
     assert_eq!(names(&tools), [ASK_USER, "find", "read", "write"]);
-    let end = tools.run(call(ASK_USER), &|_, _| {}).await;
+    let end = tools.run(call(ASK_USER), &|_| {}).await;
     assert!(matches!(end, RunEnd::Asked(_)), "{end:?}");
 }
 
@@ -75,7 +75,7 @@ async fn tool_outside_of_the_host_is_not_run_here() {
     let tools = ToolSet::from_iter(ask_user());
     let mut outside = tools.clone();
     outside.run_outside(|name| name == ASK_USER);
-    let end = outside.run(call(ASK_USER), &|_, _| {}).await;
+    let end = outside.run(call(ASK_USER), &|_| {}).await;
     let failure = ToolFailure::new(
         ToolErrorCode::ToolUnavailable,
         "This tool runs outside of the host.",

@@ -10,7 +10,7 @@ use crate::{
     observer::{Live, Traced},
     session::{BatchCall, Session, Snapshot},
     spill::spill_output,
-    tool::{CallReport, Invocation, RunEnd, SessionChange},
+    tool::{CallReport, CallUpdate, Invocation, RunEnd, SessionChange},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -172,11 +172,14 @@ impl Agent {
             input: &run.input,
         });
         let invocation = self.invocation(caller, run, cx);
-        let progress = |message: &str, fraction: Option<f64>| {
-            cx.observer.live(Live::CallProgress {
-                call_id,
-                message,
-                fraction,
+        let progress = |update: CallUpdate<'_>| {
+            cx.observer.live(match update {
+                CallUpdate::Progress { message, fraction } => Live::CallProgress {
+                    call_id,
+                    message,
+                    fraction,
+                },
+                CallUpdate::Output(text) => Live::CallOutput { call_id, text },
             });
         };
         let mut running = pin!(self.run_tool(invocation, run.effect, &progress));

@@ -59,7 +59,12 @@ impl Agent {
                 () = cx.cancel.cancelled() => return Ok(StepResult::end(TurnEnd::Cancelled)),
                 progress = running.next(program.max_calls) => progress,
             };
+            if let ProgramProgress::Printed(text) = &progress {
+                cx.observer.printed(text);
+                continue;
+            }
             match (progress, recorded.pop_front()) {
+                (ProgramProgress::Printed(_), _) => {}
                 (ProgramProgress::Called(calls), Some((earlier, results))) if calls == earlier => {
                     running.answer(whole(session, results).await?);
                 }

@@ -22,7 +22,7 @@ use agent_host_app::{CommandRules, Config, Overrides, Registry, nearest, suggest
 use agent_host_engine::{
     arguments::Arguments,
     policy::{CallRequest, CallRule, Ruling, decide_call, denied_call},
-    tool::{CallReport, Invocation, ProgressSink, RunEnd},
+    tool::{CallReport, CallUpdate, Invocation, ProgressSink, RunEnd},
 };
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
@@ -78,8 +78,9 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         return print(&denial, /*target*/ None, json, terminal);
     }
     let invocation = invocation(tool, input, terminal);
-    let progress = |message: &str, _fraction: Option<f64>| {
-        if terminal.stderr {
+    // All that it printed follows at the end.
+    let progress = |update: CallUpdate<'_>| {
+        if let (CallUpdate::Progress { message, .. }, true) = (update, terminal.stderr) {
             terminal.note(&one_line(message, 200));
         }
     };

@@ -73,6 +73,13 @@ impl RunningCalls {
         });
     }
 
+    /// Adds a call unless it runs already.
+    pub(super) fn find_or_start(&mut self, call_id: &CallId, words: &str) {
+        if !self.0.iter().any(|call| call.id == *call_id) {
+            self.start(call_id, words);
+        }
+    }
+
     /// Takes the progress of a call: the lines of its message, and the fraction that is done.
     pub(super) fn progress(&mut self, call_id: &CallId, message: &str, fraction: Option<f64>) {
         let Some(call) = self.0.iter_mut().find(|call| call.id == *call_id) else {
@@ -80,7 +87,15 @@ impl RunningCalls {
         };
         // A fraction that a tool made up, such as NaN, is 0.
         call.percent = fraction.map(|part| (part.clamp(0.0, 1.0) * 100.0).round() as u8);
-        let lines = message.lines().filter(|line| !line.trim().is_empty());
+        self.lines(call_id, message);
+    }
+
+    /// Takes lines that a call told or printed.
+    pub(super) fn lines(&mut self, call_id: &CallId, text: &str) {
+        let Some(call) = self.0.iter_mut().find(|call| call.id == *call_id) else {
+            return;
+        };
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
         for line in lines {
             let line = one_line(line, MAX_LINE);
             if call.lines.back() != Some(&line) {

@@ -345,6 +345,10 @@ impl Observer for LiveView {
 
     fn recorded(&self, _record: &Arc<EventRecord>) {}
 
+    fn printed(&self, text: &str) {
+        self.program_output(text);
+    }
+
     fn live(&self, live: Live<'_>) {
         match live {
             Live::ModelAsked => {
@@ -396,6 +400,7 @@ impl Observer for LiveView {
             } => {
                 self.call_progress(call_id, message, fraction);
             }
+            Live::CallOutput { call_id, text } => self.call_output(call_id, text),
             Live::CallEnded {
                 call_id,
                 tool,

@@ -192,6 +192,7 @@ impl Live {
             | LiveLine::AgentStarted { .. }
             | LiveLine::CallStarted { .. }
             | LiveLine::CallProgress { .. }
+            | LiveLine::CallOutput { .. }
             | LiveLine::CallEnded { .. } => {}
         }
     }

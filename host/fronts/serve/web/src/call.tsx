@@ -17,19 +17,22 @@ export function CallView({ session, call }: { session: string; call: CallItem })
   const [open, setOpen] = useState(false);
   const [state, kind] = outcome(call);
   return (
-    <details class={`call ${kind}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        <span class={`dot ${kind}`} aria-hidden="true" />
-        <KindIcon kind={call.does} />
-        <span class="about">{call.words ?? call.tool}</span>
-        {call.by && <code class="quiet">({call.by})</code>}
-        <span class="quiet">
-          {call.state !== "ended" && state}
-          {call.ms !== undefined && ` ${duration(call.ms)}`}
-        </span>
-      </summary>
-      {open && <Opened session={session} call={call} />}
-    </details>
+    <>
+      <details class={`call ${kind}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>
+          <span class={`dot ${kind}`} aria-hidden="true" />
+          <KindIcon kind={call.does} />
+          <span class="about">{call.words ?? call.tool}</span>
+          {call.by && <code class="quiet">({call.by})</code>}
+          <span class="quiet">
+            {call.state !== "ended" && state}
+            {call.ms !== undefined && ` ${duration(call.ms)}`}
+          </span>
+        </summary>
+        {open && <Opened session={session} call={call} />}
+      </details>
+      {call.lines && <pre class="printed">{call.lines.join("\n")}</pre>}
+    </>
   );
 }
 

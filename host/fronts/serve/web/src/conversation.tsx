@@ -41,7 +41,7 @@ const CATCH_UP_MS = 120;
 export const ModelContext = createContext<Model>(newModel());
 
 /// Follows a session. The result changes at most once for each frame. `parent` is the session of the
-/// call that started it as an agent: what the agent does is told there as it happens.
+/// call that started it as an agent: what an agent on another host does is told there alone.
 export function useSession(session: string, parent?: { model: Model; call: string }): { model: Model; connection: Connection; error: ApiError | null } {
   const [model] = useState(newModel);
   const [, redraw] = useState(0);
@@ -62,15 +62,26 @@ export function useSession(session: string, parent?: { model: Model; call: strin
       if (lines.length <= MANY_LINES && timer === undefined) draw();
       else timer ??= setTimeout(draw, CATCH_UP_MS);
     };
+    // Whether its own stream tells what happens as it does.
+    let isTold = false;
     const follow = (call: string, line: Line) => {
-      if (call === parent?.call) onLines([line]);
+      if (call === parent?.call && !isTold) onLines([line]);
+    };
+    const onOwn = (lines: Line[]) => {
+      const begins = !isTold && lines.some((line) => line.live);
+      isTold ||= begins;
+      // It tells the reply from its start, of which the parent's may have told some.
+      onLines(begins ? [{ live: "restarted" }, ...lines] : lines);
     };
     parent?.model.followers.add(follow);
     const stop = watch(
       session,
-      onLines,
+      onOwn,
       (state, problem) => {
-        if (state === "connecting" || state === "lost") interrupted(model);
+        if (state === "connecting" || state === "lost") {
+          isTold = false;
+          interrupted(model);
+        }
         setConnection(state);
         setError(problem ?? null);
       },

@@ -49,6 +49,8 @@ export interface CallItem extends Base {
   whole?: string;
   ms?: number;
   progress?: { message: string; fraction?: number };
+  /// The last lines that it printed while it runs.
+  lines?: string[];
   audit: AuditEntry[];
   /// The most memory that it had at once, in bytes, and the bytes that it read and wrote.
   used?: { memory: number; in: number; out: number };
@@ -102,6 +104,9 @@ export interface Model {
   /// The number of changes; the view reads the model again when it grows.
   version: number;
 }
+
+/// The most lines of a running call that are shown.
+const LAST_LINES = 3;
 
 export function newModel(): Model {
   return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, answered: false, events: 0, followers: new Set(), gap: true, now: 0, version: 0 };
@@ -205,6 +210,12 @@ function live(model: Model, line: Line): void {
     case "call-progress": {
       const running = model.calls.get(line.call_id);
       if (running) running.progress = { message: line.message, fraction: line.fraction };
+      break;
+    }
+    case "call-output": {
+      const running = model.calls.get(line.call_id);
+      const printed = line.text.split("\n").filter((text: string) => text.trim() !== "");
+      if (running) running.lines = [...(running.lines ?? []), ...printed].slice(-LAST_LINES);
       break;
     }
   }
@@ -363,6 +374,7 @@ function settled(model: Model, item: CallItem, event: NonNullable<Line["event"]>
   if (event.whole) item.whole = event.whole.digest;
   if (event.accounting.stdio) item.stdio = event.accounting.stdio;
   delete item.progress;
+  delete item.lines;
 }
 
 function ended(model: Model, key: string, outcome: any, by?: string): void {

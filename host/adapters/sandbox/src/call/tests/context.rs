@@ -30,7 +30,7 @@ async fn run(guest: &Guest<'_>, context: CallContext) -> RunEnd {
         secrets: Arc::default(),
         limits: &Limits::default(),
         context,
-        progress: &|_, _| {},
+        progress: &|_| {},
     })
     .await
 }

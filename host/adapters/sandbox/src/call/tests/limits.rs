@@ -210,7 +210,7 @@ async fn call(tool: &ToolComponent, what: &Tool, grants: Grants, limits: &Limits
         secrets: Arc::default(),
         limits,
         context: CallContext::default(),
-        progress: &|_, _| {},
+        progress: &|_| {},
     })
     .await
     .settled()

@@ -44,7 +44,7 @@ async fn read(
         secrets: Arc::default(),
         limits,
         context: CallContext::default(),
-        progress: &|_, _| {},
+        progress: &|_| {},
     };
     tool.call_until(call, cancel).await.settled().unwrap()
 }

@@ -62,7 +62,7 @@ async fn run(
         secrets: secrets(&[("s", value)]),
         limits: &Limits::default(),
         context,
-        progress: &|_, _| {},
+        progress: &|_| {},
     })
     .await
 }

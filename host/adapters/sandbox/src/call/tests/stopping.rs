@@ -5,10 +5,16 @@ use crate::{
     Call, CallContext, Sandbox, SandboxConfig,
     guests::{BLOCK, DIRECTORIES, FIELDS, Guest, MAKE_DIR, STDOUT, TIMER, WRITE},
 };
+use agent_host_engine::{secrets::Secrets, tool::CallUpdate};
 use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use pretty_assertions::assert_eq;
 use serde_json::json;
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio_util::sync::CancellationToken;
 
 /// Opens a resource of each kind, waits a little, and repeats.
 const RESTLESS: &str = "(loop $l
@@ -51,7 +57,7 @@ async fn call_dropped_at_any_point_leaves_nothing() {
             secrets: Arc::default(),
             limits: &limits,
             context: CallContext::default(),
-            progress: &|_, _| {},
+            progress: &|_| {},
         });
         let patience = Duration::from_micros(step * step);
         if let Ok(end) = tokio::time::timeout(patience, running).await {
@@ -74,6 +80,51 @@ async fn call_dropped_at_any_point_leaves_nothing() {
         }
         assert!(std::time::Instant::now() < deadline, "{reports:?}");
     }
+}
+
+/// A guest prints a line and never ends; it is stopped when its line is shown.
+#[tokio::test]
+async fn printed_lines_are_shown_while_the_guest_runs() {
+    let sandbox = super::sandbox();
+    // "hunter2-hunter2\n", twice.
+    let line = "(i64.store (i32.const 64) (i64.const 0x2d327265746e7568))
+        (i64.store (i32.const 72) (i64.const 0x0a327265746e7568))
+        (call $write (call $stdout) (i32.const 64) (i32.const 16) (i32.const 32))";
+    let code_text = format!("{line} {line} {FOREVER}");
+    let guest = Guest {
+        imports: &[WRITE, STDOUT],
+        ..Guest::running(&code_text)
+    };
+    let tool = sandbox.load(&guest.bytes()).await.unwrap();
+    let secret = ("token".to_owned(), "hunter2-hunter2".to_owned().into());
+    let secrets = Secrets::new(BTreeMap::from([secret])).unwrap();
+    let (shown, cancel) = (Mutex::new(Vec::new()), CancellationToken::new());
+    let show = |update: CallUpdate<'_>| {
+        shown.lock().unwrap().push(format!("{update:?}"));
+        cancel.cancel();
+    };
+    let (call_id, nothing, limits) = (
+        CallId("c".to_owned()),
+        input(&json!({})).into(),
+        Limits::default(),
+    );
+    let call = Call {
+        tool: "echo",
+        call_id: &call_id,
+        input: &nothing,
+        idempotency_key: "k",
+        effect: Effect::ReadOnly,
+        grants: Arc::default(),
+        secrets: Arc::new(secrets),
+        limits: &limits,
+        context: CallContext::default(),
+        progress: &show,
+    };
+    let report = tool.call_until(call, &cancel).await.settled().unwrap();
+    // The second one is held back, as long as it may be the beginning of a secret.
+    let expected = r#"Output("[secret:token]\n")"#;
+    assert_eq!(shown.into_inner().unwrap(), [expected]);
+    assert_eq!(report.accounting.stdio, "[secret:token]\n".repeat(2));
 }
 
 /// A tool is refused an operation and then never ends: the failure names the stop and the refusal.

@@ -1,5 +1,6 @@
 use super::*;
 use pretty_assertions::assert_eq;
+use std::collections::BTreeMap;
 
 #[test]
 fn tail_keeps_the_last_bytes() {
@@ -12,7 +13,7 @@ fn tail_keeps_the_last_bytes() {
         (0, &["abc"], ""),
     ];
     for (capacity, writes, expected) in cases {
-        let telemetry = Telemetry::new(capacity);
+        let telemetry = Telemetry::new(capacity, &Arc::default());
         for write in writes {
             StdioStream::new(&telemetry, |telemetry| &telemetry.stdout)
                 .write(Bytes::copy_from_slice(write.as_bytes()))
@@ -31,7 +32,7 @@ fn combined_output_separates_streams() {
         ("out", "err", "out\n[stderr]\nerr"),
     ];
     for (out, err, expected) in cases {
-        let telemetry = Telemetry::new(80);
+        let telemetry = Telemetry::new(80, &Arc::default());
         StdioStream::new(&telemetry, |telemetry| &telemetry.stdout)
             .write(out.into())
             .unwrap();
@@ -39,5 +40,45 @@ fn combined_output_separates_streams() {
             .write(err.into())
             .unwrap();
         assert_eq!(combined(&telemetry), expected);
+    }
+}
+
+#[test]
+fn shown_lines_are_whole_redacted_and_bounded() {
+    let secret = ("token".to_owned(), "hunter2-hunter2".to_owned().into());
+    let none = Arc::new(Secrets::default());
+    let some = Arc::new(Secrets::new(BTreeMap::from([secret])).unwrap());
+    let long = format!("{}\nend\n", "x".repeat(2 * SHOWN_BYTES));
+    let rest = format!("{}\nend\n", "x".repeat(SHOWN_BYTES - "\nend\n".len()));
+    let filler = ".".repeat(200);
+    let cases: [(&Arc<Secrets>, &[&str], Option<&str>); 8] = [
+        (&none, &[], None),
+        (&none, &["half"], None),
+        (&none, &["half", " a line\nrest"], Some("half a line\n")),
+        (&none, &["10 %\r", "20 %\r\n"], Some("10 %\n20 %\n\n")),
+        (
+            &none,
+            &["\u{1b}[2J\u{202e}\n"],
+            Some("\u{fffd}[2J\u{fffd}\n"),
+        ),
+        (&none, &[&long], Some(&rest)),
+        (
+            &some,
+            &["a hunter2-", "hunter2\n", &filler],
+            Some("a [secret:token]\n"),
+        ),
+        // As much as the secret may have is held back, whatever it is.
+        (&some, &["short\n"], None),
+    ];
+    for (secrets, writes, expected) in cases {
+        let telemetry = Telemetry::new(80, secrets);
+        for write in writes {
+            StdioStream::new(&telemetry, |telemetry| &telemetry.stderr)
+                .write(Bytes::copy_from_slice(write.as_bytes()))
+                .unwrap();
+        }
+        assert_eq!(has_lines(&telemetry), expected.is_some(), "{writes:?}");
+        assert_eq!(take_lines(&telemetry).as_deref(), expected, "{writes:?}");
+        assert_eq!(take_lines(&telemetry), None, "{writes:?}");
     }
 }

@@ -53,7 +53,7 @@ async fn echo(tool: &ToolComponent) -> ToolResultOutput {
         secrets: Arc::default(),
         limits: &Limits::default(),
         context: CallContext::default(),
-        progress: &|_, _| {},
+        progress: &|_| {},
     })
     .await
     .settled()

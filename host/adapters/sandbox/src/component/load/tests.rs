@@ -381,7 +381,7 @@ async fn echo(tool: &ToolComponent) -> CallReport {
         secrets: Arc::default(),
         limits: &Limits::default(),
         context: CallContext::default(),
-        progress: &|_, _| {},
+        progress: &|_| {},
     })
     .await
     .settled()

@@ -41,7 +41,7 @@ async fn report(tool: &ToolComponent, name: &str, input: &Value, limits: &Limits
         secrets: secrets(&[("token", "correct-horse")]),
         limits,
         context: CallContext::default(),
-        progress: &|_, _| {},
+        progress: &|_| {},
     })
     .await
     .settled()

@@ -10,7 +10,7 @@ fn limiter() -> Limiter {
         tables: 3,
         ..Limits::default()
     };
-    Limiter::new(&limits, Telemetry::new(0))
+    Limiter::new(&limits, Telemetry::new(0, &Arc::default()))
 }
 
 fn grow(limiter: &mut Limiter, from: usize, to: usize) -> bool {

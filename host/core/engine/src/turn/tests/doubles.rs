@@ -6,7 +6,7 @@ use crate::{
     journal::{Journal, JournalError, MemoryJournal},
     model::{DeltaSink, Model, ModelDelta},
     observer::{Live, Observer},
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
+    tool::{CallReport, CallUpdate, Invocation, ProgressSink, RunEnd, ToolHandler},
     tool_set::{ToolEntry, ToolSet},
     turn::{Step, StepResult},
 };
@@ -284,7 +284,11 @@ impl ToolHandler for TestHandler {
             ran.log.lock().unwrap().push(format!("+{id}"));
             let running = ran.running.fetch_add(1, Ordering::SeqCst) + 1;
             ran.peak.fetch_max(running, Ordering::SeqCst);
-            progress("half", Some(0.5));
+            progress(CallUpdate::Progress {
+                message: "half",
+                fraction: Some(0.5),
+            });
+            progress(CallUpdate::Output("printed"));
             // Lets other calls start, if they may.
             tokio::task::yield_now().await;
             let mut end = (tool.body)(invocation).await;
@@ -440,7 +444,24 @@ impl Recorder {
     }
 }
 
+/// Sees what the program of an agent prints, and nothing else.
+struct Prints<'a>(&'a Mutex<Vec<String>>);
+
+impl Observer for Prints<'_> {
+    fn recorded(&self, _record: &Arc<EventRecord>) {}
+
+    fn live(&self, _live: Live<'_>) {}
+
+    fn printed(&self, text: &str) {
+        self.0.lock().unwrap().push(format!("printed {text}"));
+    }
+}
+
 impl Observer for Recorder {
+    fn child<'a>(&'a self, _: &'a CallId, _: &'a str) -> Option<Box<dyn Observer + 'a>> {
+        Some(Box::new(Prints(&self.live)))
+    }
+
     fn step(&self, step: Step, result: &StepResult) {
         self.steps.lock().unwrap().push((step, result.clone()));
     }
@@ -471,6 +492,7 @@ impl Observer for Recorder {
             Live::CallProgress {
                 call_id, message, ..
             } => format!("{message} {call_id}"),
+            Live::CallOutput { call_id, text } => format!("{text} {call_id}"),
             Live::CallEnded {
                 call_id, output, ..
             } => format!("ended {call_id} {}", output.tag()),

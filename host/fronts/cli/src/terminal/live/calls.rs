@@ -7,7 +7,7 @@ use crate::terminal::{
     result::file_summary,
     spinner::show_spinner,
 };
-use agent_host_engine::todo_list::WRITE_TODOS;
+use agent_host_engine::{program::PROGRAM_NAME, todo_list::WRITE_TODOS};
 use agent_host_types::{id::CallId, output::ToolResultOutput};
 use std::panic::catch_unwind;
 
@@ -30,6 +30,20 @@ impl LiveView {
     pub(super) fn call_progress(&self, call_id: &CallId, message: &str, fraction: Option<f64>) {
         self.running().progress(call_id, message, fraction);
         self.show_running();
+    }
+
+    /// Shows lines that a call printed which runs.
+    pub(super) fn call_output(&self, call_id: &CallId, text: &str) {
+        self.running().lines(call_id, text);
+        self.show_running();
+    }
+
+    /// Shows lines that the program of this agent printed. It is shown beside its calls from its
+    /// first line on, and until its own call ends.
+    pub(super) fn program_output(&self, text: &str) {
+        let program = CallId(PROGRAM_NAME.to_owned());
+        self.running().find_or_start(&program, "the program");
+        self.call_output(&program, text);
     }
 
     /// Removes a call from those that run.

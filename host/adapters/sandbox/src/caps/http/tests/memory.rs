@@ -125,7 +125,7 @@ async fn memory_after(server: &Server, secrets: Arc<Secrets>) -> Vec<u8> {
                 ..Limits::default()
             },
             context: CallContext::default(),
-            progress: &|_, _| {},
+            progress: &|_| {},
         })
         .await
         .settled()

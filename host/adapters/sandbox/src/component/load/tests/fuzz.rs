@@ -86,7 +86,7 @@ async fn load_and_call(sandbox: &Sandbox, bytes: &[u8]) -> Result<(), TestCaseEr
             secrets: Arc::default(),
             limits: &limits,
             context: CallContext::default(),
-            progress: &|_, _| {},
+            progress: &|_| {},
         })
         .await
         .settled()
