@@ -47,7 +47,10 @@ mod component {
 
     #[act_tool(description = "Returns a picture", idempotent)]
     fn picture() -> ActResult<Content> {
-        Ok(Content("image/png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec()))
+        Ok(Content(
+            "image/png",
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec(),
+        ))
     }
 
     #[act_tool(description = "Returns bytes")]
@@ -82,6 +85,7 @@ mod component {
 
     #[act_tool(description = "Reads a file", read_only)]
     fn read(path: String) -> ActResult<String> {
-        std::fs::read_to_string(&path).map_err(|error| ActError::new("std:internal", error.to_string()))
+        std::fs::read_to_string(&path)
+            .map_err(|error| ActError::new("std:internal", error.to_string()))
     }
 }

@@ -16,7 +16,7 @@ use wasmtime::{
 /// The most items that are read at once.
 const CHUNK_ITEMS: usize = 16 * 1024;
 
-/// What came through a stream.
+/// The items that came through a stream.
 pub(super) struct Collected<T> {
     pub(super) items: Vec<T>,
     /// Whether there was more than fits.

@@ -1,4 +1,4 @@
-//! What a component of ACT declares about itself in its section `act:component`: the capabilities
+//! The declaration of a component of ACT about itself in its section `act:component`: capabilities
 //! that it asks for. A declaration grants nothing.
 
 use super::{SESSIONS, cbor};

@@ -175,14 +175,14 @@ fn stream<T: StreamItem>(store: &mut Store<CallState>, items: &[Val]) -> wasmtim
     Ok(Val::Stream(reader.try_into_stream_any(store)?))
 }
 
-/// The content of a stream or a future.
+/// The form of what was read.
 enum Content {
     /// Of a stream of `u8`: each as a value would take 40 bytes.
     Bytes(Vec<u8>),
     Val(Val),
 }
 
-/// What was read from a stream or a future.
+/// The content of one stream or future.
 struct Read {
     content: Content,
     /// Whether the stream had more than fits.
@@ -192,7 +192,7 @@ struct Read {
 /// Ends with what was read, or with nothing if the guest dropped a future.
 type Reading = Pin<Box<dyn Future<Output = Option<Read>> + Send>>;
 
-/// What was read from the streams of a result.
+/// The content of the streams of a result.
 #[derive(Default)]
 pub(super) struct Streamed {
     /// The result, if that is a stream of bytes.

@@ -72,7 +72,7 @@ impl StreamEnd {
     }
 }
 
-/// What a guest reads from a file.
+/// The bytes that a guest reads from a file.
 pub(super) struct FileProducer {
     reader: FileReader,
     end: StreamEnd,
