@@ -14,10 +14,7 @@ use crate::{
     request::ToolRequest,
     result::redact,
 };
-use agent_host_engine::{
-    text,
-    tool::{CallUpdate, ProgressSink},
-};
+use agent_host_engine::{text, tool::ProgressSink};
 use agent_host_types::reason::Reason;
 use futures_util::FutureExt as _;
 use rmcp::{
@@ -354,12 +351,7 @@ impl Connection {
             peer: handle.peer.clone(),
             id: Some(handle.id.clone()),
         };
-        let progress = |update: &ProgressUpdate| {
-            progress(CallUpdate::Progress {
-                message: &self.config.redact(&update.message),
-                fraction: update.fraction,
-            });
-        };
+        let progress = |update: &ProgressUpdate| update.tell(&self.config, progress);
         let mut updates = self.signals.updates(handle.progress_token.clone());
         let answer = loop {
             tokio::select! {

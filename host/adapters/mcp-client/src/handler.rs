@@ -11,7 +11,10 @@ use crate::{
     config::ServerConfig,
     elicitation::{Elicitation, ElicitationAnswer},
 };
-use agent_host_engine::text;
+use agent_host_engine::{
+    text,
+    tool::{CallUpdate, ProgressSink},
+};
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
@@ -53,6 +56,16 @@ pub(crate) struct ProgressUpdate {
     pub(crate) message: String,
     /// The progress from 0 to 1, if known.
     pub(crate) fraction: Option<f64>,
+}
+
+impl ProgressUpdate {
+    /// Tells it, redacted.
+    pub(crate) fn tell(&self, config: &ServerConfig, progress: ProgressSink<'_>) {
+        progress(CallUpdate::Progress {
+            message: &config.redact(&self.message),
+            fraction: self.fraction,
+        });
+    }
 }
 
 /// The notifications received from a server.

@@ -70,7 +70,7 @@ pub(crate) enum AwaitedInput {
     Approval {
         /// The call.
         call: Box<PendingCall>,
-        /// What its tool may reach.
+        /// The reach of its tool.
         reach: ToolReach,
     },
     /// An answer to the tool's question.

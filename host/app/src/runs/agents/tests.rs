@@ -51,7 +51,7 @@ fn settled(id: &str) -> Event {
     .unwrap()
 }
 
-/// What a reader gets that comes now.
+/// Returns the reply that a reader gets that comes now.
 fn arriving(runs: &Runs, session: SessionId) -> Vec<Value> {
     let reply = runs.watch(session).reply;
     runs.forget_unwatched(session);
@@ -103,7 +103,7 @@ fn agent_has_its_lines_in_its_own_feed() {
     assert!(lock(&runs.feeds).is_empty());
 }
 
-/// An agent that goes on in a later run is known by its first event.
+/// An agent that continues in a later run is known by its first event.
 #[test]
 fn resumed_agent_is_known_by_its_events() {
     let runs = Runs::default();

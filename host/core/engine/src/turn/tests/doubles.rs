@@ -1,6 +1,7 @@
 //! Test doubles: a model that replays values, tools that are closures, a journal whose barriers can
 //! fail, and an observer that records. They decide nothing that a test checks.
 
+use super::program::printed::Prints;
 use crate::{
     BoxFuture,
     journal::{Journal, JournalError, MemoryJournal},
@@ -441,19 +442,6 @@ impl Recorder {
             live: Mutex::default(),
             steps: Mutex::default(),
         })
-    }
-}
-
-/// Sees what the program of an agent prints, and nothing else.
-struct Prints<'a>(&'a Mutex<Vec<String>>);
-
-impl Observer for Prints<'_> {
-    fn recorded(&self, _record: &Arc<EventRecord>) {}
-
-    fn live(&self, _live: Live<'_>) {}
-
-    fn printed(&self, text: &str) {
-        self.0.lock().unwrap().push(format!("printed {text}"));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Programs in the place of a model: their calls, what waits inside of them, restarts and limits.
 
 mod crashes;
+pub(super) mod printed;
 mod semantics;
 mod waiting;
 
@@ -132,47 +133,6 @@ pub(super) fn writes(id: &str) -> ModelReply {
 
 fn json_of(results: &[ToolResultOutput]) -> ToolResultOutput {
     ToolResultOutput::json(json!(results))
-}
-
-/// Prints a line before each of two calls.
-struct Printing;
-
-impl ProgramRunner for Printing {
-    fn run(&self, run: ProgramRun) -> BoxFuture<'static, CallReport> {
-        Box::pin(async move {
-            run.printed.send("before".to_owned()).await.unwrap();
-            call(&run.tools, &[("look", "{}")]).await;
-            run.printed.send("between".to_owned()).await.unwrap();
-            CallReport::of(json_of(&call(&run.tools, &[("look", "{}")]).await))
-        })
-    }
-}
-
-/// The lines are shown where they are printed, before the calls that follow, and never recorded.
-#[tokio::test]
-async fn lines_of_a_program_are_shown_as_it_runs() {
-    let mut bench = Bench::with(vec![writes("p"), says("done")], standard());
-    let journals = Arc::<TestJournals>::default();
-    let program = Program {
-        runner: Arc::new(Printing),
-        max_calls: 2,
-    };
-    bench.agent = bench
-        .agent
-        .with_programs(program, ToolSet::default(), journals.clone());
-    bench.say("go").await;
-    let live = bench.observer.live.lock().unwrap().clone();
-    let expected = [
-        "asked",
-        "text ",
-        "started p",
-        "printed before",
-        "printed between",
-        "ended p json",
-    ];
-    assert_eq!(live, expected);
-    let recorded = json!(journals.only().durable()).to_string();
-    assert!(!recorded.contains("before"), "{recorded}");
 }
 
 /// Batches run one after the other, each as the calls of a reply; the parent has the result alone.
