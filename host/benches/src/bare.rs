@@ -104,6 +104,10 @@ impl human::Host for Bare {
 /// A pre-instantiated guest, on this pool or on demand, as in the sandbox without a pool.
 pub fn bare(bytes: &[u8], pool: Option<PoolingAllocationConfig>) -> HostPre<Bare> {
     let mut config = Config::new();
+    // As for components without async functions in the sandbox.
+    config
+        .concurrency_support(false)
+        .wasm_component_model_async(false);
     match pool {
         Some(pool) => {
             config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));

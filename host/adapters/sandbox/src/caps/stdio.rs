@@ -97,8 +97,13 @@ impl GuestStream {
     }
 
     /// Appends bytes; returns whether a line ended that can be shown.
-    pub(crate) fn push(&self, new: &[u8]) -> bool {
+    fn push(&self, new: &[u8]) -> bool {
         self.tail.push(new);
+        self.show(new)
+    }
+
+    /// Shows bytes that are not kept; returns whether a line ended.
+    fn show(&self, new: &[u8]) -> bool {
         // What was redacted is in order, whichever copy of the stream wrote it.
         let mut redaction = lock(&self.redaction);
         let redacted = redaction.push(new);
@@ -119,6 +124,13 @@ pub(crate) fn take_lines(telemetry: &Telemetry) -> Option<String> {
 /// Whether there are lines that were not shown.
 pub(crate) fn has_lines(telemetry: &Telemetry) -> bool {
     telemetry.stdout.unseen.has_line() || telemetry.stderr.unseen.has_line()
+}
+
+/// Shows bytes of an answer that comes while the guest runs, among the lines of its stdout.
+pub(crate) fn show(telemetry: &Telemetry, bytes: &[u8]) {
+    if telemetry.stdout.show(bytes) {
+        telemetry.printed.notify_one();
+    }
 }
 
 /// Returns both streams as one text for users.
@@ -145,6 +157,12 @@ impl StdioStream {
             stream,
         }
     }
+
+    fn print(&self, bytes: &[u8]) {
+        if (self.stream)(&self.telemetry).push(bytes) {
+            self.telemetry.printed.notify_one();
+        }
+    }
 }
 
 impl IsTerminal for StdioStream {
@@ -169,7 +187,7 @@ impl AsyncWrite for StdioStream {
         _: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        (self.tail)(&self.telemetry).push(bytes);
+        self.print(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -185,9 +203,7 @@ impl AsyncWrite for StdioStream {
 #[wasmtime_wasi::async_trait]
 impl OutputStream for StdioStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        if (self.stream)(&self.telemetry).push(&bytes) {
-            self.telemetry.printed.notify_one();
-        }
+        self.print(&bytes);
         Ok(())
     }
 

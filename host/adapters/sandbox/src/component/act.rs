@@ -21,7 +21,7 @@ use crate::{
         types as wit,
     },
     caps::as_count,
-    component::collect::{Collected, collect},
+    component::collect::{Collected, StreamedItem, collect},
     instance::store::CallState,
 };
 use agent_host_engine::definitions::RawDefinition;
@@ -128,7 +128,7 @@ impl ActCall {
             ToolResult::Streaming(stream) => {
                 let most = as_count(store.data().limits.output_bytes);
                 let left = most.saturating_sub(NOTE_BYTES);
-                let events = collect(store, stream, left, weight)?;
+                let events = collect(store, stream, left)?;
                 let events = store.run_concurrent(async |_| events.await).await?;
                 events.map_err(|_| wasmtime::format_err!("the stream of its answer was lost"))?
             }
@@ -142,10 +142,27 @@ impl ActCall {
     }
 }
 
-fn weight(event: &ToolEvent) -> usize {
-    let data = match event {
-        ToolEvent::Content(part) => part.data.len(),
-        ToolEvent::Error(error) => error.kind.len(),
-    };
-    PART_BYTES + data
+impl StreamedItem for ToolEvent {
+    fn weight(&self) -> usize {
+        let data = match self {
+            Self::Content(part) => part.data.len(),
+            Self::Error(error) => error.kind.len(),
+        };
+        PART_BYTES + data
+    }
+
+    fn lines(events: &[Self]) -> Vec<u8> {
+        events.iter().fold(Vec::new(), |mut lines, event| {
+            if let Self::Content(part) = event
+                && part
+                    .mime_type
+                    .as_ref()
+                    .is_some_and(|it| it.starts_with("text/"))
+            {
+                lines.extend(&part.data);
+                lines.push(b'\n');
+            }
+            lines
+        })
+    }
 }

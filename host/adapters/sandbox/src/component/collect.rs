@@ -1,6 +1,6 @@
 //! Collects what a guest sends through a stream, up to a number of bytes.
 
-use crate::{bindings::types as wit, instance::store::CallState};
+use crate::{bindings::types as wit, caps::stdio, instance::store::CallState};
 use agent_host_types::limits::Limits;
 use std::{
     mem,
@@ -23,13 +23,23 @@ pub(super) struct Collected<T> {
     pub(super) is_cut: bool,
 }
 
+/// An item of a stream.
+pub(super) trait StreamedItem: Lift + Send + Sync + Unpin + 'static {
+    /// The bytes that it counts for.
+    fn weight(&self) -> usize;
+
+    /// The lines that users see of new items while the guest runs.
+    fn lines(items: &[Self]) -> Vec<u8>
+    where
+        Self: Sized;
+}
+
 /// Collects the items of a stream until it ends, or until they weigh `left` bytes together. The
 /// receiver has them then, if the store runs.
-pub(super) fn collect<T: Lift + Send + Sync + Unpin + 'static>(
+pub(super) fn collect<T: StreamedItem>(
     store: &mut Store<CallState>,
     stream: StreamReader<T>,
     left: usize,
-    weight: fn(&T) -> usize,
 ) -> wasmtime::Result<oneshot::Receiver<Collected<T>>> {
     let (sender, receiver) = oneshot::channel();
     let collector = Collector {
@@ -38,7 +48,6 @@ pub(super) fn collect<T: Lift + Send + Sync + Unpin + 'static>(
             is_cut: false,
         },
         left,
-        weight,
         sender: Some(sender),
     };
     stream.pipe(store, collector)?;
@@ -50,11 +59,10 @@ struct Collector<T> {
     collected: Collected<T>,
     /// The bytes that still fit.
     left: usize,
-    weight: fn(&T) -> usize,
     sender: Option<oneshot::Sender<Collected<T>>>,
 }
 
-impl<T: Lift + Send + Sync + Unpin + 'static> StreamConsumer<CallState> for Collector<T> {
+impl<T: StreamedItem> StreamConsumer<CallState> for Collector<T> {
     type Item = T;
 
     fn poll_consume(
@@ -67,8 +75,9 @@ impl<T: Lift + Send + Sync + Unpin + 'static> StreamConsumer<CallState> for Coll
         let waiting = source.remaining(&mut store);
         let mut chunk = Vec::with_capacity(waiting.min(CHUNK_ITEMS));
         source.read(&mut store, &mut chunk)?;
+        stdio::show(&store.data().telemetry, &T::lines(&chunk));
         for item in chunk {
-            let Some(left) = self.left.checked_sub((self.weight)(&item)) else {
+            let Some(left) = self.left.checked_sub(item.weight()) else {
                 self.collected.is_cut = true;
                 return Poll::Ready(Ok(StreamResult::Dropped));
             };

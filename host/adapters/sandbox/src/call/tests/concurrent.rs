@@ -53,7 +53,7 @@ async fn run_within(
         secrets: Arc::default(),
         limits,
         context: CallContext::default(),
-        progress: &|_, _| {},
+        progress: &|_| {},
     };
     tool.call(call).await.settled().unwrap()
 }

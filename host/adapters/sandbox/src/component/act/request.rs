@@ -44,8 +44,8 @@ pub(super) fn requested(declared: &Value) -> Option<String> {
 /// `wasi:http (GET https://api.example.com)`
 fn capability(name: &str, value: &Value) -> String {
     // `allow` in the specification of act:core 0.4, and `constraints` of act-build 0.14.
-    let entries = ["allow", "constraints"].into_iter();
-    let entries = entries.find_map(|key| value.get(key)?.as_array());
+    let mut keys = ["allow", "constraints"].into_iter();
+    let entries = keys.find_map(|key| value.get(key)?.as_array());
     let entries = entries.into_iter().flatten().take(MAX_ENTRIES);
     let entries: Vec<String> = entries.map(entry).collect();
     if entries.is_empty() {

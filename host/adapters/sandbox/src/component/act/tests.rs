@@ -56,7 +56,7 @@ async fn call(tool: &ToolComponent, name: &str, input: &Value) -> CallReport {
         secrets: Arc::default(),
         limits: &Limits::default(),
         context: CallContext::default(),
-        progress: &|_, _| {},
+        progress: &|_| {},
     };
     tool.call(call).await.settled().unwrap()
 }

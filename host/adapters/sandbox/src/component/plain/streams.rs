@@ -8,7 +8,7 @@ use super::{
 use crate::{
     bindings::types as wit,
     caps::as_count,
-    component::collect::{Collected, collect},
+    component::collect::{Collected, StreamedItem, collect},
     instance::store::CallState,
 };
 use std::{
@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use wasmtime::{
     Store, StoreContextMut,
     component::{
-        ComponentType, FutureAny, FutureConsumer, Lift, Lower, Source, StreamAny, StreamReader, Val,
+        ComponentType, FutureAny, FutureConsumer, Lower, Source, StreamAny, StreamReader, Val,
     },
     format_err,
 };
@@ -34,15 +34,10 @@ const NOTE_BYTES: usize = 512;
 const ITEM_BYTES: usize = 8;
 
 /// A type of items, in Rust.
-trait StreamItem: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
+trait StreamItem: ComponentType + Lower + StreamedItem {
     fn into_val(self) -> Val;
 
     fn from_val(val: &Val) -> Option<Self>;
-
-    /// The bytes that it counts for.
-    fn weight(&self) -> usize {
-        ITEM_BYTES
-    }
 
     fn into_content(items: Vec<Self>) -> Content {
         Content::Val(Val::List(items.into_iter().map(Self::into_val).collect()))
@@ -61,6 +56,19 @@ macro_rules! scalar_items {
                     Val::$case(value) => Some(*value),
                     _ => None,
                 }
+            }
+        }
+
+        impl StreamedItem for $type {
+            fn weight(&self) -> usize {
+                ITEM_BYTES
+            }
+
+            fn lines(items: &[Self]) -> Vec<u8> {
+                items.iter().fold(Vec::new(), |mut lines, item| {
+                    lines.extend(format!("{item}\n").into_bytes());
+                    lines
+                })
             }
         }
     )*};
@@ -83,12 +91,18 @@ impl StreamItem for u8 {
         }
     }
 
+    fn into_content(items: Vec<Self>) -> Content {
+        Content::Bytes(items)
+    }
+}
+
+impl StreamedItem for u8 {
     fn weight(&self) -> usize {
         1
     }
 
-    fn into_content(items: Vec<Self>) -> Content {
-        Content::Bytes(items)
+    fn lines(items: &[Self]) -> Vec<u8> {
+        items.to_vec()
     }
 }
 
@@ -103,9 +117,19 @@ impl StreamItem for String {
             _ => None,
         }
     }
+}
 
+impl StreamedItem for String {
     fn weight(&self) -> usize {
         ITEM_BYTES + self.len()
+    }
+
+    fn lines(items: &[Self]) -> Vec<u8> {
+        items.iter().fold(Vec::new(), |mut lines, item| {
+            lines.extend(item.as_bytes());
+            lines.push(b'\n');
+            lines
+        })
     }
 }
 
@@ -120,9 +144,16 @@ impl StreamItem for Vec<u8> {
             _ => None,
         }
     }
+}
 
+impl StreamedItem for Vec<u8> {
     fn weight(&self) -> usize {
         ITEM_BYTES + self.len()
+    }
+
+    /// None: bytes are seldom text.
+    fn lines(_: &[Self]) -> Vec<u8> {
+        Vec::new()
     }
 }
 
@@ -309,7 +340,7 @@ fn read_stream<T: StreamItem>(
     left: usize,
 ) -> wasmtime::Result<Reading> {
     let stream = stream.try_into_stream_reader::<T>()?;
-    let collected = collect(store, stream, left, T::weight)?;
+    let collected = collect(store, stream, left)?;
     Ok(Box::pin(async move {
         let Collected { items, is_cut } = collected.await.ok()?;
         Some(Read {
