@@ -62,6 +62,7 @@ impl Guest for Concurrent {
         let (mut writer, reader) = wit_stream::new();
         spawn_local(async move {
             for line in 1..=lines {
+                monotonic_clock::wait_for(1_000_000).await;
                 if writer.write_one(format!("line {line}")).await.is_some() {
                     return;
                 }

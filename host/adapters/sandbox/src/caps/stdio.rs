@@ -97,7 +97,7 @@ impl GuestStream {
     }
 
     /// Appends bytes; returns whether a line ended that can be shown.
-    fn push(&self, new: &[u8]) -> bool {
+    pub(crate) fn push(&self, new: &[u8]) -> bool {
         self.tail.push(new);
         self.show(new)
     }

@@ -46,7 +46,7 @@ async fn call_in(sandbox: &Sandbox, component: &[u8], limits: &Limits) -> CallRe
         secrets: Arc::default(),
         limits,
         context: CallContext::default(),
-        progress: &|_, _| {},
+        progress: &|_| {},
     })
     .await
     .settled()

@@ -1,18 +1,13 @@
 //! A plain component of WASI 0.3: its async functions and streams, and every function of the
 //! interfaces that it imports.
 
+mod network;
+
 use super::*;
 use crate::WasiVersion;
-use agent_host_engine::policy::{HttpGrant, PathRules};
+use agent_host_engine::{policy::PathRules, tool::CallUpdate};
 use pretty_assertions::assert_eq;
-use std::{
-    fs,
-    io::{Read as _, Write as _},
-    net::TcpListener,
-    os::unix::fs::symlink,
-    path::PathBuf,
-    thread,
-};
+use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
 /// `guest-tools/concurrent`.
 fn guest() -> PathBuf {
@@ -95,6 +90,38 @@ async fn streams_and_futures_are_read_to_their_ends() {
         let report = run(&tool, name, arguments, &Grants::default()).await;
         assert_eq!(report.output, expected, "{name}");
     }
+}
+
+#[tokio::test]
+async fn streamed_answer_is_seen_as_it_comes() {
+    let tool = tool().await;
+    let seen = Mutex::new(String::new());
+    let call = Call {
+        tool: "lines",
+        call_id: &CallId("call-1".to_owned()),
+        input: &input(&json!({"lines": 300})).into(),
+        idempotency_key: "key-1",
+        effect: Effect::Effectful,
+        grants: Arc::default(),
+        secrets: Arc::default(),
+        limits: &Limits::default(),
+        context: CallContext::default(),
+        progress: &|update| {
+            if let CallUpdate::Output(lines) = update {
+                seen.lock().unwrap().push_str(lines);
+            }
+        },
+    };
+    let report = tool.call(call).await.settled().unwrap();
+    let ToolResultOutput::Text(text) = &report.output else {
+        panic!("{:?}", report.output);
+    };
+    assert_eq!(text.lines().count(), 300);
+    // What comes faster than it can be shown is left out, and so is the rest when the call ends.
+    let seen = seen.lock().unwrap();
+    let whole = |line: &str| text.contains(&format!("\"{line}\"\n"));
+    assert!(!seen.is_empty() && seen.lines().all(whole), "{seen}");
+    assert_eq!(report.accounting.stdio, "");
 }
 
 #[tokio::test]
@@ -405,87 +432,4 @@ async fn other_interfaces_of_wasi_0_3_are_those_of_0_2() {
             format!("The tool ended itself with exit code {status} and returned no result.");
         assert_eq!(code(&report), ("trap", message.as_str()));
     }
-}
-
-/// Answers each request on a port of its own with its method, path and body.
-fn server() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut request = Vec::new();
-            let mut chunk = [0; 4096];
-            let is_whole = |request: &[u8]| {
-                let text = String::from_utf8_lossy(request);
-                !text.starts_with("POST") && text.ends_with("\r\n\r\n")
-                    || text.ends_with("0\r\n\r\n")
-            };
-            while !is_whole(&request) {
-                let count = stream.read(&mut chunk).unwrap();
-                request.extend(&chunk[..count]);
-            }
-            let text = String::from_utf8(request).unwrap();
-            let first = text.lines().next().unwrap();
-            let sent = if text.contains("sent by a stream") {
-                " with a body"
-            } else {
-                ""
-            };
-            let body = format!("{first}{sent}");
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
-            stream
-                .write_all(format!("{head}{body}").as_bytes())
-                .unwrap();
-        }
-    });
-    port
-}
-
-#[tokio::test]
-async fn http_of_wasi_0_3_passes_the_gate() {
-    use End::{Denied, Ok};
-
-    let port = server();
-    let grants = Grants {
-        http: vec![HttpGrant {
-            host: "127.0.0.1".to_owned(),
-            port: Some(port),
-            ..HttpGrant::default()
-        }],
-        ..Grants::default()
-    };
-    let tool = tool().await;
-    for (operation, path, body, expected) in [
-        ("get", "/a", "", Ok("200 GET /a HTTP/1.1")),
-        (
-            "post",
-            "/b",
-            "sent by a stream",
-            Ok("200 POST /b HTTP/1.1 with a body"),
-        ),
-    ] {
-        let url = format!("http://127.0.0.1:{port}{path}");
-        attempt(&tool, &grants, &[(operation, &url, body, expected)]).await;
-    }
-    let elsewhere = Denied("HttpRequestDenied");
-    attempt(
-        &tool,
-        &grants,
-        &[("get", "http://127.0.0.1:1/", "", elsewhere)],
-    )
-    .await;
-    let arguments =
-        json!({"operation": "get", "path": format!("http://127.0.0.1:{port}/a"), "value": ""});
-    let limits = Limits {
-        http_response_bytes: 4,
-        ..Limits::default()
-    };
-    let report = run_within(&tool, "attempt", arguments, &grants, &limits).await;
-    let (found, message) = code(&report);
-    assert_eq!(found, "resource-limit");
-    assert!(
-        message.contains("rule limits.http-response-bytes"),
-        "{message}"
-    );
 }
