@@ -162,9 +162,7 @@ fn reply_of_an_agent_arrives_in_its_own_session() {
         format!("{}{text}", half.as_str().unwrap()),
         "The first half is here. And this: The second half is here."
     );
-    let done = root.until("turn-ended");
-    assert!(
-        done.iter()
-            .any(|event| event.data["event"]["kind"] == "call-settled")
-    );
+    let settled = root.until("call-settled");
+    let result = &settled.last().unwrap().data["event"]["output"]["value"];
+    assert_eq!(*result, format!("{}{text}", half.as_str().unwrap()));
 }
