@@ -158,7 +158,7 @@ fn compile_child_confines_itself_before_reading() {
 #[test]
 fn compile_child_rejects_invalid_request() {
     // Arguments, input, and a part of the output.
-    let header = |bytes: &[u8]| [b"agent-host job 2\0".as_slice(), &[0; 32], bytes].concat();
+    let header = |bytes: &[u8]| [b"agent-host job 3\0\0".as_slice(), &[0; 32], bytes].concat();
     let cases: [(&[&str], Vec<u8>, &str); 6] = [
         (&[], Vec::new(), "is for internal use"),
         (&["536870912", "x"], Vec::new(), "is for internal use"),

@@ -48,6 +48,8 @@ fn manifests_match_components_and_sources() {
     check(
         "tests/guests/dist",
         &[
+            ("act", "act"),
+            ("concurrent", "concurrent"),
             ("conformance", "conformance/rust"),
             ("guard", "examples/guard"),
             ("mcp-suite", "mcp-suite"),
