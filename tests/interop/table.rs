@@ -5,7 +5,8 @@ use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 
 /// The lists of packages of pip.
-const LISTS: [&str; 13] = [
+const LISTS: [&str; 14] = [
+    "act/requirements.txt",
     "oracle/requirements.txt",
     "json_schema/requirements.txt",
     "wires/litellm.txt",

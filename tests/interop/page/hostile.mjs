@@ -40,7 +40,7 @@ export const actions = {
     const page = await open();
     await start(page, "Store them.");
     await page.waitForSelector(".figures");
-    for (const call of await page.locator(".call summary").all()) await call.click();
+    for (const call of await page.locator(".call > summary").all()) await call.click();
     await page.waitForFunction(() => document.querySelectorAll(".opened").length === 4);
     assert.equal(await page.locator(".items img, .items svg:not(.kind), .items iframe, .items object, .items b").count(), 0);
     await page.getByRole("button", { name: "Files" }).click();

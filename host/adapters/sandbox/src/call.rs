@@ -221,7 +221,10 @@ impl ToolComponent {
                 },
             )),
             EntryPoint::Plain(plain) => plain.bind(call.tool, call.input).map(Target::Function),
-            EntryPoint::Act(act) => Ok(Target::Act(act.bind(call.tool, call.input))),
+            EntryPoint::Act(act) => {
+                let schema = self.written_schema(call.tool);
+                Ok(Target::Act(act.bind(call.tool, call.input, schema)))
+            }
             EntryPoint::Hooks => Err(ToolFailure::new(
                 ToolErrorCode::UnknownTool,
                 "The component has hooks but no tools.",

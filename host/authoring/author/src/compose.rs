@@ -5,6 +5,7 @@
 mod tests;
 
 use crate::{
+    decode::decode,
     error::AuthorError,
     parts::{ComposedPart, TOOL, outer_section},
 };
@@ -140,8 +141,7 @@ impl Interface {
         if !Parser::is_component(&part.bytes) {
             return Err(unusable(&"it is not a WebAssembly component"));
         }
-        let decoded = wit_component::decode(&part.bytes);
-        let decoded = decoded.map_err(|error| unusable(&reason(error.root_cause())))?;
+        let decoded = decode(&part.bytes).map_err(|error| unusable(&reason(error)))?;
         let DecodedWasm::Component(mut resolve, world) = decoded else {
             return Err(unusable(&"it is a WIT package, not a component"));
         };

@@ -5,6 +5,7 @@
 mod tests;
 
 use crate::{
+    decode::decode,
     parts::{self, ComposedPart},
     toolchain_fault,
 };
@@ -82,8 +83,7 @@ impl Description {
             Ok((producers, written_in)) => (Ok(producers), written_in),
             Err(error) => (Err(error.to_string().into()), None),
         };
-        let decoded =
-            wit_component::decode(component).map_err(|error| Reason::from(format!("{error:#}")));
+        let decoded = decode(component);
         let warnings = match (&producers, &decoded) {
             (Ok(producers), Ok(DecodedWasm::Component(resolve, world))) => {
                 toolchain_fault::warnings(producers, resolve, *world)

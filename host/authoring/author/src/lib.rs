@@ -4,6 +4,7 @@
 mod build;
 mod componentize;
 mod compose;
+mod decode;
 mod describe;
 mod embedded;
 mod error;

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::decode::decode;
 use agent_host_types::reason::Reason;
 use std::collections::BTreeMap;
 use wasmparser::{BinaryReaderError, Parser, Payload};
@@ -44,7 +45,7 @@ impl PackageInfo {
         if !Parser::is_component(component) {
             return Err("it is not a component".into());
         }
-        let decoded = wit_component::decode(component).map_err(|error| format!("{error:#}"))?;
+        let decoded = decode(component)?;
         let DecodedWasm::Component(resolve, world) = &decoded else {
             return Err("it is a WIT package".into());
         };

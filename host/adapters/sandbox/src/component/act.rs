@@ -91,11 +91,16 @@ impl ActComponent {
         request::notes(bytes, self.pre.instance_pre().component())
     }
 
-    pub(crate) fn bind(&self, tool: &str, input: &Map<String, Value>) -> ActCall {
+    pub(crate) fn bind(
+        &self,
+        tool: &str,
+        input: &Map<String, Value>,
+        schema: Option<&Value>,
+    ) -> ActCall {
         ActCall {
             component: self.clone(),
             tool: tool.to_owned(),
-            arguments: cbor::encode(input),
+            arguments: cbor::encode(input, schema.unwrap_or(&Value::Null)),
         }
     }
 }
@@ -135,7 +140,7 @@ impl ActCall {
         };
         let output = result::convert(events.items);
         Ok(if events.is_cut {
-            super::collect::mark_cut(output, &store.data().limits)
+            super::collect::mark_cut(output)
         } else {
             output
         })

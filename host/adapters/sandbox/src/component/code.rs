@@ -90,11 +90,8 @@ pub(crate) fn compile(engines: &Compilers, bytes: &[u8]) -> Result<MachineCode, 
         Err(other) => return Err(other),
     };
     // A component that is valid with every feature on needs one that is off.
-    if Validator::new_with_features(WasmFeatures::all())
-        .validate_all(bytes)
-        .is_err()
-    {
-        return Err(CompileError::Malformed(error));
+    if let Err(error) = Validator::new_with_features(WasmFeatures::all()).validate_all(bytes) {
+        return Err(CompileError::Malformed(shorten(&error.to_string())));
     }
     if let Some(concurrent) = &engines.concurrent {
         return match precompile(concurrent, bytes) {

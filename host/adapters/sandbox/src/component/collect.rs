@@ -1,7 +1,6 @@
 //! Collects what a guest sends through a stream, up to a number of bytes.
 
 use crate::{bindings::types as wit, caps::stdio, instance::store::CallState};
-use agent_host_types::limits::Limits;
 use std::{
     mem,
     pin::Pin,
@@ -101,18 +100,18 @@ impl<T> Drop for Collector<T> {
     }
 }
 
+/// The end of a result of which a stream was cut.
+const CUT: &str =
+    "[The tool sent more than a result may hold; the rest was left out. Ask it for less.]";
+
 /// Adds to a result that a stream of it was cut.
-pub(super) fn mark_cut(output: wit::ToolResultOutput, limits: &Limits) -> wit::ToolResultOutput {
+pub(super) fn mark_cut(output: wit::ToolResultOutput) -> wit::ToolResultOutput {
     use wit::{ContentPart, ToolResultOutput as Output};
-    let note = ContentPart::Text(format!(
-        "[The tool had more to say: a result has at most {} bytes (limit `output-bytes`).]",
-        limits.output_bytes
-    ));
     let mut parts = match output {
         Output::Text(text) | Output::Json(text) => vec![ContentPart::Text(text)],
         Output::Content(parts) => parts,
         failure => return failure,
     };
-    parts.push(note);
+    parts.push(ContentPart::Text(CUT.to_owned()));
     Output::Content(parts)
 }

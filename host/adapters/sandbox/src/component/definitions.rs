@@ -4,7 +4,7 @@
 use crate::{
     bindings::{HostPre, types as wit},
     caps::{stdio, telemetry::Telemetry},
-    component::{act::ActComponent, error::LoadError, shared::SharedParts},
+    component::{act::ActComponent, error::LoadError, link::EntryPoint, shared::SharedParts},
     gate::Gate,
     instance::{
         convert, failure,
@@ -121,6 +121,15 @@ async fn of_contract(
 }
 
 impl Queried {
+    /// Returns what to ask; absent for a component whose exports say it.
+    pub(crate) fn new(entry_point: &EntryPoint) -> Option<Self> {
+        match entry_point {
+            EntryPoint::Contract(pre) => Some(Self::Contract(pre.clone())),
+            EntryPoint::Act(act) => Some(Self::Act(act.clone())),
+            EntryPoint::Plain(_) | EntryPoint::Hooks => None,
+        }
+    }
+
     fn engine(&self) -> &Engine {
         match self {
             Self::Contract(pre) => pre.engine(),

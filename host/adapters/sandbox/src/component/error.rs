@@ -75,6 +75,11 @@ pub enum LoadError {
         "the component imports {0}. WASI 0.3 is off: set `wasi = \"0.3\"` in `[sandbox]`, or build the component for WASI 0.2 (missing-capability)"
     )]
     NewerWasi(String),
+    /// The component is one of ACT, which stands on WASI 0.3, and that is off.
+    #[error(
+        "the component is one of ACT, which stands on WASI 0.3, and that is off: set `wasi = \"0.3\"` in `[sandbox]` (missing-capability)"
+    )]
+    ActIsOff,
     /// The component is a filter by itself.
     #[error(
         "the component is a filter: it imports `{EXPORT}` to stand in front of a tool. Compose it with one: `agent-host compose TOOL --with FILTER` (missing-capability)"
@@ -151,9 +156,10 @@ impl LoadError {
                 LoadFault::CompileLimit
             }
             Self::UnsupportedFeature(_) => LoadFault::UnsupportedFeature,
-            Self::MissingCapability(_) | Self::NewerWasi(_) | Self::UncomposedFilter => {
-                LoadFault::MissingCapability
-            }
+            Self::MissingCapability(_)
+            | Self::NewerWasi(_)
+            | Self::ActIsOff
+            | Self::UncomposedFilter => LoadFault::MissingCapability,
             Self::ContractMismatch(_) | Self::Definitions(_) | Self::Functions(_) => {
                 LoadFault::ContractMismatch
             }

@@ -98,8 +98,11 @@ pub(crate) fn link(
     let exports: Vec<&str> = exports.collect();
     let has_hooks = exports.contains(&HOOK_EXPORT);
     let is_contract = check_exports(&exports, left_out)?;
-    // On another engine it has been left without its functions, which are async.
-    let is_act = exports.contains(&act::EXPORT) && component.engine().get_concurrency_support();
+    let is_act = exports.contains(&act::EXPORT);
+    // It was compiled without its functions, which are async.
+    if is_act && !is_contract && !component.engine().get_concurrency_support() {
+        return Err(LoadError::ActIsOff);
+    }
     let pre = match linker.instantiate_pre(component) {
         Ok(pre) => pre,
         Err(error) if missing::missing_import(&error).is_some() => {

@@ -88,14 +88,9 @@ async fn load_new(
             let machine_code = compile(shared, bytes.clone()).await?;
             let (linked, machine_code) =
                 blocking(shared, move |shared| from_source(shared, machine_code)).await??;
-            let queried = match &linked.entry_point {
-                EntryPoint::Contract(pre) => {
-                    Some(definitions::query(shared, Queried::Contract(pre.clone())).await?)
-                }
-                EntryPoint::Act(act) => {
-                    Some(definitions::query(shared, Queried::Act(act.clone())).await?)
-                }
-                EntryPoint::Plain(_) | EntryPoint::Hooks => None,
+            let queried = match Queried::new(&linked.entry_point) {
+                Some(component) => Some(definitions::query(shared, component).await?),
+                None => None,
             };
             let (linked, texts, digest) = blocking(shared, move |shared| {
                 let raw = match (queried, &linked.entry_point) {

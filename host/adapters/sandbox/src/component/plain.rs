@@ -259,7 +259,7 @@ impl BoundCall {
             None => value::output(signature, result)?,
         };
         Ok(if streamed.is_cut {
-            mark_cut(output, &store.data().limits)
+            mark_cut(output)
         } else {
             output
         })

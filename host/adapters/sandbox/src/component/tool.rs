@@ -274,11 +274,9 @@ impl ToolComponent {
         if !matches!(self.loaded.linked.entry_point, EntryPoint::Act(_)) {
             return Cow::Borrowed(limits);
         }
-        let mut definitions = self.definitions().iter();
-        let definition = definitions.find(|definition| definition.name == tool);
-        let asked = definition.and_then(|definition| {
-            let schema = definition.input_schema.get(TIMEOUT_KEYWORD)?;
-            schema.as_u64()
+        let asked = self.written_schema(tool).and_then(|schema| {
+            let timeout = schema.get(TIMEOUT_KEYWORD)?;
+            timeout.as_u64()
         });
         match asked {
             Some(asked) if asked < limits.deadline_ms => Cow::Owned(Limits {
@@ -287,6 +285,13 @@ impl ToolComponent {
             }),
             _ => Cow::Borrowed(limits),
         }
+    }
+
+    /// Returns the schema of the arguments of a tool, as the component wrote it.
+    pub(crate) fn written_schema(&self, tool: &str) -> Option<&Value> {
+        let mut definitions = self.definitions().iter();
+        let definition = definitions.find(|definition| definition.name == tool)?;
+        Some(&definition.input_schema)
     }
 
     /// Checks what the schema cannot say: that arguments become those of a plain function.

@@ -95,6 +95,18 @@ fn composed_tool_is_composed_again() {
     assert_eq!(parts(&twice), expected);
 }
 
+#[test]
+fn section_that_lies_about_its_length_is_refused() {
+    // A section of four gigabytes in fifteen bytes.
+    let lies = b"\0asm\x0d\0\x01\0\x06\xd8\xfd\xff\xff\x0f\0".to_vec();
+    let tool = Part::of_file(Path::new("lies.wasm"), lies);
+    let error = compose(&tool, &[filter("passes", PASS)]).unwrap_err();
+    assert!(
+        error.to_string().starts_with("cannot use `lies`: "),
+        "{error}"
+    );
+}
+
 #[tokio::test]
 async fn imports_are_those_of_all_parts() {
     let tool = Guest {

@@ -209,11 +209,10 @@ fn as_text(
         lines.push("  hooks       around model calls and tool calls; see [[hook]]".to_owned());
     }
     lines.extend(producer_lines(described));
-    section(
-        &mut lines,
-        &format!("Parts{BOLD:#} {DIM}({SHARED}){DIM:#}"),
-        part_lines(&described.parts),
-    );
+    if !described.parts.is_empty() {
+        let heading = format!("Parts{BOLD:#} {DIM}({SHARED}){DIM:#}");
+        section(&mut lines, &heading, part_lines(&described.parts));
+    }
     let worst = trust::at_worst(entry, registry).into_iter();
     let worst = worst.map(|line| format!("  {}", escape_line(&line)));
     section(&mut lines, "At worst", worst);

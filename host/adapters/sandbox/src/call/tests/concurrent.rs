@@ -227,7 +227,7 @@ async fn stream_without_end_is_cut_at_the_output_limit() {
     assert_eq!(*text, ".".repeat(100_000 - 512));
     assert_eq!(
         note,
-        "[The tool had more to say: a result has at most 100000 bytes (limit `output-bytes`).]"
+        "[The tool sent more than a result may hold; the rest was left out. Ask it for less.]"
     );
 }
 

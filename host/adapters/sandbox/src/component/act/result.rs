@@ -24,7 +24,10 @@ pub(super) fn convert(events: Vec<ToolEvent>) -> Output {
     let mut parts = Vec::new();
     for event in events {
         match event {
-            ToolEvent::Content(content) => parts.push(part(content)),
+            ToolEvent::Content(content) => match part(content) {
+                Ok(part) => parts.push(part),
+                Err(why) => return Output::ErrorText(why),
+            },
             ToolEvent::Error(error) => return failure(parts, &error),
         }
     }
@@ -63,19 +66,25 @@ pub(super) fn error_text(error: &Error) -> String {
     format!("{}: {}", error.kind, definition::text(&error.message))
 }
 
-fn part(content: ContentPart) -> Part {
+/// Converts a part.
+///
+/// # Errors
+/// It is CBOR that is not read: a sentence for the model.
+fn part(content: ContentPart) -> Result<Part, String> {
     let media_type = content.mime_type.unwrap_or_else(|| BINARY.to_owned());
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     let essence = essence.to_ascii_lowercase();
-    match essence.as_str() {
-        "application/cbor" => match cbor::decode(&content.data) {
-            Ok(value) => Part::Json(value.to_string()),
-            Err(why) => Part::Text(format!("[The tool sent CBOR that cannot be read: {why}.]")),
-        },
+    Ok(match essence.as_str() {
+        "application/cbor" => {
+            let value = cbor::decode(&content.data).map_err(|why| {
+                format!("The tool's result is not read: it is CBOR, and {why}. Ask it for less, or for text.")
+            })?;
+            Part::Json(value.to_string())
+        }
         "application/json" => of_text(content.data, Part::Json),
         text if text.starts_with("text/") => of_text(content.data, Part::Text),
         _ => file(essence, content.data),
-    }
+    })
 }
 
 /// Converts text; bytes that are not UTF-8 are a file.

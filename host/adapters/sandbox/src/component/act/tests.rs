@@ -170,11 +170,11 @@ async fn file_without_a_grant_is_an_error_of_the_tool() {
 #[tokio::test]
 async fn component_needs_wasi_0_3() {
     let error = sandbox(WasiVersion::V0_2).load(guest()).await.unwrap_err();
-    assert_eq!(error.fault(), LoadFault::ContractMismatch, "{error}");
+    assert_eq!(error.fault(), LoadFault::MissingCapability, "{error}");
     assert!(
         error
             .to_string()
-            .contains("needs `wasi = \"0.3\"` in `[sandbox]`"),
+            .contains("set `wasi = \"0.3\"` in `[sandbox]`"),
         "{error}"
     );
 }
@@ -192,10 +192,40 @@ fn arguments_are_deterministic_cbor() {
         (json!({"b": {"$bytes": "AP8="}}), "a161624200ff"),
         (json!({"l": [true, "ü"]}), "a1616c82f562c3bc"),
     ] {
-        let bytes = cbor::encode(value.as_object().unwrap());
+        let bytes = cbor::encode(value.as_object().unwrap(), &Value::Null);
         assert_eq!(hex::encode(&bytes), expected, "{value}");
         assert_eq!(cbor::decode(&bytes), Ok(value));
     }
+}
+
+#[test]
+fn whole_number_is_a_float_where_the_schema_has_number() {
+    let schema = json!({
+        "properties": {
+            "n": {"type": "number"},
+            "i": {"type": "integer"},
+            "o": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+            "l": {"items": {"$ref": "#/$defs/point"}},
+        },
+        "$defs": {"point": {"properties": {"x": {"type": ["number", "null"]}}}},
+    });
+    let value = json!({"n": 1, "i": 1, "o": 2, "l": [{"x": 3}]});
+    let bytes = cbor::encode(value.as_object().unwrap(), &schema);
+    let decoded = cbor::decode(&bytes);
+    let expected = json!({"n": 1.0, "i": 1, "o": 2.0, "l": [{"x": 3.0}]});
+    assert_eq!(decoded, Ok(expected));
+}
+
+#[test]
+fn cbor_that_is_too_large_is_an_error() {
+    let events = vec![part(Some("application/cbor"), &vec![0x80; 400_001])];
+    let wit::ToolResultOutput::ErrorText(text) = result::convert(events) else {
+        panic!("no error");
+    };
+    assert_eq!(
+        text,
+        "The tool's result is not read: it is CBOR, and it has more than 400000 bytes. Ask it for less, or for text."
+    );
 }
 
 #[test]

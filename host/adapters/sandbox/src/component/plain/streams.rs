@@ -250,12 +250,17 @@ pub(super) async fn read(
     let left = if is_bytes {
         most
     } else {
-        most.min(MAX_VALUES) / found.len()
+        most.min(MAX_VALUES * ITEM_BYTES) / found.len()
     };
     // All are read at once: a guest may write to one only when it could write to another.
     let mut places = Vec::with_capacity(found.len());
     let mut reading = Vec::with_capacity(found.len());
     for (item, place) in found {
+        // A byte inside a value is a value, too.
+        let left = match item {
+            Item::BYTE if !is_bytes => left / ITEM_BYTES,
+            _ => left,
+        };
         let receiver = match mem::replace(place, Val::Bool(false)) {
             Val::Stream(stream) => with_item!(item, read_stream(store, stream, left)),
             Val::Future(future) => with_item!(item, read_future(store, future)),
