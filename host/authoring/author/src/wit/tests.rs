@@ -163,6 +163,7 @@ fn package_decodes_to_the_printed_contract() {
         "artifacts",
         "context",
         "control",
+        "filter-component",
         "hook",
         "hook-component",
         "hook-host",
