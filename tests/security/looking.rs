@@ -31,7 +31,7 @@ use Does::{Act, Ignore, Look};
 
 /// Every command of `agent-host reference`, in an order in which each finds what it needs. A word in
 /// capitals stands for what the test has made.
-const COMMANDS: [(&str, &[&str], Does); 72] = [
+const COMMANDS: [(&str, &[&str], Does); 73] = [
     ("doctor", &[], Look(0)),
     ("inspect", &["builtin:files"], Look(0)),
     ("inspect", &["good.wasm", "--json"], Look(0)),
@@ -106,6 +106,7 @@ const COMMANDS: [(&str, &[&str], Does); 72] = [
     // The build is what is refused.
     ("dev", &["demo", "--mcp"], Act(1)),
     ("test", &["demo"], Ignore(2)),
+    ("compose", &["good.wasm", "--with", "good.wasm"], Ignore(2)),
     ("wit", &[], Ignore(0)),
     ("schema", &[], Ignore(0)),
     ("completions", &["bash"], Ignore(0)),

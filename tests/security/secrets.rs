@@ -149,6 +149,7 @@ fn run_with_secret_leaves_no_trace_of_its_value() {
                 "verdict": "allowed",
                 "rule": "grants.http[0]",
                 "count": 1,
+                "status": 200,
             },
             {
                 "request": format!("secret://github in GET {url}"),
