@@ -66,7 +66,7 @@ macro_rules! export_filter {
     };
 }
 
-/// Outside WebAssembly there is no component to make; the type is still checked by the compiler.
+/// Outside WebAssembly, no component is made, and the compiler still checks the type.
 #[cfg(not(target_family = "wasm"))]
 #[doc(hidden)]
 #[macro_export]

@@ -107,8 +107,7 @@ macro_rules! export {
     };
 }
 
-/// Outside WebAssembly there is no component to make; the list of tools is still checked by the
-/// compiler.
+/// Outside WebAssembly, no component is made, and the compiler still checks the list of tools.
 #[cfg(not(target_family = "wasm"))]
 #[doc(hidden)]
 #[macro_export]

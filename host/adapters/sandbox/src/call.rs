@@ -5,7 +5,7 @@ pub(crate) mod hook;
 mod report;
 mod running;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::{
     bindings::types as wit,

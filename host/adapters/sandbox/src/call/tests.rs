@@ -55,12 +55,24 @@ async fn call_with(
     grants: Grants,
     limits: &Limits,
 ) -> CallReport {
+    call_as(Effect::ReadOnly, tool, name, arguments, grants, limits).await
+}
+
+/// Calls a tool that may have this effect.
+pub(crate) async fn call_as(
+    effect: Effect,
+    tool: &ToolComponent,
+    name: &str,
+    arguments: Value,
+    grants: Grants,
+    limits: &Limits,
+) -> CallReport {
     tool.call(Call {
         tool: name,
         call_id: &CallId("call-1".to_owned()),
         input: &input(&arguments).into(),
         idempotency_key: "key-1",
-        effect: Effect::ReadOnly,
+        effect,
         grants: Arc::new(grants),
         secrets: Arc::default(),
         limits,

@@ -1,6 +1,6 @@
 //! The stdout and stderr of a guest: the last bytes are kept in memory for users, the rest is
-//! dropped. The last lines are shown while the guest runs. They never reach the host's own streams, nor the model, which gets the message of a
-//! crash alone (`instance/crash.rs`).
+//! dropped. The last lines are shown while the guest runs. They never reach the host's own streams,
+//! nor the model, which gets the message of a crash alone (`instance/crash.rs`).
 
 #[cfg(test)]
 mod tests;

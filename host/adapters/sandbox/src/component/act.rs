@@ -20,13 +20,15 @@ use crate::{
         },
         types as wit,
     },
-    caps::as_count,
-    component::collect::{Collected, StreamedItem, collect},
+    component::collect::{Collected, StreamedItem, collect, mark_cut, most_bytes},
     instance::store::CallState,
 };
 use agent_host_engine::definitions::RawDefinition;
 use serde_json::{Map, Value};
 use wasmtime::{Engine, Store, component::InstancePre};
+
+/// The package of the contract, as users see it.
+pub(super) const PACKAGE: &str = "act:tools@0.2.0";
 
 /// The export that makes a component one of ACT.
 pub(super) const EXPORT: &str = "act:tools/tool-provider@0.2.0";
@@ -36,9 +38,6 @@ const SESSIONS: &str = "act:sessions/session-provider@";
 
 /// The bytes that a part counts for beside its data.
 const PART_BYTES: usize = 64;
-
-/// The bytes of a result that a note on its end may take.
-const NOTE_BYTES: usize = 512;
 
 /// Returns whether an export is that of another version of ACT.
 pub(super) fn is_other_version(export: &str) -> bool {
@@ -131,8 +130,7 @@ impl ActCall {
                 is_cut: false,
             },
             ToolResult::Streaming(stream) => {
-                let most = as_count(store.data().limits.output_bytes);
-                let left = most.saturating_sub(NOTE_BYTES);
+                let left = most_bytes(&store.data().limits);
                 let events = collect(store, stream, left)?;
                 let events = store.run_concurrent(async |_| events.await).await?;
                 events.map_err(|_| wasmtime::format_err!("the stream of its answer was lost"))?
@@ -140,7 +138,7 @@ impl ActCall {
         };
         let output = result::convert(events.items);
         Ok(if events.is_cut {
-            super::collect::mark_cut(output)
+            mark_cut(output)
         } else {
             output
         })

@@ -1,6 +1,11 @@
 //! Collects what a guest sends through a stream, up to a number of bytes.
 
-use crate::{bindings::types as wit, caps::stdio, instance::store::CallState};
+use crate::{
+    bindings::types as wit,
+    caps::{as_count, stdio},
+    instance::store::CallState,
+};
+use agent_host_types::limits::Limits;
 use std::{
     mem,
     pin::Pin,
@@ -14,6 +19,14 @@ use wasmtime::{
 
 /// The most items that are read at once.
 const CHUNK_ITEMS: usize = 16 * 1024;
+
+/// The bytes of a result that [`CUT`] may take.
+const NOTE_BYTES: usize = 512;
+
+/// Returns the most bytes that the streams of a result may have.
+pub(super) fn most_bytes(limits: &Limits) -> usize {
+    as_count(limits.output_bytes).saturating_sub(NOTE_BYTES)
+}
 
 /// The items that came through a stream.
 pub(super) struct Collected<T> {

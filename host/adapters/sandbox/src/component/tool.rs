@@ -3,8 +3,8 @@
 use crate::{
     caps::http::{HttpClient, Recording},
     component::{
-        act::TIMEOUT_KEYWORD,
-        link::{EntryPoint, LinkedComponent},
+        act::{self, TIMEOUT_KEYWORD},
+        link::{CONTRACT_VERSION, EntryPoint, LinkedComponent},
         shared::SharedParts,
     },
     engine::Allocator,
@@ -34,9 +34,6 @@ const MAX_NAME_BYTES: usize = 120;
 
 /// The interface that lists open directories; a component that does not import it reaches no file.
 const PREOPENS: &str = "wasi:filesystem/preopens@";
-
-/// The name of the contract, as `format` shows it.
-const CONTRACT: &str = "agent:tool@0.1.0";
 
 /// Where the machine code of a component came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,10 +180,10 @@ impl ToolComponent {
     #[must_use]
     pub fn format(&self) -> String {
         let format = match &self.loaded.linked.entry_point {
-            EntryPoint::Contract(_) => CONTRACT,
-            EntryPoint::Hooks => "hooks of agent:tool@0.1.0",
-            EntryPoint::Plain(_) => "functions",
-            EntryPoint::Act(_) => "act:tools@0.2.0",
+            EntryPoint::Contract(_) => format!("agent:tool@{CONTRACT_VERSION}"),
+            EntryPoint::Hooks => format!("hooks of agent:tool@{CONTRACT_VERSION}"),
+            EntryPoint::Plain(_) => "functions".to_owned(),
+            EntryPoint::Act(_) => act::PACKAGE.to_owned(),
         };
         let imports = || self.imports().iter();
         let versions = [("0.2", "WASI 0.2"), ("0.3", "WASI 0.3")];
@@ -194,7 +191,7 @@ impl ToolComponent {
             let ends = format!("@{version}.");
             imports().any(|import| import.starts_with("wasi:") && import.contains(&ends))
         });
-        let used = used.map(|(_, name)| name);
+        let used = used.map(|(_, name)| name.to_owned());
         std::iter::once(format)
             .chain(used)
             .collect::<Vec<_>>()

@@ -38,19 +38,15 @@ async fn run_within(
     grants: &Grants,
     limits: &Limits,
 ) -> CallReport {
-    let call = Call {
-        tool: name,
-        call_id: &CallId("call-1".to_owned()),
-        input: &input(&arguments).into(),
-        idempotency_key: "key-1",
-        effect: Effect::Effectful,
-        grants: Arc::new(grants.clone()),
-        secrets: Arc::default(),
+    call_as(
+        Effect::Effectful,
+        tool,
+        name,
+        arguments,
+        grants.clone(),
         limits,
-        context: CallContext::default(),
-        progress: &|_| {},
-    };
-    tool.call(call).await.settled().unwrap()
+    )
+    .await
 }
 
 #[tokio::test]

@@ -31,11 +31,12 @@ pub(super) fn convert(events: Vec<ToolEvent>) -> Output {
             ToolEvent::Error(error) => return failure(parts, &error),
         }
     }
-    match parts.len() {
-        0 => Output::Json("null".to_owned()),
-        1 => parts.pop().map_or(Output::Json("null".to_owned()), alone),
-        _ => Output::Content(parts.into_iter().map(among_others).collect()),
+    if parts.len() > 1 {
+        return Output::Content(parts.into_iter().map(among_others).collect());
     }
+    parts
+        .pop()
+        .map_or_else(|| Output::Json("null".to_owned()), alone)
 }
 
 fn alone(part: Part) -> Output {

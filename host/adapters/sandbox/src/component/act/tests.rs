@@ -3,17 +3,17 @@
 
 use super::{cbor, request, result};
 use crate::{
-    Call, CallContext, LoadFault, Sandbox, SandboxConfig, ToolComponent, WasiVersion,
+    LoadFault, Sandbox, SandboxConfig, ToolComponent, WasiVersion,
     bindings::act::act::{
         core::types::{Error, LocalizedString},
         tools::types::{ContentPart as ActPart, ToolEvent},
     },
     bindings::types as wit,
+    call::tests::call_as,
 };
-use agent_host_engine::tool::CallReport;
+use agent_host_engine::{policy::Grants, tool::CallReport};
 use agent_host_types::{
     failure::FailureFields,
-    id::CallId,
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
     tool::Effect,
@@ -22,7 +22,7 @@ use ciborium::value::Value as Cbor;
 use pretty_assertions::assert_eq;
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 fn guest() -> PathBuf {
     let path = concat!(
@@ -46,19 +46,16 @@ async fn tool() -> ToolComponent {
 }
 
 async fn call(tool: &ToolComponent, name: &str, input: &Value) -> CallReport {
-    let call = Call {
-        tool: name,
-        call_id: &CallId("call-1".to_owned()),
-        input: &input.as_object().unwrap().clone().into(),
-        idempotency_key: "key-1",
-        effect: Effect::Effectful,
-        grants: Arc::default(),
-        secrets: Arc::default(),
-        limits: &Limits::default(),
-        context: CallContext::default(),
-        progress: &|_| {},
-    };
-    tool.call(call).await.settled().unwrap()
+    let (grants, limits) = (Grants::default(), Limits::default());
+    call_as(
+        Effect::Effectful,
+        tool,
+        name,
+        input.clone(),
+        grants,
+        &limits,
+    )
+    .await
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! JSON Schemas of WIT types. A value that fits the schema fits the type, except for what no
 //! bounded schema can express: the digits of an integer in text form, and the alphabet of base64.
 
-use super::wit_type::{CaseKind, Cases, IntType, Item, NamedTypes, Signature, WitType};
+use super::wit_type::{CaseKind, Cases, IntType, NamedTypes, Signature, WitType};
 use serde_json::{Map, Number, Value, json};
 
 /// The texts for floats that JSON has no numbers for.
@@ -29,7 +29,8 @@ pub(super) fn of_result(signature: &Signature) -> Option<Value> {
     };
     match ty {
         // Text has no schema.
-        WitType::String | WitType::Stream(_) | WitType::Future(Item::String) => None,
+        WitType::String | WitType::Stream(_) => None,
+        WitType::Future(item) if **item == WitType::String => None,
         ty => Some(of(ty)),
     }
 }
@@ -51,7 +52,10 @@ fn of(ty: &WitType) -> Value {
             "contentEncoding": "base64",
             "description": "Bytes in base64.",
         }),
-        WitType::List(item) => json!({ "type": "array", "items": of(item) }),
+        WitType::Stream(item) if **item == WitType::BYTE => of(&WitType::Bytes),
+        WitType::List(item) | WitType::Stream(item) => {
+            json!({ "type": "array", "items": of(item) })
+        }
         WitType::Tuple(items) => json!({
             "type": "array",
             "prefixItems": items.iter().map(of).collect::<Vec<_>>(),
@@ -67,8 +71,7 @@ fn of(ty: &WitType) -> Value {
             "uniqueItems": true,
         }),
         WitType::Option(inner) => json!({ "anyOf": [of(inner), { "type": "null" }] }),
-        WitType::Stream(item) => of(&item.as_list()),
-        WitType::Future(item) => of(&item.as_type()),
+        WitType::Future(item) => of(item),
     }
 }
 

@@ -2,13 +2,12 @@
 //! called; those in a result are read until they end, or until they hold as much as a result may.
 
 use super::{
-    value::MAX_VALUES,
-    wit_type::{Item, Signature, WitType},
+    value::{MAX_VALUES, untyped},
+    wit_type::{Signature, WitType},
 };
 use crate::{
     bindings::types as wit,
-    caps::as_count,
-    component::collect::{Collected, StreamedItem, collect},
+    component::collect::{Collected, StreamedItem, collect, most_bytes},
     instance::store::CallState,
 };
 use std::{
@@ -26,9 +25,6 @@ use wasmtime::{
     },
     format_err,
 };
-
-/// The bytes of a result that a note on its end may take.
-const NOTE_BYTES: usize = 512;
 
 /// The bytes that an item counts for beside its text.
 const ITEM_BYTES: usize = 8;
@@ -161,8 +157,8 @@ impl StreamedItem for Vec<u8> {
 macro_rules! with_item {
     ($item:expr, $function:ident($($argument:expr),*)) => {
         match $item {
-            Item::Bool => $function::<bool>($($argument),*),
-            Item::Int(int) => match int.kind() {
+            WitType::Bool => $function::<bool>($($argument),*),
+            WitType::Int(int) => match int.kind() {
                 (true, 8) => $function::<i8>($($argument),*),
                 (false, 8) => $function::<u8>($($argument),*),
                 (true, 16) => $function::<i16>($($argument),*),
@@ -172,11 +168,12 @@ macro_rules! with_item {
                 (true, _) => $function::<i64>($($argument),*),
                 (false, _) => $function::<u64>($($argument),*),
             },
-            Item::Float32 => $function::<f32>($($argument),*),
-            Item::Float64 => $function::<f64>($($argument),*),
-            Item::Char => $function::<char>($($argument),*),
-            Item::String => $function::<String>($($argument),*),
-            Item::Bytes => $function::<Vec<u8>>($($argument),*),
+            WitType::Float32 => $function::<f32>($($argument),*),
+            WitType::Float64 => $function::<f64>($($argument),*),
+            WitType::Char => $function::<char>($($argument),*),
+            WitType::String => $function::<String>($($argument),*),
+            WitType::Bytes => $function::<Vec<u8>>($($argument),*),
+            _ => Err(untyped()),
         }
     };
 }
@@ -193,7 +190,7 @@ pub(super) fn arguments<'a>(
     }
     let arguments = signature.params.iter().zip(arguments);
     let arguments = arguments.map(|((_, ty), val)| match (ty, val) {
-        (WitType::Stream(item), Val::List(items)) => with_item!(*item, stream(store, items)),
+        (WitType::Stream(item), Val::List(items)) => with_item!(&**item, stream(store, items)),
         (_, val) => Ok(val.clone()),
     });
     arguments.collect()
@@ -246,7 +243,7 @@ pub(super) async fn read(
         return Ok(Streamed::default());
     }
     let is_bytes = signature.is_byte_stream();
-    let most = as_count(store.data().limits.output_bytes).saturating_sub(NOTE_BYTES);
+    let most = most_bytes(&store.data().limits);
     let left = if is_bytes {
         most
     } else {
@@ -258,13 +255,13 @@ pub(super) async fn read(
     for (item, place) in found {
         // A byte inside a value is a value, too.
         let left = match item {
-            Item::BYTE if !is_bytes => left / ITEM_BYTES,
+            &WitType::BYTE if !is_bytes => left / ITEM_BYTES,
             _ => left,
         };
         let receiver = match mem::replace(place, Val::Bool(false)) {
             Val::Stream(stream) => with_item!(item, read_stream(store, stream, left)),
             Val::Future(future) => with_item!(item, read_future(store, future)),
-            _ => Err(format_err!("a value is not of the type of the function")),
+            _ => Err(untyped()),
         };
         reading.push(receiver?);
         places.push(place);
@@ -308,9 +305,9 @@ pub(super) fn output(bytes: Vec<u8>) -> wit::ToolResultOutput {
 }
 
 /// Finds the streams and futures in a value.
-fn find<'a>(ty: &WitType, val: &'a mut Val, found: &mut Vec<(Item, &'a mut Val)>) {
+fn find<'a>(ty: &'a WitType, val: &'a mut Val, found: &mut Vec<(&'a WitType, &'a mut Val)>) {
     match (ty, val) {
-        (WitType::Stream(item) | WitType::Future(item), val) => found.push((*item, val)),
+        (WitType::Stream(item) | WitType::Future(item), val) => found.push((&**item, val)),
         (WitType::List(ty), Val::List(items)) => {
             items.iter_mut().for_each(|val| find(ty, val, found));
         }

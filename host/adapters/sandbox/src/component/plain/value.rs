@@ -86,7 +86,11 @@ impl ArgumentConverter {
             }
             (WitType::String, Value::String(text)) => Ok(Val::String(text.clone())),
             (WitType::Bytes, Value::String(text)) => self.bytes(text),
-            (WitType::List(item), Value::Array(items)) => {
+            // An argument becomes a stream when the function is called.
+            (WitType::Stream(item), Value::String(text)) if **item == WitType::BYTE => {
+                self.bytes(text)
+            }
+            (WitType::List(item) | WitType::Stream(item), Value::Array(items)) => {
                 let types = std::iter::repeat(&**item);
                 self.items(types, items).map(Val::List)
             }
@@ -119,8 +123,6 @@ impl ArgumentConverter {
                 let val = self.val(inner, value)?;
                 Ok(Val::Option(Some(Box::new(val))))
             }
-            // Becomes a stream when the function is called.
-            (WitType::Stream(item), value) => self.val(&item.as_list(), value),
             _ => Err(ArgumentError::new("has the wrong type")),
         }
     }
@@ -274,7 +276,7 @@ pub(super) fn output(
         (false, _, Some(Val::String(text))) => Output::Text(text),
         (true, _, Some(Val::String(text))) => Output::ErrorText(text),
         (false, Some(WitType::Stream(item)), Some(Val::List(items))) => {
-            let lines = items.iter().map(|val| line(&item.as_type(), val));
+            let lines = items.iter().map(|val| line(item, val));
             Output::Text(lines.collect::<wasmtime::Result<_>>()?)
         }
         (false, Some(ty), Some(val)) => Output::Json(json(ty, &val)?.to_string()),
@@ -305,7 +307,9 @@ fn json(ty: &WitType, val: &Val) -> wasmtime::Result<Value> {
             });
             Value::String(STANDARD.encode(bytes.collect::<wasmtime::Result<Vec<u8>>>()?))
         }
-        (WitType::List(item), Val::List(items)) => {
+        // A stream was read to its end.
+        (WitType::Stream(item), bytes) if **item == WitType::BYTE => json(&WitType::Bytes, bytes)?,
+        (WitType::List(item) | WitType::Stream(item), Val::List(items)) => {
             let items = items.iter().map(|val| json(item, val));
             Value::Array(items.collect::<wasmtime::Result<_>>()?)
         }
@@ -330,9 +334,7 @@ fn json(ty: &WitType, val: &Val) -> wasmtime::Result<Value> {
         (WitType::Flags(_), Val::Flags(names)) => json!(names),
         (WitType::Option(_), Val::Option(None)) => Value::Null,
         (WitType::Option(inner), Val::Option(Some(val))) => json(inner, val)?,
-        // It was read to its end.
-        (WitType::Stream(item), val) => json(&item.as_list(), val)?,
-        (WitType::Future(item), val) => json(&item.as_type(), val)?,
+        (WitType::Future(item), val) => json(item, val)?,
         _ => return Err(untyped()),
     })
 }
@@ -378,6 +380,6 @@ fn float_json(value: f64) -> Value {
     }
 }
 
-fn untyped() -> wasmtime::Error {
+pub(super) fn untyped() -> wasmtime::Error {
     format_err!("a value is not of the type of the function")
 }

@@ -49,30 +49,10 @@ pub(super) enum WitType {
     /// `option` of a type that is not an option; an option of an option is [`Self::Cases`], because
     /// `null` could mean either
     Option(Box<Self>),
-    /// `stream` of an item: of `u8`, bytes
-    Stream(Item),
-    /// `future` of an item
-    Future(Item),
-}
-
-/// A type of the items of a stream, or of the value of a future. wasmtime reads and writes those of
-/// types alone that its host knows when it is built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Item {
-    /// `bool`
-    Bool,
-    /// `u8` to `s64`
-    Int(IntType),
-    /// `f32`
-    Float32,
-    /// `f64`
-    Float64,
-    /// `char`
-    Char,
-    /// `string`
-    String,
-    /// `list<u8>`
-    Bytes,
+    /// `stream` of numbers, booleans, characters, text or bytes: of `u8`, bytes
+    Stream(Box<Self>),
+    /// `future` of such a value
+    Future(Box<Self>),
 }
 
 /// Named values: the fields of a record, or the parameters of a function.
@@ -137,39 +117,15 @@ pub(super) struct Signature {
 }
 
 impl WitType {
-    /// Returns whether a field of this type may be left out, which means `none`.
-    pub(super) fn is_optional(&self) -> bool {
-        matches!(self, Self::Option(_))
-    }
-}
-
-impl Item {
-    /// `u8`, of which a stream is bytes.
+    /// `u8`, of which a list or a stream is bytes.
     pub(super) const BYTE: Self = Self::Int(IntType {
         signed: false,
         bits: 8,
     });
 
-    /// Returns the type of a value of its own.
-    pub(super) fn as_type(self) -> WitType {
-        match self {
-            Self::Bool => WitType::Bool,
-            Self::Int(int) => WitType::Int(int),
-            Self::Float32 => WitType::Float32,
-            Self::Float64 => WitType::Float64,
-            Self::Char => WitType::Char,
-            Self::String => WitType::String,
-            Self::Bytes => WitType::Bytes,
-        }
-    }
-
-    /// Returns the type of all items of a stream at once.
-    pub(super) fn as_list(self) -> WitType {
-        if self == Self::BYTE {
-            WitType::Bytes
-        } else {
-            WitType::List(Box::new(self.as_type()))
-        }
+    /// Returns whether a field of this type may be left out, which means `none`.
+    pub(super) fn is_optional(&self) -> bool {
+        matches!(self, Self::Option(_))
     }
 }
 
@@ -233,7 +189,7 @@ impl Signature {
             }
             ty => ty.as_ref(),
         };
-        ty == Some(&WitType::Stream(Item::BYTE))
+        matches!(ty, Some(WitType::Stream(item)) if **item == WitType::BYTE)
     }
 }
 
@@ -276,7 +232,7 @@ impl WitTypeBuilder {
             Type::Char => WitType::Char,
             Type::String => WitType::String,
             Type::List(list) => match self.build(&list.ty(), depth)? {
-                item if item == int(false, 8) => WitType::Bytes,
+                WitType::BYTE => WitType::Bytes,
                 item => WitType::List(Box::new(item)),
             },
             Type::Tuple(tuple) => {
@@ -323,24 +279,26 @@ impl WitTypeBuilder {
         })
     }
 
-    /// Converts the type of the items of `what`.
+    /// Converts the type of the items of `what`. wasmtime reads and writes those of types alone that
+    /// its host knows when it is built.
     fn item(
         &mut self,
         ty: Option<Type>,
         what: &'static str,
         depth: usize,
-    ) -> Result<Item, SignatureError> {
+    ) -> Result<Box<WitType>, SignatureError> {
         let ty = ty.ok_or(SignatureError::Items(what))?;
-        Ok(match self.build(&ty, depth)? {
-            WitType::Bool => Item::Bool,
-            WitType::Int(int) => Item::Int(int),
-            WitType::Float32 => Item::Float32,
-            WitType::Float64 => Item::Float64,
-            WitType::Char => Item::Char,
-            WitType::String => Item::String,
-            WitType::Bytes => Item::Bytes,
-            _ => return Err(SignatureError::Items(what)),
-        })
+        let item = self.build(&ty, depth)?;
+        match item {
+            WitType::Bool
+            | WitType::Int(_)
+            | WitType::Float32
+            | WitType::Float64
+            | WitType::Char
+            | WitType::String
+            | WitType::Bytes => Ok(Box::new(item)),
+            _ => Err(SignatureError::Items(what)),
+        }
     }
 
     fn named<'a>(
@@ -415,8 +373,8 @@ impl fmt::Display for WitType {
             Self::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),
             Self::Flags(names) => write!(f, "flags {{ {} }}", names.join(", ")),
             Self::Option(inner) => write!(f, "option<{inner}>"),
-            Self::Stream(item) => write!(f, "stream<{}>", item.as_type()),
-            Self::Future(item) => write!(f, "future<{}>", item.as_type()),
+            Self::Stream(item) => write!(f, "stream<{item}>"),
+            Self::Future(item) => write!(f, "future<{item}>"),
         }
     }
 }
