@@ -56,6 +56,7 @@ pub use component::{
     code::MAX_COMPONENT_BYTES,
     compiler::{Confinement, compile_worker},
     error::{LoadError, LoadFault},
+    section::custom_section,
     skill::SKILL_SECTION,
     structure::STRUCTURE_CAPS,
     tool::{Compiled, ToolComponent},

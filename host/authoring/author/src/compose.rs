@@ -7,9 +7,9 @@ mod tests;
 use crate::{
     decode::decode,
     error::AuthorError,
-    parts::{ComposedPart, TOOL, outer_section},
+    parts::{ComposedPart, TOOL},
 };
-use agent_host_sandbox::{MAX_COMPONENT_BYTES, SKILL_SECTION};
+use agent_host_sandbox::{MAX_COMPONENT_BYTES, SKILL_SECTION, custom_section};
 use agent_host_types::{id::Digest, reason::Reason};
 use std::{collections::HashMap, fmt::Display, path::Path};
 use wasm_encoder::{
@@ -266,7 +266,7 @@ fn encode<'a>(
         composed.export(TOOL, ComponentExportKind::Instance, outermost, None);
     }
     composed.append_names();
-    if let Some(skill) = outer_section(&tool.bytes, SKILL_SECTION) {
+    if let Some(skill) = custom_section(&tool.bytes, SKILL_SECTION) {
         composed.custom_section(&CustomSection {
             name: SKILL_SECTION.into(),
             data: skill.into(),

@@ -241,19 +241,3 @@ impl<'a> Outline<'a> {
         (chain.len() > 1 && is_all).then_some(chain)
     }
 }
-
-/// Returns a custom section of the component itself.
-pub(crate) fn outer_section<'a>(component: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let mut depth = 0_usize;
-    for payload in Parser::new(0).parse_all(component) {
-        match payload.ok()? {
-            Payload::Version { .. } => depth += 1,
-            Payload::End(_) => depth = depth.saturating_sub(1),
-            Payload::CustomSection(section) if depth == 1 && section.name() == name => {
-                return Some(section.data());
-            }
-            _ => {}
-        }
-    }
-    None
-}

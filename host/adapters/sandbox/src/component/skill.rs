@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::component::section;
+use crate::component::section::custom_section;
 
 /// The name of the section.
 pub const SKILL_SECTION: &str = "act:skill";
@@ -16,7 +16,7 @@ pub(crate) const MAX_SKILL_BYTES: usize = 12 * 1024 * 1024;
 /// Returns the archive in a component that was compiled before; empty if it has none, or a longer
 /// one.
 pub(crate) fn read(component: &[u8]) -> &[u8] {
-    let archive = section::first(component, SKILL_SECTION).unwrap_or_default();
+    let archive = custom_section(component, SKILL_SECTION).unwrap_or_default();
     if archive.len() <= MAX_SKILL_BYTES {
         return archive;
     }

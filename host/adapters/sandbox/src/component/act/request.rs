@@ -2,7 +2,7 @@
 //! that it asks for. A declaration grants nothing.
 
 use super::{SESSIONS, cbor};
-use crate::{component::section, text};
+use crate::{component::section::custom_section, text};
 use serde_json::Value;
 use wasmtime::component::Component;
 
@@ -15,7 +15,7 @@ const MAX_NOTE_BYTES: usize = 500;
 
 /// Returns notes for the operator: what a component asks for, and what of it is not offered.
 pub(super) fn notes(bytes: &[u8], component: &Component) -> Vec<String> {
-    let requested = section::first(bytes, SECTION)
+    let requested = custom_section(bytes, SECTION)
         .and_then(|section| cbor::decode(section).ok())
         .and_then(|declared| requested(&declared));
     let ty = component.component_type();
