@@ -17,7 +17,7 @@ use std::{
 };
 
 /// The rights of the parts of a composed component, which run in one instance.
-pub(super) const SHARED: &str = "outermost first; they share the grants and limits of the whole, and each uses only what it imports itself";
+const SHARED: &str = "outermost first; they share the grants and limits of the whole, and each uses only what it imports itself";
 
 pub(super) async fn compose(args: ComposeArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let output = args.output.clone().unwrap_or_else(|| name_for(&args.tool));
@@ -98,19 +98,23 @@ fn as_text(output: &Path, digest: Digest, size: u64, parts: &[ComposedPart]) -> 
         format!("  size        {}", bytes(size)),
         format!("  digest      {digest}"),
     ];
-    let heading = format!("Parts{BOLD:#} {DIM}({SHARED}){DIM:#}");
-    section(&mut lines, &heading, part_lines(parts));
+    list_parts(&mut lines, parts);
     lines.join("\n")
 }
 
-/// Formats the parts of a composed component. Their names are what the component says.
-pub(super) fn part_lines(parts: &[ComposedPart]) -> impl Iterator<Item = String> {
-    parts.iter().map(|part| {
+/// Adds the parts of a composed component, if it has some. Their names are what the component says.
+pub(super) fn list_parts(lines: &mut Vec<String>, parts: &[ComposedPart]) {
+    if parts.is_empty() {
+        return;
+    }
+    let parts = parts.iter().map(|part| {
         let name = match part.name.as_str() {
             "" => "(unnamed)".to_owned(),
             name => escape_line(name),
         };
         let size = bytes(part.size_bytes);
         format!("  {name:<20} {} {DIM}{size}{DIM:#}", part.digest)
-    })
+    });
+    let heading = format!("Parts{BOLD:#} {DIM}({SHARED}){DIM:#}");
+    section(lines, &heading, parts);
 }

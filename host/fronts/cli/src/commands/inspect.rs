@@ -5,11 +5,7 @@ mod skill;
 mod trust;
 
 use super::{
-    compose::{SHARED, part_lines},
-    configure,
-    explain::shell_quoted,
-    permissions::permissions,
-    tool_list,
+    compose::list_parts, configure, explain::shell_quoted, permissions::permissions, tool_list,
 };
 use crate::{
     args::InspectArgs,
@@ -209,10 +205,7 @@ fn as_text(
         lines.push("  hooks       around model calls and tool calls; see [[hook]]".to_owned());
     }
     lines.extend(producer_lines(described));
-    if !described.parts.is_empty() {
-        let heading = format!("Parts{BOLD:#} {DIM}({SHARED}){DIM:#}");
-        section(&mut lines, &heading, part_lines(&described.parts));
-    }
+    list_parts(&mut lines, &described.parts);
     let worst = trust::at_worst(entry, registry).into_iter();
     let worst = worst.map(|line| format!("  {}", escape_line(&line)));
     section(&mut lines, "At worst", worst);
