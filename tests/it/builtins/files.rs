@@ -168,6 +168,7 @@ fn search_files_honours_ignore_files() {
 #[test]
 fn search_files_finds_all_of_many() {
     let env = TestEnv::new();
+    env.configure("[limits]\ndeadline-ms = 120000\n");
     // More than a search could visit before.
     for directory in 0..21 {
         let path = env.work().join(format!("d{directory:02}"));

@@ -9,7 +9,7 @@ use super::End::{Coded, Error, Noted};
 fn promises_that_nothing_settles_end() {
     let nothing = Error("Error: the code awaits a promise that nothing settles");
     let env = env();
-    env.configure("[limits]\ndeadline-ms = 5000\n");
+    env.configure("[limits]\ndeadline-ms = 120000\n");
     check(
         &env,
         READ,
