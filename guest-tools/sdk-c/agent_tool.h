@@ -340,6 +340,17 @@ extern const at_tool at_tools[];
 void at_progress(at_str message);
 void at_progress_fraction(at_str message, double fraction);
 
+/*
+ * The result of the call, piece by piece, as the pieces are ready: users see the text while the call
+ * runs. When the tool returns text or content, the pieces come first in the result, and text
+ * continues the text before it; an empty text adds nothing. Any other variant is the whole result.
+ * A file begins without content, which the bytes after it add; its name may be AT_NONE. False says
+ * that the result is full: what is left out is not part of it, and a note at its end says so.
+ */
+bool at_partial_text(at_str text);
+bool at_partial_file(const char *media_type, at_str filename);
+bool at_partial_bytes(at_str bytes);
+
 /* The state that the tools of a session share, as it was when the call began: an object. */
 at_value at_state_get(void);
 

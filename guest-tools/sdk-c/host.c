@@ -16,6 +16,16 @@
 IMPORT("progress", "report")
 void host_report(const char *message, size_t len, int32_t has_fraction, double fraction);
 
+IMPORT("partial", "text")
+int32_t host_partial_text(const char *text, size_t len);
+
+IMPORT("partial", "file")
+int32_t host_partial_file(const char *media_type, size_t media_type_len, int32_t has_filename, const char *filename,
+                          size_t filename_len);
+
+IMPORT("partial", "bytes")
+int32_t host_partial_bytes(const char *bytes, size_t len);
+
 IMPORT("state", "get")
 void host_state_get(at_str *state);
 
@@ -43,6 +53,22 @@ void at_progress(at_str message) {
 void at_progress_fraction(at_str message, double fraction) {
     message = at_utf8(message);
     host_report(message.data, message.len, 1, fraction);
+}
+
+bool at_partial_text(at_str text) {
+    text = at_utf8(text);
+    return host_partial_text(text.data, text.len) != 0;
+}
+
+bool at_partial_file(const char *media_type, at_str filename) {
+    at_str type = at_utf8(at_cstr(media_type));
+    bool is_named = filename.data != NULL;
+    at_str name = is_named ? at_utf8(filename) : AT_STR("");
+    return host_partial_file(type.data, type.len, is_named, name.data, name.len) != 0;
+}
+
+bool at_partial_bytes(at_str bytes) {
+    return host_partial_bytes(bytes.data, bytes.len) != 0;
 }
 
 at_value at_state_get(void) {

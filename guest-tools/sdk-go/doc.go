@@ -43,7 +43,8 @@
 //
 // # Talking to the host
 //
-// [Progress] shows the progress of a call, [State] and [Merge] access the state that the tools of a
+// [Progress] shows the progress of a call, [PartialText] and its like add to its result while it
+// runs, [State] and [Merge] access the state that the tools of a
 // session share, and [Ask] and [AskForm] ask the user. [Context] is what the operator's program says
 // of the request, [Halt] ends the whole run, and [PutArtifact] and its like access the artifacts of
 // the session. The package agenthttp sends HTTP requests. A component imports what it uses and nothing else. Files and clocks are those of the

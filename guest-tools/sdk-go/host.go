@@ -15,6 +15,25 @@ func ProgressFraction(message string, fraction float64) {
 	report(message, &fraction)
 }
 
+// PartialText adds text to the result of the call while it runs. Users see it at once. When the tool
+// returns text or content, the pieces come first in the result, and text continues the text before
+// it; an empty text adds nothing. Any other variant is the whole result. False says that the result
+// is full: what is left out is not part of it, and a note at its end says so.
+func PartialText(text string) bool {
+	return partialText(text)
+}
+
+// PartialFile begins a file under the rules of PartialText; PartialBytes adds its content. A file
+// may have an empty name, which is none.
+func PartialFile(mediaType, filename string) bool {
+	return partialFile(mediaType, filename)
+}
+
+// PartialBytes adds bytes to the file that the call has just begun or continued.
+func PartialBytes(data []byte) bool {
+	return partialBytes(data)
+}
+
 // Context reads what the operator's program says of the request that the session serves, such as a
 // user or a tenant, as it was when the call began: a JSON object, {} where none was given. The model
 // neither sees nor sets it. Into is a destination of encoding/json.

@@ -30,6 +30,8 @@ var Native struct {
 	Schemas []json.RawMessage
 	// Progress are the messages that were reported.
 	Progress []string
+	// Partial are the parts that were added to results while calls ran.
+	Partial []Part
 	// Merged are the requested changes of the state.
 	Merged []json.RawMessage
 	// Halted are the messages with which the run was to end; the last counts.
@@ -46,6 +48,40 @@ type NativeArtifact struct {
 
 func report(message string, _ *float64) {
 	Native.Progress = append(Native.Progress, message)
+}
+
+func partialText(text string) bool {
+	if last := lastPartial(); last != nil && !last.file {
+		last.content += text
+	} else {
+		Native.Partial = append(Native.Partial, TextPart(text))
+	}
+	return true
+}
+
+func partialFile(mediaType, filename string) bool {
+	part := BytesPart(mediaType, nil)
+	if filename != "" {
+		part = part.Named(filename)
+	}
+	Native.Partial = append(Native.Partial, part)
+	return true
+}
+
+func partialBytes(data []byte) bool {
+	if last := lastPartial(); last != nil && last.file {
+		last.content += string(data)
+	} else {
+		Native.Partial = append(Native.Partial, BytesPart("application/octet-stream", data))
+	}
+	return true
+}
+
+func lastPartial() *Part {
+	if len(Native.Partial) == 0 {
+		return nil
+	}
+	return &Native.Partial[len(Native.Partial)-1]
 }
 
 func ask(question Question) Answer {

@@ -51,6 +51,24 @@ func TestHostStandIn(t *testing.T) {
 	}
 }
 
+func TestPartialStandIn(t *testing.T) {
+	Native.Partial = nil
+	PartialText("one ")
+	PartialText("two")
+	PartialFile("text/plain", "a.txt")
+	PartialBytes([]byte("a"))
+	PartialBytes([]byte("b"))
+	PartialText("three")
+	PartialBytes([]byte("c"))
+	want := []Part{
+		TextPart("one two"), BytesPart("text/plain", []byte("ab")).Named("a.txt"), TextPart("three"),
+		BytesPart("application/octet-stream", []byte("c")),
+	}
+	if !reflect.DeepEqual(Native.Partial, want) {
+		t.Errorf("Partial = %+v, want %+v", Native.Partial, want)
+	}
+}
+
 type booking struct {
 	City      string  `json:"city" description:"Where to."`
 	Nights    uint    `json:"nights" maximum:"30"`

@@ -12,6 +12,15 @@ import (
 //go:wasmimport agent:tool/progress@0.1.0 report
 func hostReport(message, length, hasFraction uint32, fraction float64)
 
+//go:wasmimport agent:tool/partial@0.1.0 text
+func hostPartialText(text, length uint32) uint32
+
+//go:wasmimport agent:tool/partial@0.1.0 file
+func hostPartialFile(mediaType, mediaTypeLength, hasFilename, filename, filenameLength uint32) uint32
+
+//go:wasmimport agent:tool/partial@0.1.0 bytes
+func hostPartialBytes(data, length uint32) uint32
+
 //go:wasmimport agent:tool/state@0.1.0 get
 func hostState(result uint32)
 
@@ -37,6 +46,20 @@ func report(message string, fraction *float64) {
 	} else {
 		hostReport(at, length, 1, *fraction)
 	}
+}
+
+func partialText(text string) bool {
+	return hostPartialText(abi.Give(text)) != 0
+}
+
+func partialFile(mediaType, filename string) bool {
+	typeAt, typeLength := abi.Give(mediaType)
+	nameAt, nameLength := abi.Give(filename)
+	return hostPartialFile(typeAt, typeLength, flag(filename != ""), nameAt, nameLength) != 0
+}
+
+func partialBytes(data []byte) bool {
+	return hostPartialBytes(abi.Give(string(data))) != 0
 }
 
 func ask(question Question) Answer {

@@ -207,6 +207,22 @@ export function denied(reason?: string): Output;
 /** A failure that the model reads. Say what went wrong, and what it should do next. */
 export class ToolError extends Error {}
 
+/**
+ * The result of a call, piece by piece, as the pieces are ready: users see the text while the call
+ * runs. When the tool returns text or content, the pieces come first in the result, and text
+ * continues the text before it; an empty text adds nothing. Anything else is the whole result. Each
+ * function returns false once the result is full: what is left out is not part of it, and a note at
+ * its end says so.
+ */
+export const partial: {
+  /** Adds text. */
+  text(text: string): boolean;
+  /** Begins a file; `bytes` adds its content, which the media type must agree with. */
+  file(mediaType: string, filename?: string): boolean;
+  /** Adds bytes to the file that the call has just begun or continued. */
+  bytes(data: ArrayBuffer | ArrayBufferView): boolean;
+};
+
 /** Shows the progress of a call to the waiting user; `fraction` is between 0 and 1. */
 export function progress(message: string, fraction?: number): void;
 

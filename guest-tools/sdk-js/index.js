@@ -4,7 +4,7 @@
  */
 
 export { ArtifactError } from "./src/artifacts.js";
-export { artifacts, ask, askForm, context, halt, progress, state } from "./src/host.js";
+export { artifacts, ask, askForm, context, halt, partial, progress, state } from "./src/host.js";
 export {
   content,
   denied,

@@ -23,6 +23,11 @@ export interface Form {
 export interface Recorded {
   /** Messages with the part that is done. */
   progress: { message: string; fraction: number | undefined }[];
+  /** The parts of results that were added while calls ran. */
+  partial: (
+    | { text: string }
+    | { mediaType: string; filename: string | undefined; data: Uint8Array }
+  )[];
   /** The requested changes of the state. */
   deltas: { [name: string]: Json }[];
   /** Questions and forms, in order. */

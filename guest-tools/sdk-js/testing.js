@@ -8,12 +8,20 @@ import { stringify } from "./src/json.js";
 
 const SUCCESSES = ["text", "json", "content"];
 
-let recorded = { progress: [], deltas: [], questions: [], halt: undefined, artifacts: new Map() };
+let recorded = {
+  progress: [],
+  partial: [],
+  deltas: [],
+  questions: [],
+  halt: undefined,
+  artifacts: new Map(),
+};
 let given = { state: {}, context: {}, answers: [], mayUseArtifacts: false };
 
 export function prepare({ state = {}, context = {}, answers = [], artifacts } = {}) {
   recorded = {
     progress: [],
+    partial: [],
     deltas: [],
     questions: [],
     halt: undefined,
@@ -22,6 +30,7 @@ export function prepare({ state = {}, context = {}, answers = [], artifacts } = 
   given = { state, context, answers: [...answers], mayUseArtifacts: artifacts !== undefined };
   connect({
     progress: { report: (message, fraction) => recorded.progress.push({ message, fraction }) },
+    partial: PARTIAL,
     state: {
       get: () => stringify(given.state),
       merge: (delta) => recorded.deltas.push(JSON.parse(delta)),
@@ -55,6 +64,31 @@ export async function call(tool, input = {}) {
     }
   }
 }
+
+/** The parts of results that are added while calls run. They are never full. */
+const PARTIAL = {
+  text(more) {
+    const last = recorded.partial.at(-1);
+    if (typeof last?.text === "string") {
+      last.text += more;
+    } else {
+      recorded.partial.push({ text: more });
+    }
+    return true;
+  },
+  file(mediaType, filename) {
+    recorded.partial.push({ mediaType, filename, data: new Uint8Array() });
+    return true;
+  },
+  bytes(more) {
+    if (recorded.partial.at(-1)?.data === undefined) {
+      PARTIAL.file("application/octet-stream", undefined);
+    }
+    const last = recorded.partial.at(-1);
+    last.data = Uint8Array.from([...last.data, ...more]);
+    return true;
+  },
+};
 
 /** The host's artifacts. It checks no media type, and has no quota. */
 const STORE = {

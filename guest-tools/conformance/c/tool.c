@@ -139,6 +139,24 @@ static at_result report_unmeasured(const at_call *call) {
     return at_text(AT_STR("done"));
 }
 
+static at_result give_pieces(const at_call *call) {
+    at_str end = at_get_string(call->input, "end", AT_STR(""));
+    at_partial_text(AT_STR("one "));
+    at_partial_text(AT_STR("two "));
+    if (!at_equal(end, AT_STR("text"))) {
+        at_partial_file("text/plain", AT_STR("abc.txt"));
+        at_partial_bytes(AT_STR("ab"));
+        at_partial_bytes(AT_STR("c"));
+    }
+    if (at_equal(end, AT_STR("json"))) {
+        return at_json(at_parse(AT_STR("{\"whole\":true}")));
+    }
+    if (at_equal(end, AT_STR("error"))) {
+        return at_error(AT_STR("whole"));
+    }
+    return at_text(AT_STR("\xE2\x98\x83"));
+}
+
 static at_str listed_choices(const at_answer *answer) {
     at_str text = AT_STR("choices:");
     for (size_t i = 0; i < answer->choice_count; i++) {
@@ -389,6 +407,11 @@ static const at_field typed_input[] = {
     AT_END,
 };
 
+static const at_field pieces_input[] = {
+    {.name = "end", .type = AT_STRING, .description = "The end: `text`, `parts`, `json` or `error`."},
+    AT_END,
+};
+
 static const at_field report_input[] = {
     {.name = "steps", .type = AT_INTEGER, .description = "The number of steps.", .minimum = "0", .maximum = "10"},
     AT_END,
@@ -452,6 +475,7 @@ AT_TOOLS(
     READ(typed, "Returns its input, with null for what is absent.", typed_input),
     READ(who, "Returns what identifies the call.", NULL), READ(report, "Reports progress step by step.", report_input),
     READ(report_unmeasured, "Reports progress without a measure.", NULL),
+    READ(give_pieces, "Gives its result piece by piece, with a file unless the end is `text`.", pieces_input),
     READ(ask_question, "Asks the user and returns the answer.", ask_input),
     READ(fill_form, "Asks the user for the fields of a form and returns them.", form_input),
     READ(read_context, "Returns the context of the session.", NULL),

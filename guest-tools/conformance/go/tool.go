@@ -50,6 +50,7 @@ func init() {
 	read("who", "Returns what identifies the call.", who)
 	read("report", "Reports progress step by step.", report)
 	read("report_unmeasured", "Reports progress without a measure.", reportUnmeasured)
+	read("give_pieces", "Gives its result piece by piece, with a file unless the end is `text`.", givePieces)
 	read("ask_question", "Asks the user and returns the answer.", askUser)
 	read("fill_form", "Asks the user for the fields of a form and returns them.", fillForm)
 	read("read_context", "Returns the context of the session.", readContext)
@@ -192,6 +193,28 @@ func report(_ *agenttool.Call, in reportInput) (string, error) {
 func reportUnmeasured(*agenttool.Call, none) (string, error) {
 	agenttool.Progress("working")
 	return "done", nil
+}
+
+type piecesInput struct {
+	End string `json:"end" description:"The end: text, parts, json or error."`
+}
+
+func givePieces(_ *agenttool.Call, in piecesInput) (agenttool.Result, error) {
+	agenttool.PartialText("one ")
+	agenttool.PartialText("two ")
+	if in.End != "text" {
+		agenttool.PartialFile("text/plain", "abc.txt")
+		agenttool.PartialBytes([]byte("ab"))
+		agenttool.PartialBytes([]byte("c"))
+	}
+	switch in.End {
+	case "json":
+		return agenttool.JSON(map[string]bool{"whole": true}), nil
+	case "error":
+		return agenttool.Result{}, errors.New("whole")
+	default:
+		return agenttool.Text("☃"), nil
+	}
 }
 
 type askInput struct {

@@ -29,6 +29,7 @@ from agent_tool import (
     halt,
     image,
     json,
+    partial,
     progress,
     state,
     tool,
@@ -171,6 +172,26 @@ def report_unmeasured() -> str:
     """Reports that it is at work, and not how far."""
     progress("working")
     return "done"
+
+
+@tool(effect="read-only")
+def give_pieces(
+    end: Annotated[str, "The end: `text`, `parts`, `json` or `error`."],
+) -> Output | str:
+    """Gives its result piece by piece, with a file unless the end is `text`."""
+    partial.text("one ")
+    partial.text("two ")
+    if end != "text":
+        partial.file("text/plain", "abc.txt")
+        partial.bytes(b"ab")
+        partial.bytes(b"c")
+    match end:
+        case "json":
+            return json({"whole": True})
+        case "error":
+            return error("whole")
+        case _:
+            return "☃"
 
 
 @tool(effect="read-only")

@@ -28,6 +28,7 @@ import {
   number,
   object,
   optional,
+  partial,
   progress,
   record,
   state,
@@ -223,6 +224,30 @@ const reportUnmeasured = tool({
   run: () => {
     progress("working");
     return "done";
+  },
+});
+
+const givePieces = tool({
+  name: "give_pieces",
+  description: "Gives its result piece by piece, with a file unless the end is `text`.",
+  effect: "read-only",
+  input: object({ end: string("The end: `text`, `parts`, `json` or `error`.") }),
+  run: ({ end }) => {
+    partial.text("one ");
+    partial.text("two ");
+    if (end !== "text") {
+      partial.file("text/plain", "abc.txt");
+      partial.bytes(new TextEncoder().encode("ab"));
+      partial.bytes(new TextEncoder().encode("c"));
+    }
+    switch (end) {
+      case "json":
+        return { whole: true };
+      case "error":
+        return error("whole");
+      default:
+        return "☃";
+    }
   },
 });
 
@@ -452,6 +477,7 @@ export default [
   who,
   report,
   reportUnmeasured,
+  givePieces,
   askUser,
   fillForm,
   readContext,

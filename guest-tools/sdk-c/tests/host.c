@@ -23,6 +23,22 @@ void host_report(const char *message, size_t len, int32_t has_fraction, double f
     asked = at_format("report %.*s %d %g", (int)len, message, has_fraction, fraction);
 }
 
+int32_t host_partial_text(const char *text, size_t len) {
+    asked = at_format("text %.*s", (int)len, text);
+    return 1;
+}
+
+int32_t host_partial_file(const char *media_type, size_t media_type_len, int32_t has_filename, const char *filename,
+                          size_t filename_len) {
+    asked = at_format("file %.*s %d %.*s", (int)media_type_len, media_type, has_filename, (int)filename_len, filename);
+    return 1;
+}
+
+int32_t host_partial_bytes(const char *bytes, size_t len) {
+    asked = at_format("bytes %.*s", (int)len, bytes);
+    return 0;
+}
+
 void host_state_get(at_str *state) {
     *state = AT_STR("{\"n\":18446744073709551615}");
 }
@@ -106,6 +122,17 @@ static void test_reports(void) {
     check("context", slice(at_context_get()), "{\"user\":\"Ann\"}");
     at_state_merge(at_parse(AT_STR("{\"n\":1}")));
     check("merge", asked, "merge {\"n\":1}");
+}
+
+static void test_pieces(void) {
+    check("whether text fits", at_partial_text(AT_STR("half\xFF")) ? AT_STR("yes") : AT_STR("no"), "yes");
+    check("a piece of text", asked, "text half\xEF\xBF\xBD");
+    at_partial_file("text/plain", AT_STR("a.txt"));
+    check("a file", asked, "file text/plain 1 a.txt");
+    at_partial_file("image/png", AT_NONE);
+    check("a file without a name", asked, "file image/png 0 ");
+    check("whether bytes fit", at_partial_bytes(AT_STR("\xFF")) ? AT_STR("yes") : AT_STR("no"), "no");
+    check("bytes", asked, "bytes \xFF");
 }
 
 static void test_questions(void) {
@@ -203,6 +230,7 @@ static void test_artifact_failures(void) {
 
 int main(void) {
     test_reports();
+    test_pieces();
     test_questions();
     test_forms();
     test_artifacts();

@@ -12,6 +12,7 @@ const SDK = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The interfaces of the contract behind the names in `uses`. */
 const INTERFACES = {
   progress: "agent:tool/progress@0.1.0",
+  partial: "agent:tool/partial@0.1.0",
   state: "agent:tool/state@0.1.0",
   ask: "agent:tool/human@0.1.0",
   context: "agent:tool/context@0.1.0",

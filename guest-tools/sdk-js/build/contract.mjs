@@ -13,6 +13,7 @@ export const WORLD = "project";
 /** The interfaces of the contract, by the names in `uses`; componentize-js brings that of `http`. */
 const INTERFACES = {
   progress: "progress",
+  partial: "partial",
   state: "state",
   ask: "human",
   context: "context",

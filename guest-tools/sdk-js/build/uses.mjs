@@ -7,6 +7,7 @@ import { placeOf } from "../src/stack.js";
 /** What a tool calls to use each interface that `uses` can name. */
 const FUNCTIONS = {
   progress: "progress()",
+  partial: "partial",
   state: "state",
   ask: "ask() or askForm()",
   context: "context",

@@ -1,13 +1,13 @@
 /**
- * Calls from a tool to its host: progress, state, context, artifacts, questions to the user, and
- * the end of the run. In a component these are the imports that the project's `uses` names;
+ * Calls from a tool to its host: progress, partial results, state, context, artifacts, questions
+ * to the user, and the end of the run. In a component these are the imports that the project's `uses` names;
  * elsewhere, `testing.js` stands in for them.
  */
 
 import { failureOf } from "./artifacts.js";
 import { formOf } from "./form.js";
 import { parse, stringify } from "./json.js";
-import { bytes } from "./output.js";
+import { bytes, utf8 } from "./output.js";
 
 /** The functions of the contract's interfaces, by the name that `uses` has for each interface. */
 let host = {};
@@ -20,6 +20,18 @@ export function connect(functions) {
 export function progress(message, fraction = undefined) {
   declared("progress").report(String(message), fraction);
 }
+
+export const partial = {
+  text(text) {
+    return declared("partial").text(utf8(text, "partial.text()"));
+  },
+  file(mediaType, filename = undefined) {
+    return declared("partial").file(String(mediaType), filename);
+  },
+  bytes(data) {
+    return declared("partial").bytes(bytes(data, "partial.bytes()"));
+  },
+};
 
 export const state = {
   get() {

@@ -105,7 +105,7 @@ export function bytes(data, what) {
 }
 
 /** A string that has a UTF-8 form, which one with half of a surrogate pair has not. */
-function utf8(value, what) {
+export function utf8(value, what) {
   if (typeof value !== "string") {
     throw new TypeError(`${what} takes a string and not ${typeof value}`);
   }

@@ -28,7 +28,7 @@ test("unknown use is refused", () => {
     assert.throws(() => world(["state", unknown]), {
       message:
         `"uses" of "agent-host" in package.json has ${shown}; there are ` +
-        '"progress", "state", "ask", "context", "control", "artifacts", "http"',
+        '"progress", "partial", "state", "ask", "context", "control", "artifacts", "http"',
     });
   }
 });

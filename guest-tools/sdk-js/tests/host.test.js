@@ -19,6 +19,7 @@ import {
   number,
   object,
   optional,
+  partial,
   progress,
   state,
   string,
@@ -69,6 +70,7 @@ test("host calls are recorded", async () => {
   });
   const question = { choices: [], freeText: true, multiple: false };
   assert.deepEqual(recorded, {
+    partial: [],
     progress: [
       { message: "asking", fraction: undefined },
       { message: "done", fraction: 1 },
@@ -247,11 +249,35 @@ test("failed or denied call changes nothing", async () => {
   await call(tools[0]);
   await call(tools[1]);
   await assert.rejects(call(tools[2]), TypeError);
-  const untouched = { progress: [], deltas: [], questions: [], halt: undefined };
+  const untouched = {
+    progress: [],
+    partial: [],
+    deltas: [],
+    questions: [],
+    halt: undefined,
+  };
   assert.deepEqual(recorded, { ...untouched, artifacts: new Map([["b", old]]) });
   await call(tools[3]);
   const kept = new Map([["a", { mediaType: "text/plain", data: bytes("new") }]]);
   assert.deepEqual(recorded, { ...untouched, deltas: [{ n: 1 }], halt: "over", artifacts: kept });
+});
+
+test("pieces of a result are recorded as parts", () => {
+  const { partial: parts } = prepare();
+  partial.text("one ");
+  partial.text("two");
+  partial.file("text/plain", "a.txt");
+  partial.bytes(bytes("a"));
+  partial.bytes(bytes("b"));
+  partial.text("three");
+  partial.bytes(bytes("c"));
+  assert.deepEqual(parts, [
+    { text: "one two" },
+    { mediaType: "text/plain", filename: "a.txt", data: bytes("ab") },
+    { text: "three" },
+    { mediaType: "application/octet-stream", filename: undefined, data: bytes("c") },
+  ]);
+  assert.throws(() => partial.text(1), TypeError);
 });
 
 test("undeclared import error names the setting", () => {
@@ -260,6 +286,7 @@ test("undeclared import error names the setting", () => {
     [() => ask("Who?"), "ask"],
     [() => askForm("Who?", object({})), "ask"],
     [() => progress("half"), "progress"],
+    [() => partial.text("half"), "partial"],
     [() => state.get(), "state"],
     [() => context.get(), "context"],
     [() => halt("over"), "control"],

@@ -14,7 +14,7 @@ still a function: a test calls it.
 
 from agent_tool._artifacts import Artifact, ArtifactError
 from agent_tool._failure import DefinitionError, ToolError
-from agent_tool._host import artifacts, ask, ask_form, context, halt, progress, state
+from agent_tool._host import artifacts, ask, ask_form, context, halt, partial, progress, state
 from agent_tool._human import Answer, Form, FormAnswer, Question
 from agent_tool._output import (
     Output,
@@ -59,6 +59,7 @@ __all__ = [
     "halt",
     "image",
     "json",
+    "partial",
     "progress",
     "state",
     "text",

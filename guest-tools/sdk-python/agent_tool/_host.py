@@ -1,4 +1,4 @@
-"""Calls from a tool to its host: progress, state, context, artifacts, questions to the user, and
+"""Calls from a tool to its host: progress, partial results, state, context, artifacts, questions to the user, and
 the end of the run.
 
 In a component these are the imports that the project's `uses` names. Under plain Python, `testing`
@@ -102,6 +102,29 @@ class State:
         host.merge(json.dumps(plain(dict(delta)), ensure_ascii=False))
 
 
+class Partial:
+    """The result of a call, piece by piece, as the pieces are ready: users see the text while the
+    call runs.
+
+    When the tool returns text or content, the pieces come first in the result, and text continues
+    the text before it; an empty string adds nothing. Anything else is the whole result. Each
+    function returns `False` once the result is full: what is left out is not part of it, and a note
+    at its end says so.
+    """
+
+    def text(self, text: str) -> bool:
+        """Adds text."""
+        return host.add_text(text)
+
+    def file(self, media_type: str, filename: str | None = None) -> bool:
+        """Begins a file; `bytes` adds its content, which the media type must agree with."""
+        return host.begin_file(media_type, filename)
+
+    def bytes(self, data: builtins.bytes) -> bool:
+        """Adds bytes to the file that the call has just begun or continued."""
+        return host.add_bytes(builtins.bytes(data))
+
+
 class Artifacts:
     """The artifacts of the session: named files that calls left, and results that are too large for
     the conversation. They need a grant. Every function raises `ArtifactError` when it fails.
@@ -130,4 +153,5 @@ class Artifacts:
 
 artifacts = Artifacts()
 context = Context()
+partial = Partial()
 state = State()

@@ -19,6 +19,7 @@ T = TypeVar("T")
 # The interfaces of the contract and of WASI, by their names in `uses`.
 INTERFACES = {
     "progress": "progress",
+    "partial": "partial",
     "state": "state",
     "ask": "human",
     "context": "context",
@@ -41,6 +42,21 @@ DECLARED = {use: module for use, name in INTERFACES.items() if (module := _find(
 def report(message: str, fraction: float | None) -> None:
     """`progress.report` of the contract."""
     _declared("progress").report(message, fraction)
+
+
+def add_text(text: str) -> bool:
+    """`partial.text` of the contract."""
+    return _declared("partial").text(text)
+
+
+def begin_file(media_type: str, filename: str | None) -> bool:
+    """`partial.file` of the contract."""
+    return _declared("partial").file(media_type, filename)
+
+
+def add_bytes(data: bytes) -> bool:
+    """`partial.bytes` of the contract."""
+    return _declared("partial").bytes(data)
 
 
 def get() -> str:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 # What the tools of this package need, by what they import: the name in `uses`.
 NEEDS = {
     "progress": "progress",
+    "partial": "partial",
     "state": "state",
     "ask": "ask",
     "ask_form": "ask",

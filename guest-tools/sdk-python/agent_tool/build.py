@@ -23,6 +23,7 @@ from agent_tool._uses import problems_of
 # The interfaces of the contract and of WASI, by their names in `uses`.
 INTERFACES = {
     "progress": "progress",
+    "partial": "partial",
     "state": "state",
     "ask": "human",
     "context": "context",

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from agent_tool._artifacts import Artifact, ArtifactError
 from agent_tool._http import HttpError, Kind, Request
 from agent_tool._human import Answer, Form, FormAnswer, Question
-from agent_tool._output import Output
+from agent_tool._output import Data, Output, Part, file
 from agent_tool._tool import TOOLS, Call
 
 # The kinds of a result that a failed or refused call has.
@@ -35,6 +35,8 @@ class Recorded:
 
     progress: list[tuple[str, float | None]] = field(default_factory=list)
     """Messages with the part that is done."""
+    partial: list[Part] = field(default_factory=list)
+    """The parts of results that were added while calls ran."""
     deltas: list[dict[str, object]] = field(default_factory=list)
     """The requested changes of the state."""
     questions: list[Question | Form] = field(default_factory=list)
@@ -115,6 +117,30 @@ def call(name: str, input: Mapping[str, object] | None = None) -> Output:
             _recorded.deltas = before.deltas
             _recorded.halt = before.halt
             _recorded.artifacts = before.artifacts
+
+
+def add_text(text: str) -> bool:
+    """Stands in for `partial.text`."""
+    if _recorded.partial and (last := _recorded.partial[-1]).text is not None:
+        _recorded.partial[-1] = replace(last, text=last.text + text)
+    else:
+        _recorded.partial.append(Part(text=text))
+    return True
+
+
+def begin_file(media_type: str, filename: str | None) -> bool:
+    """Stands in for `partial.file`."""
+    _recorded.partial.append(file(b"", media_type, filename))
+    return True
+
+
+def add_bytes(data: bytes) -> bool:
+    """Stands in for `partial.bytes`."""
+    if _recorded.partial and (last := _recorded.partial[-1]).data is not None:
+        _recorded.partial[-1] = replace(last, data=Data("bytes", last.data.value + data))
+    else:
+        _recorded.partial.append(file(data, "application/octet-stream"))
+    return True
 
 
 def report(message: str, fraction: float | None) -> None:

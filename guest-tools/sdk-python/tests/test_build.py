@@ -29,7 +29,7 @@ class World(unittest.TestCase):
         self.assertEqual(
             str(refused.exception),
             "`uses` in [tool.agent-host] of pyproject.toml has 'sockets'; there are "
-            '"progress", "state", "ask", "context", "control", "artifacts", "http"',
+            '"progress", "partial", "state", "ask", "context", "control", "artifacts", "http"',
         )
 
     def test_every_interface_can_be_declared(self):

@@ -12,6 +12,7 @@ from agent_tool import (
     Form,
     FormAnswer,
     Output,
+    Part,
     Question,
     Schema,
     ToolError,
@@ -21,7 +22,9 @@ from agent_tool import (
     context,
     current_call,
     denied,
+    file,
     halt,
+    partial,
     progress,
     state,
     testing,
@@ -110,6 +113,24 @@ class Host(unittest.TestCase):
         self.assertEqual(ask("Again?"), Answer("unavailable"))
         with self.assertRaises(TypeError):
             ask("Which?", "small")
+
+    def test_pieces_of_a_result_are_recorded_as_parts(self):
+        self.assertTrue(partial.text("one "))
+        partial.text("two")
+        partial.file("text/plain", "a.txt")
+        partial.bytes(b"a")
+        partial.bytes(b"b")
+        partial.text("three")
+        partial.bytes(b"c")
+        self.assertEqual(
+            testing.recorded().partial,
+            [
+                Part(text="one two"),
+                file(b"ab", "text/plain", "a.txt"),
+                Part(text="three"),
+                file(b"c", "application/octet-stream"),
+            ],
+        )
 
     def test_form_answer_is_an_instance_of_its_class(self):
         filled = {"city": "Graz", "nights": 2, "room": "large"}

@@ -22,7 +22,7 @@ pub mod generated_hook;
 pub(crate) use generated::agent::tool::types;
 #[cfg(target_family = "wasm")]
 pub(crate) use generated::agent::tool::{
-    artifacts, context, control, human, progress, state, tools,
+    artifacts, context, control, human, partial, progress, state, tools,
 };
 pub(crate) use generated::exports::agent::tool::tool::{
     ToolCall, ToolDefinition, ToolResultOutput,

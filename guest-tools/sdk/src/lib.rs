@@ -52,7 +52,8 @@
 //! calls, and has no tools. It is named under `[[hook]]` of `agent.toml`.
 //!
 //! # Host functions
-//! [`progress::report`] shows the progress of a call, [`state`] is what the tools of a session
+//! [`progress::report`] shows the progress of a call, [`partial`] adds to its result while it runs,
+//! [`state`] is what the tools of a session
 //! share, and [`ask()`] and [`ask_form()`] ask the user. [`context`] is what the operator says of
 //! the request, [`artifacts`] are the files of the session, and [`control::halt`] ends the run. A
 //! component imports what it uses and nothing else, and its imports are its permission request.
@@ -66,6 +67,7 @@ pub mod filter;
 pub mod hook;
 #[cfg(feature = "http")]
 pub mod http;
+pub mod partial;
 pub mod progress;
 pub mod state;
 pub mod tools;

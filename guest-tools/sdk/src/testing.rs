@@ -8,13 +8,15 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::{Map, Value};
 
 use crate::tools::{NestedCall, NestedOutput};
-use crate::{Answer, FormAnswer, Question};
+use crate::{Answer, Data, FormAnswer, Part, Question};
 
 /// The calls of this thread's tools to the host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
     /// Progress: the message and the part that is done.
     pub progress: Vec<(String, Option<f64>)>,
+    /// The parts of results that were added while calls ran.
+    pub partial: Vec<Part>,
     /// The requested changes of the state.
     pub deltas: Vec<Map<String, Value>>,
     /// Questions.
@@ -92,6 +94,39 @@ pub fn recorded() -> Recorded {
 
 pub(crate) fn record_progress(message: String, fraction: Option<f64>) {
     HOST.with_borrow_mut(|host| host.recorded.progress.push((message, fraction)));
+}
+
+/// `agent:tool/partial`: the parts are never full.
+pub(crate) mod partial {
+    use super::{Data, HOST, Part};
+
+    pub(crate) fn text(more: &str) -> bool {
+        add(|parts| match parts.last_mut() {
+            Some(Part::Text(text)) => text.push_str(more),
+            _ => parts.push(Part::text(more)),
+        })
+    }
+
+    pub(crate) fn file(media_type: &str, filename: Option<&str>) -> bool {
+        let file = Part::bytes(media_type, Vec::new());
+        let file = filename.map_or(file.clone(), |name| file.named(name));
+        add(|parts| parts.push(file))
+    }
+
+    pub(crate) fn bytes(more: &[u8]) -> bool {
+        add(|parts| match parts.last_mut() {
+            Some(Part::File {
+                data: Data::Bytes(bytes),
+                ..
+            }) => bytes.extend_from_slice(more),
+            _ => parts.push(Part::bytes("application/octet-stream", more.to_vec())),
+        })
+    }
+
+    fn add(change: impl FnOnce(&mut Vec<Part>)) -> bool {
+        HOST.with_borrow_mut(|host| change(&mut host.recorded.partial));
+        true
+    }
 }
 
 pub(crate) fn state() -> Map<String, Value> {

@@ -20,6 +20,7 @@ const WORLD: &str = "
     world sdk {
         include agent:tool/filter-component@0.1.0;
         import agent:tool/progress@0.1.0;
+        import agent:tool/partial@0.1.0;
         import agent:tool/state@0.1.0;
         import agent:tool/human@0.1.0;
         import agent:tool/context@0.1.0;

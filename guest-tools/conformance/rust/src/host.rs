@@ -2,7 +2,8 @@
 //! the session are in `session.rs`.
 
 use agent_tool::{
-    Answer, FormAnswer, Output, Question, ask, ask_form, context, input, progress, state, tool,
+    Answer, FormAnswer, Output, Question, ask, ask_form, context, input, partial, progress, state,
+    tool,
 };
 use serde_json::Value;
 
@@ -11,6 +12,12 @@ pub(crate) struct Steps {
     /// The number of steps to report.
     #[schemars(range(max = 10))]
     steps: u32,
+}
+
+#[input]
+pub(crate) struct Pieces {
+    /// The end: `text`, `parts`, `json` or `error`.
+    end: String,
 }
 
 #[input]
@@ -66,6 +73,23 @@ pub(crate) fn report(input: Steps) -> &'static str {
 pub(crate) fn report_unmeasured() -> &'static str {
     progress::report("working");
     "done"
+}
+
+/// Gives its result piece by piece, with a file unless the end is `text`.
+#[tool(effect = "read-only")]
+pub(crate) fn give_pieces(input: Pieces) -> Output {
+    partial::text("one ");
+    partial::text("two ");
+    if input.end != "text" {
+        partial::file("text/plain", Some("abc.txt"));
+        partial::bytes(b"ab");
+        partial::bytes(b"c");
+    }
+    match input.end.as_str() {
+        "json" => Output::Json(serde_json::json!({ "whole": true })),
+        "error" => Output::error("whole"),
+        _ => Output::text("☃"),
+    }
 }
 
 /// Asks the user and returns the answer.

@@ -28,6 +28,7 @@ agent_tool::export!(
     inputs::who,
     host::report,
     host::report_unmeasured,
+    host::give_pieces,
     host::ask_question,
     host::fill_form,
     host::read_context,

@@ -45,6 +45,118 @@ pub mod agent {
                 }
             }
         }
+        /// The result of a call, piece by piece, as the pieces are ready. Users see the text while the call
+        /// runs. When the call returns `text` or `content`, the pieces come first in the result, and text
+        /// continues the text before it. Any other variant is the whole result, and the model sees nothing
+        /// of the pieces.
+        ///
+        /// Each function returns false once the result is full. What is left out is not part of it, and a
+        /// note at its end says so.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod partial {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            #[allow(unused_unsafe, clippy::all)]
+            /// Adds text. It continues the text before it.
+            #[allow(async_fn_in_trait)]
+            pub fn text(text: &str) -> bool {
+                unsafe {
+                    let vec0 = text;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/partial@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "text"]
+                        fn wit_import1(_: *mut u8, _: usize) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8, _: usize) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import1(ptr0.cast_mut(), len0);
+                    _rt::bool_lift(ret as u8)
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Begins a file; `bytes` adds its content. The media type and the name are those of
+            /// `file-part`.
+            #[allow(async_fn_in_trait)]
+            pub fn file(
+                media_type: &str,
+                filename: ::core::option::Option<&str>,
+            ) -> bool {
+                unsafe {
+                    let vec0 = media_type;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let (result2_0, result2_1, result2_2) = match filename {
+                        Some(e) => {
+                            let vec1 = e;
+                            let ptr1 = vec1.as_ptr().cast::<u8>();
+                            let len1 = vec1.len();
+                            (1i32, ptr1.cast_mut(), len1)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/partial@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "file"]
+                        fn wit_import3(
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                        ) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                    ) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import3(
+                        ptr0.cast_mut(),
+                        len0,
+                        result2_0,
+                        result2_1,
+                        result2_2,
+                    );
+                    _rt::bool_lift(ret as u8)
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Adds bytes to the file that the call has just begun or continued. Anywhere else they are a
+            /// file of unknown type.
+            #[allow(async_fn_in_trait)]
+            pub fn bytes(bytes: &[u8]) -> bool {
+                unsafe {
+                    let vec0 = bytes;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/partial@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "bytes"]
+                        fn wit_import1(_: *mut u8, _: usize) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8, _: usize) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import1(ptr0.cast_mut(), len0);
+                    _rt::bool_lift(ret as u8)
+                }
+            }
+        }
         /// The values that a tool and its host exchange.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod types {
@@ -3103,8 +3215,19 @@ mod _rt {
             self as f64
         }
     }
-    pub use alloc_crate::string::String;
+    pub unsafe fn bool_lift(val: u8) -> bool {
+        if cfg!(debug_assertions) {
+            match val {
+                0 => false,
+                1 => true,
+                _ => panic!("invalid bool discriminant"),
+            }
+        } else {
+            val != 0
+        }
+    }
     pub use alloc_crate::vec::Vec;
+    pub use alloc_crate::string::String;
     pub unsafe fn string_lift(bytes: Vec<u8>) -> String {
         if cfg!(debug_assertions) {
             String::from_utf8(bytes).unwrap()
@@ -3166,55 +3289,58 @@ macro_rules! __export_sdk_impl {
         = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
         "component-type:wit-bindgen:0.61.1:agent:sdk:sdk:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1999] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2115] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd5\x0e\x01A\x02\x01\
-A\x18\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
-\x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x14\x01s\x04\0\x04json\x03\0\0\
-\x01p}\x01q\x03\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-da\
-ta\x03\0\x03\x01ks\x01r\x03\x0amedia-types\x04data\x04\x08filename\x05\x04\0\x09\
-file-part\x03\0\x06\x01q\x02\x04text\x01s\0\x04file\x01\x07\0\x04\0\x0ccontent-p\
-art\x03\0\x08\x01p\x09\x01q\x06\x04text\x01s\0\x04json\x01\x01\0\x07content\x01\x0a\
-\0\x0aerror-text\x01s\0\x0aerror-json\x01\x01\0\x10execution-denied\x01\x05\0\x04\
-\0\x12tool-result-output\x03\0\x0b\x01m\x03\x09read-only\x0aidempotent\x09effect\
-ful\x04\0\x06effect\x03\0\x0d\x01k\x01\x01r\x06\x04names\x05title\x05\x0bdescrip\
-tions\x0cinput-schema\x01\x0doutput-schema\x0f\x06effect\x0e\x04\0\x0ftool-defin\
-ition\x03\0\x10\x01r\x04\x02ids\x04names\x05input\x01\x0fidempotency-keys\x04\0\x09\
-tool-call\x03\0\x12\x03\0\x16agent:tool/types@0.1.0\x05\x01\x02\x03\0\x01\x04jso\
-n\x01B\x06\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\
-\x02\x01@\x01\x05delta\x01\x01\0\x04\0\x05merge\x01\x03\x03\0\x16agent:tool/stat\
-e@0.1.0\x05\x03\x01B\x0e\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01ps\x01r\x04\
-\x06prompts\x07choices\x02\x09free-text\x7f\x08multiple\x7f\x04\0\x08question\x03\
-\0\x03\x01py\x01q\x05\x04text\x01s\0\x06choice\x01y\0\x07choices\x01\x05\0\x09ca\
-ncelled\0\0\x0bunavailable\0\0\x04\0\x06answer\x03\0\x06\x01q\x03\x06fields\x01\x01\
-\0\x09cancelled\0\0\x0bunavailable\0\0\x04\0\x0bform-answer\x03\0\x08\x01@\x01\x08\
-question\x04\0\x07\x04\0\x03ask\x01\x0a\x01@\x02\x06prompts\x06schema\x01\0\x09\x04\
-\0\x08ask-form\x01\x0b\x03\0\x16agent:tool/human@0.1.0\x05\x04\x01B\x04\x02\x03\x02\
-\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\x02\x03\0\x18agent:\
-tool/context@0.1.0\x05\x05\x01B\x02\x01@\x01\x07messages\x01\0\x04\0\x04halt\x01\
-\0\x03\0\x18agent:tool/control@0.1.0\x05\x06\x01B\x11\x01r\x03\x04names\x0amedia\
--types\x04sizew\x04\0\x08artifact\x03\0\0\x01m\x06\x09not-found\x06denied\x0cinv\
-alid-name\x12invalid-media-type\x09too-large\x0equota-exceeded\x04\0\x0eartifact\
--error\x03\0\x02\x01p\x01\x01j\x01\x04\x01\x03\x01@\0\0\x05\x04\0\x04list\x01\x06\
-\x01p}\x01j\x01\x07\x01\x03\x01@\x01\x04names\0\x08\x04\0\x03get\x01\x09\x01j\0\x01\
-\x03\x01@\x03\x04names\x0amedia-types\x04data\x07\0\x0a\x04\0\x03put\x01\x0b\x01\
-@\x01\x04names\0\x0a\x04\0\x06delete\x01\x0c\x03\0\x1aagent:tool/artifacts@0.1.0\
-\x05\x07\x02\x03\0\x01\x12tool-result-output\x01B\x0f\x02\x03\x02\x01\x02\x04\0\x04\
-json\x03\0\0\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\0\x02\x01r\x02\x04\
-names\x05input\x01\x04\0\x0bnested-call\x03\0\x04\x01ps\x01@\0\0\x06\x04\0\x04li\
-st\x01\x07\x01@\x02\x04names\x05input\x01\0\x03\x04\0\x04call\x01\x08\x01p\x05\x01\
-p\x03\x01@\x01\x05calls\x09\0\x0a\x04\0\x09call-many\x01\x0b\x03\0\x16agent:tool\
-/tools@0.1.0\x05\x09\x02\x03\0\x01\x0ftool-definition\x02\x03\0\x01\x09tool-call\
-\x01B\x0b\x02\x03\x02\x01\x0a\x04\0\x0ftool-definition\x03\0\0\x02\x03\x02\x01\x0b\
-\x04\0\x09tool-call\x03\0\x02\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\
-\0\x04\x01p\x01\x01@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01@\x01\x04call\x03\0\
-\x05\x04\0\x04call\x01\x08\x03\0\x15agent:tool/tool@0.1.0\x05\x0c\x01B\x0b\x02\x03\
-\x02\x01\x0a\x04\0\x0ftool-definition\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x09tool-\
-call\x03\0\x02\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\0\x04\x01p\x01\
-\x01@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01@\x01\x04call\x03\0\x05\x04\0\x04c\
-all\x01\x08\x04\0\x15agent:tool/tool@0.1.0\x05\x0d\x04\0\x0dagent:sdk/sdk\x04\0\x0b\
-\x09\x01\0\x03sdk\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-compone\
-nt\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc9\x0f\x01A\x02\x01\
+A\x1a\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
+\x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x08\x01@\x01\x04texts\0\x7f\x04\
+\0\x04text\x01\0\x01ks\x01@\x02\x0amedia-types\x08filename\x01\0\x7f\x04\0\x04fi\
+le\x01\x02\x01p}\x01@\x01\x05bytes\x03\0\x7f\x04\0\x05bytes\x01\x04\x03\0\x18age\
+nt:tool/partial@0.1.0\x05\x01\x01B\x14\x01s\x04\0\x04json\x03\0\0\x01p}\x01q\x03\
+\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-data\x03\0\x03\x01\
+ks\x01r\x03\x0amedia-types\x04data\x04\x08filename\x05\x04\0\x09file-part\x03\0\x06\
+\x01q\x02\x04text\x01s\0\x04file\x01\x07\0\x04\0\x0ccontent-part\x03\0\x08\x01p\x09\
+\x01q\x06\x04text\x01s\0\x04json\x01\x01\0\x07content\x01\x0a\0\x0aerror-text\x01\
+s\0\x0aerror-json\x01\x01\0\x10execution-denied\x01\x05\0\x04\0\x12tool-result-o\
+utput\x03\0\x0b\x01m\x03\x09read-only\x0aidempotent\x09effectful\x04\0\x06effect\
+\x03\0\x0d\x01k\x01\x01r\x06\x04names\x05title\x05\x0bdescriptions\x0cinput-sche\
+ma\x01\x0doutput-schema\x0f\x06effect\x0e\x04\0\x0ftool-definition\x03\0\x10\x01\
+r\x04\x02ids\x04names\x05input\x01\x0fidempotency-keys\x04\0\x09tool-call\x03\0\x12\
+\x03\0\x16agent:tool/types@0.1.0\x05\x02\x02\x03\0\x02\x04json\x01B\x06\x02\x03\x02\
+\x01\x03\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\x02\x01@\x01\x05del\
+ta\x01\x01\0\x04\0\x05merge\x01\x03\x03\0\x16agent:tool/state@0.1.0\x05\x04\x01B\
+\x0e\x02\x03\x02\x01\x03\x04\0\x04json\x03\0\0\x01ps\x01r\x04\x06prompts\x07choi\
+ces\x02\x09free-text\x7f\x08multiple\x7f\x04\0\x08question\x03\0\x03\x01py\x01q\x05\
+\x04text\x01s\0\x06choice\x01y\0\x07choices\x01\x05\0\x09cancelled\0\0\x0bunavai\
+lable\0\0\x04\0\x06answer\x03\0\x06\x01q\x03\x06fields\x01\x01\0\x09cancelled\0\0\
+\x0bunavailable\0\0\x04\0\x0bform-answer\x03\0\x08\x01@\x01\x08question\x04\0\x07\
+\x04\0\x03ask\x01\x0a\x01@\x02\x06prompts\x06schema\x01\0\x09\x04\0\x08ask-form\x01\
+\x0b\x03\0\x16agent:tool/human@0.1.0\x05\x05\x01B\x04\x02\x03\x02\x01\x03\x04\0\x04\
+json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\x02\x03\0\x18agent:tool/context@0.1.0\
+\x05\x06\x01B\x02\x01@\x01\x07messages\x01\0\x04\0\x04halt\x01\0\x03\0\x18agent:\
+tool/control@0.1.0\x05\x07\x01B\x11\x01r\x03\x04names\x0amedia-types\x04sizew\x04\
+\0\x08artifact\x03\0\0\x01m\x06\x09not-found\x06denied\x0cinvalid-name\x12invali\
+d-media-type\x09too-large\x0equota-exceeded\x04\0\x0eartifact-error\x03\0\x02\x01\
+p\x01\x01j\x01\x04\x01\x03\x01@\0\0\x05\x04\0\x04list\x01\x06\x01p}\x01j\x01\x07\
+\x01\x03\x01@\x01\x04names\0\x08\x04\0\x03get\x01\x09\x01j\0\x01\x03\x01@\x03\x04\
+names\x0amedia-types\x04data\x07\0\x0a\x04\0\x03put\x01\x0b\x01@\x01\x04names\0\x0a\
+\x04\0\x06delete\x01\x0c\x03\0\x1aagent:tool/artifacts@0.1.0\x05\x08\x02\x03\0\x02\
+\x12tool-result-output\x01B\x0f\x02\x03\x02\x01\x03\x04\0\x04json\x03\0\0\x02\x03\
+\x02\x01\x09\x04\0\x12tool-result-output\x03\0\x02\x01r\x02\x04names\x05input\x01\
+\x04\0\x0bnested-call\x03\0\x04\x01ps\x01@\0\0\x06\x04\0\x04list\x01\x07\x01@\x02\
+\x04names\x05input\x01\0\x03\x04\0\x04call\x01\x08\x01p\x05\x01p\x03\x01@\x01\x05\
+calls\x09\0\x0a\x04\0\x09call-many\x01\x0b\x03\0\x16agent:tool/tools@0.1.0\x05\x0a\
+\x02\x03\0\x02\x0ftool-definition\x02\x03\0\x02\x09tool-call\x01B\x0b\x02\x03\x02\
+\x01\x0b\x04\0\x0ftool-definition\x03\0\0\x02\x03\x02\x01\x0c\x04\0\x09tool-call\
+\x03\0\x02\x02\x03\x02\x01\x09\x04\0\x12tool-result-output\x03\0\x04\x01p\x01\x01\
+@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01@\x01\x04call\x03\0\x05\x04\0\x04call\x01\
+\x08\x03\0\x15agent:tool/tool@0.1.0\x05\x0d\x01B\x0b\x02\x03\x02\x01\x0b\x04\0\x0f\
+tool-definition\x03\0\0\x02\x03\x02\x01\x0c\x04\0\x09tool-call\x03\0\x02\x02\x03\
+\x02\x01\x09\x04\0\x12tool-result-output\x03\0\x04\x01p\x01\x01@\0\0\x06\x04\0\x0b\
+definitions\x01\x07\x01@\x01\x04call\x03\0\x05\x04\0\x04call\x01\x08\x04\0\x15ag\
+ent:tool/tool@0.1.0\x05\x0e\x04\0\x0dagent:sdk/sdk\x04\0\x0b\x09\x01\0\x03sdk\x03\
+\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-\
+bindgen-rust\x060.61.1";
         };
     };
 }
@@ -3227,51 +3353,54 @@ pub use __export_sdk_impl as export;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1915] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xe1\x0d\x01A\x02\x01\
-A\x16\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
-\x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x14\x01s\x04\0\x04json\x03\0\0\
-\x01p}\x01q\x03\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-da\
-ta\x03\0\x03\x01ks\x01r\x03\x0amedia-types\x04data\x04\x08filename\x05\x04\0\x09\
-file-part\x03\0\x06\x01q\x02\x04text\x01s\0\x04file\x01\x07\0\x04\0\x0ccontent-p\
-art\x03\0\x08\x01p\x09\x01q\x06\x04text\x01s\0\x04json\x01\x01\0\x07content\x01\x0a\
-\0\x0aerror-text\x01s\0\x0aerror-json\x01\x01\0\x10execution-denied\x01\x05\0\x04\
-\0\x12tool-result-output\x03\0\x0b\x01m\x03\x09read-only\x0aidempotent\x09effect\
-ful\x04\0\x06effect\x03\0\x0d\x01k\x01\x01r\x06\x04names\x05title\x05\x0bdescrip\
-tions\x0cinput-schema\x01\x0doutput-schema\x0f\x06effect\x0e\x04\0\x0ftool-defin\
-ition\x03\0\x10\x01r\x04\x02ids\x04names\x05input\x01\x0fidempotency-keys\x04\0\x09\
-tool-call\x03\0\x12\x03\0\x16agent:tool/types@0.1.0\x05\x01\x02\x03\0\x01\x04jso\
-n\x01B\x06\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\
-\x02\x01@\x01\x05delta\x01\x01\0\x04\0\x05merge\x01\x03\x03\0\x16agent:tool/stat\
-e@0.1.0\x05\x03\x01B\x0e\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01ps\x01r\x04\
-\x06prompts\x07choices\x02\x09free-text\x7f\x08multiple\x7f\x04\0\x08question\x03\
-\0\x03\x01py\x01q\x05\x04text\x01s\0\x06choice\x01y\0\x07choices\x01\x05\0\x09ca\
-ncelled\0\0\x0bunavailable\0\0\x04\0\x06answer\x03\0\x06\x01q\x03\x06fields\x01\x01\
-\0\x09cancelled\0\0\x0bunavailable\0\0\x04\0\x0bform-answer\x03\0\x08\x01@\x01\x08\
-question\x04\0\x07\x04\0\x03ask\x01\x0a\x01@\x02\x06prompts\x06schema\x01\0\x09\x04\
-\0\x08ask-form\x01\x0b\x03\0\x16agent:tool/human@0.1.0\x05\x04\x01B\x04\x02\x03\x02\
-\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\x02\x03\0\x18agent:\
-tool/context@0.1.0\x05\x05\x01B\x02\x01@\x01\x07messages\x01\0\x04\0\x04halt\x01\
-\0\x03\0\x18agent:tool/control@0.1.0\x05\x06\x01B\x11\x01r\x03\x04names\x0amedia\
--types\x04sizew\x04\0\x08artifact\x03\0\0\x01m\x06\x09not-found\x06denied\x0cinv\
-alid-name\x12invalid-media-type\x09too-large\x0equota-exceeded\x04\0\x0eartifact\
--error\x03\0\x02\x01p\x01\x01j\x01\x04\x01\x03\x01@\0\0\x05\x04\0\x04list\x01\x06\
-\x01p}\x01j\x01\x07\x01\x03\x01@\x01\x04names\0\x08\x04\0\x03get\x01\x09\x01j\0\x01\
-\x03\x01@\x03\x04names\x0amedia-types\x04data\x07\0\x0a\x04\0\x03put\x01\x0b\x01\
-@\x01\x04names\0\x0a\x04\0\x06delete\x01\x0c\x03\0\x1aagent:tool/artifacts@0.1.0\
-\x05\x07\x02\x03\0\x01\x12tool-result-output\x01B\x0f\x02\x03\x02\x01\x02\x04\0\x04\
-json\x03\0\0\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\0\x02\x01r\x02\x04\
-names\x05input\x01\x04\0\x0bnested-call\x03\0\x04\x01ps\x01@\0\0\x06\x04\0\x04li\
-st\x01\x07\x01@\x02\x04names\x05input\x01\0\x03\x04\0\x04call\x01\x08\x01p\x05\x01\
-p\x03\x01@\x01\x05calls\x09\0\x0a\x04\0\x09call-many\x01\x0b\x03\0\x16agent:tool\
-/tools@0.1.0\x05\x09\x02\x03\0\x01\x0ftool-definition\x02\x03\0\x01\x09tool-call\
-\x01B\x0b\x02\x03\x02\x01\x0a\x04\0\x0ftool-definition\x03\0\0\x02\x03\x02\x01\x0b\
-\x04\0\x09tool-call\x03\0\x02\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\
-\0\x04\x01p\x01\x01@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01@\x01\x04call\x03\0\
-\x05\x04\0\x04call\x01\x08\x03\0\x15agent:tool/tool@0.1.0\x05\x0c\x04\0-agent:sd\
-k/sdk-with-all-of-its-exports-removed\x04\0\x0b)\x01\0#sdk-with-all-of-its-expor\
-ts-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070\
-.258.3\x10wit-bindgen-rust\x060.61.1";
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2031] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd5\x0e\x01A\x02\x01\
+A\x18\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
+\x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x08\x01@\x01\x04texts\0\x7f\x04\
+\0\x04text\x01\0\x01ks\x01@\x02\x0amedia-types\x08filename\x01\0\x7f\x04\0\x04fi\
+le\x01\x02\x01p}\x01@\x01\x05bytes\x03\0\x7f\x04\0\x05bytes\x01\x04\x03\0\x18age\
+nt:tool/partial@0.1.0\x05\x01\x01B\x14\x01s\x04\0\x04json\x03\0\0\x01p}\x01q\x03\
+\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-data\x03\0\x03\x01\
+ks\x01r\x03\x0amedia-types\x04data\x04\x08filename\x05\x04\0\x09file-part\x03\0\x06\
+\x01q\x02\x04text\x01s\0\x04file\x01\x07\0\x04\0\x0ccontent-part\x03\0\x08\x01p\x09\
+\x01q\x06\x04text\x01s\0\x04json\x01\x01\0\x07content\x01\x0a\0\x0aerror-text\x01\
+s\0\x0aerror-json\x01\x01\0\x10execution-denied\x01\x05\0\x04\0\x12tool-result-o\
+utput\x03\0\x0b\x01m\x03\x09read-only\x0aidempotent\x09effectful\x04\0\x06effect\
+\x03\0\x0d\x01k\x01\x01r\x06\x04names\x05title\x05\x0bdescriptions\x0cinput-sche\
+ma\x01\x0doutput-schema\x0f\x06effect\x0e\x04\0\x0ftool-definition\x03\0\x10\x01\
+r\x04\x02ids\x04names\x05input\x01\x0fidempotency-keys\x04\0\x09tool-call\x03\0\x12\
+\x03\0\x16agent:tool/types@0.1.0\x05\x02\x02\x03\0\x02\x04json\x01B\x06\x02\x03\x02\
+\x01\x03\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\x02\x01@\x01\x05del\
+ta\x01\x01\0\x04\0\x05merge\x01\x03\x03\0\x16agent:tool/state@0.1.0\x05\x04\x01B\
+\x0e\x02\x03\x02\x01\x03\x04\0\x04json\x03\0\0\x01ps\x01r\x04\x06prompts\x07choi\
+ces\x02\x09free-text\x7f\x08multiple\x7f\x04\0\x08question\x03\0\x03\x01py\x01q\x05\
+\x04text\x01s\0\x06choice\x01y\0\x07choices\x01\x05\0\x09cancelled\0\0\x0bunavai\
+lable\0\0\x04\0\x06answer\x03\0\x06\x01q\x03\x06fields\x01\x01\0\x09cancelled\0\0\
+\x0bunavailable\0\0\x04\0\x0bform-answer\x03\0\x08\x01@\x01\x08question\x04\0\x07\
+\x04\0\x03ask\x01\x0a\x01@\x02\x06prompts\x06schema\x01\0\x09\x04\0\x08ask-form\x01\
+\x0b\x03\0\x16agent:tool/human@0.1.0\x05\x05\x01B\x04\x02\x03\x02\x01\x03\x04\0\x04\
+json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\x02\x03\0\x18agent:tool/context@0.1.0\
+\x05\x06\x01B\x02\x01@\x01\x07messages\x01\0\x04\0\x04halt\x01\0\x03\0\x18agent:\
+tool/control@0.1.0\x05\x07\x01B\x11\x01r\x03\x04names\x0amedia-types\x04sizew\x04\
+\0\x08artifact\x03\0\0\x01m\x06\x09not-found\x06denied\x0cinvalid-name\x12invali\
+d-media-type\x09too-large\x0equota-exceeded\x04\0\x0eartifact-error\x03\0\x02\x01\
+p\x01\x01j\x01\x04\x01\x03\x01@\0\0\x05\x04\0\x04list\x01\x06\x01p}\x01j\x01\x07\
+\x01\x03\x01@\x01\x04names\0\x08\x04\0\x03get\x01\x09\x01j\0\x01\x03\x01@\x03\x04\
+names\x0amedia-types\x04data\x07\0\x0a\x04\0\x03put\x01\x0b\x01@\x01\x04names\0\x0a\
+\x04\0\x06delete\x01\x0c\x03\0\x1aagent:tool/artifacts@0.1.0\x05\x08\x02\x03\0\x02\
+\x12tool-result-output\x01B\x0f\x02\x03\x02\x01\x03\x04\0\x04json\x03\0\0\x02\x03\
+\x02\x01\x09\x04\0\x12tool-result-output\x03\0\x02\x01r\x02\x04names\x05input\x01\
+\x04\0\x0bnested-call\x03\0\x04\x01ps\x01@\0\0\x06\x04\0\x04list\x01\x07\x01@\x02\
+\x04names\x05input\x01\0\x03\x04\0\x04call\x01\x08\x01p\x05\x01p\x03\x01@\x01\x05\
+calls\x09\0\x0a\x04\0\x09call-many\x01\x0b\x03\0\x16agent:tool/tools@0.1.0\x05\x0a\
+\x02\x03\0\x02\x0ftool-definition\x02\x03\0\x02\x09tool-call\x01B\x0b\x02\x03\x02\
+\x01\x0b\x04\0\x0ftool-definition\x03\0\0\x02\x03\x02\x01\x0c\x04\0\x09tool-call\
+\x03\0\x02\x02\x03\x02\x01\x09\x04\0\x12tool-result-output\x03\0\x04\x01p\x01\x01\
+@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01@\x01\x04call\x03\0\x05\x04\0\x04call\x01\
+\x08\x03\0\x15agent:tool/tool@0.1.0\x05\x0d\x04\0-agent:sdk/sdk-with-all-of-its-\
+exports-removed\x04\0\x0b)\x01\0#sdk-with-all-of-its-exports-removed\x03\0\0\0G\x09\
+producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rus\
+t\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

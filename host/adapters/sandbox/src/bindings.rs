@@ -89,6 +89,6 @@ pub(crate) mod act {
 
 pub(crate) use generated::{
     Host_ as Host, Host_Pre as HostPre,
-    agent::tool::{artifacts, context, control, human, progress, state, tools, types},
+    agent::tool::{artifacts, context, control, human, partial, progress, state, tools, types},
 };
 pub(crate) use of_hooks::{HookHost, HookHostPre, agent::tool::hook_types};

@@ -19,6 +19,8 @@ pub(crate) const WASI_HTTP: &str = "wasi:http/outgoing-handler@0.2.1";
 pub(crate) enum HostImport {
     /// Progress reports.
     Progress,
+    /// The result of a call, piece by piece.
+    Partial,
     /// The state shared by the session's tools.
     State,
     /// Questions to the user.
@@ -39,6 +41,7 @@ impl HostImport {
     pub(crate) fn interface(self, language: Language) -> Option<&'static str> {
         match self {
             Self::Progress => Some("progress"),
+            Self::Partial => Some("partial"),
             Self::State => Some("state"),
             Self::Ask => Some("human"),
             Self::Context => Some("context"),

@@ -56,6 +56,7 @@ pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
     let mut store = configure_store(job.target.engine(), job.setup).await?;
     match job.target.call(&mut store).await {
         Ok(mut output) => {
+            output = store.data_mut().partial.complete(output);
             let state = store.data();
             let left = convert::bytes_left(&output, &state.limits);
             let held = as_count(state.artifacts.held_bytes());

@@ -20,8 +20,11 @@ use crate::{
         },
         types as wit,
     },
-    component::collect::{Collected, StreamedItem, collect, mark_cut, most_bytes},
-    instance::store::CallState,
+    component::collect::{Collected, StreamedItem, collect},
+    instance::{
+        convert::cut::{mark_cut, most_bytes},
+        store::CallState,
+    },
 };
 use agent_host_engine::definitions::RawDefinition;
 use serde_json::{Map, Value};

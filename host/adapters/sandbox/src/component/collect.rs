@@ -1,11 +1,6 @@
 //! Collects what a guest sends through a stream, up to a number of bytes.
 
-use crate::{
-    bindings::types as wit,
-    caps::{as_count, stdio},
-    instance::store::CallState,
-};
-use agent_host_types::limits::Limits;
+use crate::{caps::stdio, instance::store::CallState};
 use std::{
     mem,
     pin::Pin,
@@ -19,14 +14,6 @@ use wasmtime::{
 
 /// The most items that are read at once.
 const CHUNK_ITEMS: usize = 16 * 1024;
-
-/// The bytes of a result that [`CUT`] may take.
-const NOTE_BYTES: usize = 512;
-
-/// Returns the most bytes that the streams of a result may have.
-pub(super) fn most_bytes(limits: &Limits) -> usize {
-    as_count(limits.output_bytes).saturating_sub(NOTE_BYTES)
-}
 
 /// The items that came through a stream.
 pub(super) struct Collected<T> {
@@ -111,20 +98,4 @@ impl<T> Drop for Collector<T> {
             let _ = sender.send(collected);
         }
     }
-}
-
-/// The end of a result of which a stream was cut.
-const CUT: &str =
-    "[The tool sent more than a result may hold; the rest was left out. Ask it for less.]";
-
-/// Adds to a result that a stream of it was cut.
-pub(super) fn mark_cut(output: wit::ToolResultOutput) -> wit::ToolResultOutput {
-    use wit::{ContentPart, ToolResultOutput as Output};
-    let mut parts = match output {
-        Output::Text(text) | Output::Json(text) => vec![ContentPart::Text(text)],
-        Output::Content(parts) => parts,
-        failure => return failure,
-    };
-    parts.push(ContentPart::Text(CUT.to_owned()));
-    Output::Content(parts)
 }

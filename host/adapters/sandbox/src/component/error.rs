@@ -67,7 +67,7 @@ pub enum LoadError {
     UnsupportedFeature(String),
     /// The component imports these interfaces, which the host does not have: their names as a list.
     #[error(
-        "the component imports {0}, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human, context, control, artifacts, tools); build it without other imports (missing-capability)"
+        "the component imports {0}, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, partial, state, human, context, control, artifacts, tools); build it without other imports (missing-capability)"
     )]
     MissingCapability(String),
     /// The component imports these interfaces of WASI 0.3, which is off: their names as a list.

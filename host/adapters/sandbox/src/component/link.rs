@@ -29,10 +29,11 @@ const HOOK_EXPORT: &str = "agent:tool/hook@0.1.0";
 
 /// The interfaces of the package that a component can import. Those of types have no
 /// functions, but bindings import them.
-const OFFERED: [&str; 9] = [
+const OFFERED: [&str; 10] = [
     "types",
     "hook-types",
     "progress",
+    "partial",
     "state",
     "human",
     "context",

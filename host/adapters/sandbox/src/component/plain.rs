@@ -22,8 +22,8 @@ pub(crate) use without_async::without_async;
 
 use crate::{
     bindings::types as wit,
-    component::{collect::mark_cut, error::LoadError},
-    instance::store::CallState,
+    component::error::LoadError,
+    instance::{convert::cut::mark_cut, store::CallState},
     schedule::guest_runtime::yield_slice,
     text,
 };

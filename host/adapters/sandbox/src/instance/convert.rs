@@ -1,6 +1,7 @@
 //! Conversions from WIT values to those of the core crate. JSON text of guests is parsed here and
 //! nowhere else. A blob reference never comes from a guest, because WIT has no case for it.
 
+pub(crate) mod cut;
 #[cfg(test)]
 mod tests;
 
@@ -104,7 +105,7 @@ fn size_bytes(output: &wit::ToolResultOutput) -> u64 {
 
 /// Returns the bytes of a part; an empty one counts as well, so that the number of parts is
 /// bounded.
-fn part_bytes(part: &wit::ContentPart) -> usize {
+pub(crate) fn part_bytes(part: &wit::ContentPart) -> usize {
     size_of::<ContentPart>()
         + match part {
             wit::ContentPart::Text(text) => text.len(),

@@ -4,7 +4,7 @@
 
 use crate::{
     bindings::{
-        act, artifacts, context, control, hook_types, human, progress, state, tools, types,
+        act, artifacts, context, control, hook_types, human, partial, progress, state, tools, types,
     },
     caps::{
         artifacts::ArtifactsCtx,
@@ -12,6 +12,7 @@ use crate::{
         control::ControlCtx,
         files::{Files, FilesView},
         human::HumanCtx,
+        partial::PartialCtx,
         progress::ProgressCtx,
         state::StateCtx,
         tools::ToolsCtx,
@@ -44,6 +45,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     hook_types::add_to_linker::<_, HasSelf<CallState>>(l, |call| call)?;
     human::add_to_linker::<_, HasSelf<HumanCtx>>(l, |call| &mut call.human)?;
     progress::add_to_linker::<_, HasSelf<ProgressCtx>>(l, |call| &mut call.progress)?;
+    partial::add_to_linker::<_, HasSelf<PartialCtx>>(l, |call| &mut call.partial)?;
     state::add_to_linker::<_, HasSelf<StateCtx>>(l, |call| &mut call.state)?;
     context::add_to_linker::<_, HasSelf<ContextCtx>>(l, |call| &mut call.context)?;
     control::add_to_linker::<_, HasSelf<ControlCtx>>(l, |call| &mut call.control)?;

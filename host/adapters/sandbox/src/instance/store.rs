@@ -10,6 +10,7 @@ use crate::{
         files::{FilesCtx, FilesError},
         http::{HttpClient, HttpCtx},
         human::HumanCtx,
+        partial::PartialCtx,
         progress::ProgressCtx,
         seeded::Seed,
         state::StateCtx,
@@ -59,6 +60,7 @@ pub(crate) struct CallState {
     pub(crate) http: HttpCtx,
     pub(crate) human: HumanCtx,
     pub(crate) progress: ProgressCtx,
+    pub(crate) partial: PartialCtx,
     pub(crate) state: StateCtx,
     pub(crate) context: ContextCtx,
     pub(crate) control: ControlCtx,
@@ -217,6 +219,7 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
             answers: setup.context.answers.into_iter(),
         },
         progress: ProgressCtx::new(Arc::clone(&telemetry), setup.progress_interval),
+        partial: PartialCtx::new(Arc::clone(&telemetry), &limits),
         state: StateCtx::new(setup.context.shared, secrets.clone()),
         context: ContextCtx {
             snapshot: setup.context.custom,

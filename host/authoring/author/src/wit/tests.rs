@@ -38,6 +38,7 @@ fn embedded_contract_has_every_import() {
     let (resolve, world) = full_world().unwrap();
     let expected = [
         "progress",
+        "partial",
         "state",
         "human",
         "context",
@@ -170,6 +171,7 @@ fn package_decodes_to_the_printed_contract() {
         "hook-types",
         "host",
         "human",
+        "partial",
         "progress",
         "state",
         "tool",

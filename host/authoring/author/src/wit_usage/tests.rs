@@ -58,7 +58,7 @@ fn unknown_uses_are_refused() {
             Language::Python,
             "pyproject.toml",
             "[tool.agent-host]\nuses = [\"sockets\"]",
-            "DIR/pyproject.toml is not the manifest of a tool project: TOML parse error at line 2, column 9\n  |\n2 | uses = [\"sockets\"]\n  |         ^^^^^^^^^\nunknown variant `sockets`, expected one of `progress`, `state`, `ask`, `context`, `control`, `artifacts`, `http`",
+            "DIR/pyproject.toml is not the manifest of a tool project: TOML parse error at line 2, column 9\n  |\n2 | uses = [\"sockets\"]\n  |         ^^^^^^^^^\nunknown variant `sockets`, expected one of `progress`, `partial`, `state`, `ask`, `context`, `control`, `artifacts`, `http`",
         ),
         (
             Language::JavaScript,

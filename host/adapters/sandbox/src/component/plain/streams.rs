@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     bindings::types as wit,
-    component::collect::{Collected, StreamedItem, collect, most_bytes},
-    instance::store::CallState,
+    component::collect::{Collected, StreamedItem, collect},
+    instance::{convert::cut::most_bytes, store::CallState},
 };
 use std::{
     borrow::Cow,
