@@ -14,8 +14,10 @@ pub struct Import {
 }
 
 /// Every import, for guests that name theirs in their text.
-pub(crate) const ALL: [Import; 25] = [
+pub(crate) const ALL: [Import; 27] = [
     PROGRESS,
+    PARTIAL_TEXT,
+    PARTIAL_BYTES,
     STATE_GET,
     STATE_MERGE,
     CONTEXT_GET,
@@ -49,6 +51,26 @@ pub const PROGRESS: Import = Import {
     function: r#"$progress "report""#,
     name: "report",
     signature: "(param i32 i32 i32 f64)",
+};
+
+const PARTIAL: &str = r#"(import "agent:tool/partial@0.1.0" (instance $partial
+        (export "text" (func (param "text" string) (result bool)))
+        (export "bytes" (func (param "bytes" (list u8)) (result bool)))))"#;
+
+/// `partial.text`.
+pub const PARTIAL_TEXT: Import = Import {
+    interfaces: &[PARTIAL],
+    function: r#"$partial "text""#,
+    name: "text",
+    signature: "(param i32 i32) (result i32)",
+};
+
+/// `partial.bytes`.
+pub const PARTIAL_BYTES: Import = Import {
+    interfaces: &[PARTIAL],
+    function: r#"$partial "bytes""#,
+    name: "more",
+    signature: "(param i32 i32) (result i32)",
 };
 
 const STATE: &str = r#"(import "agent:tool/state@0.1.0" (instance $state

@@ -25,6 +25,9 @@ use wit_parser::{CloneMaps, Resolve, Span, WorldId, WorldKey};
 /// The hooks that a component may export beside its tools.
 const HOOKS: &str = "agent:tool/hook@0.1.0";
 
+/// The interface through which a result reaches the host piece by piece, and no filter.
+const PARTIAL: &str = "agent:tool/partial@0.1.0";
+
 /// The maximum of characters of the name of a part.
 pub(crate) const MAX_NAME: usize = 64;
 
@@ -82,7 +85,8 @@ pub struct Composed {
 /// where a panic is harmless.
 ///
 /// # Errors
-/// A part is not a component, or not what it is named as; the parts do not fit together.
+/// A part is not a component, or not what it is named as; it has a filter in front that would not
+/// see its results; the parts do not fit together.
 pub fn compose(tool: &Part, filters: &[Part]) -> Result<Composed, AuthorError> {
     let mut whole = Interface::of(tool, Role::Tool, 0)?;
     let leaves_hooks_out = whole.exports.iter().any(|name| name == HOOKS);
@@ -93,6 +97,16 @@ pub fn compose(tool: &Part, filters: &[Part]) -> Result<Composed, AuthorError> {
         whole.merge(interface).map_err(|why| misfit(&why))?;
     }
     let inner_first = std::iter::once(tool).chain(filters.iter().rev());
+    let filtered = inner_first.clone().zip(&imports).take(filters.len());
+    for (part, imports) in filtered {
+        if imports.iter().any(|name| name == PARTIAL) {
+            return Err(AuthorError::Usage(format!(
+                "cannot put a filter in front of `{}`: it imports `{PARTIAL}`, with which it gives results that no \
+                 filter sees",
+                part.name
+            )));
+        }
+    }
     let bytes = encode(&whole, inner_first.zip(&imports), tool).map_err(|why| misfit(&why))?;
     if bytes.len() as u64 > MAX_COMPONENT_BYTES {
         return Err(AuthorError::Usage(format!(

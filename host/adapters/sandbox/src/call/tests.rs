@@ -3,6 +3,7 @@ mod context;
 mod hostile;
 mod limits;
 mod links;
+mod partial;
 mod remote;
 mod secrets;
 mod sharing;

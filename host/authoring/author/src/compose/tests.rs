@@ -2,7 +2,7 @@ use super::*;
 use crate::parts::parts;
 use agent_host_engine::tool::CallReport;
 use agent_host_sandbox::{Call, CallContext, LoadError, Sandbox, SandboxConfig};
-use agent_host_test_guests::{BEHIND, Body, Guest, PASS, PROGRESS};
+use agent_host_test_guests::{BEHIND, Body, Guest, PARTIAL_TEXT, PASS, PROGRESS};
 use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use pretty_assertions::assert_eq;
 use serde_json::Map;
@@ -292,6 +292,33 @@ fn parts_that_do_not_fit_are_refused_in_one_line() {
     let error = compose(&cut, &[passes]).unwrap_err().to_string();
     assert!(error.starts_with("cannot use `tool`: "), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+/// Pieces of a result reach the host directly, so only the outermost part may give them.
+#[test]
+fn results_that_no_filter_sees_are_refused() {
+    let gives = |imports| {
+        let guest = Guest {
+            imports,
+            ..Guest::running("(drop (call $text (i32.const 0) (i32.const 0))) (i32.const 16)")
+        };
+        part("gives", &guest)
+    };
+    let (tool, gives_tool) = (part("tool", &says(b"tool")), gives(&[PARTIAL_TEXT]));
+    let (passes, gives_filter) = (filter("passes", PASS), gives(&[PARTIAL_TEXT, BEHIND]));
+    let refused = "cannot put a filter in front of `gives`: it imports `agent:tool/partial@0.1.0`, with which it gives results that no filter sees";
+    for (tool, filters, expected) in [
+        (&gives_tool, vec![passes.clone()], Some(refused)),
+        (
+            &tool,
+            vec![passes.clone(), gives_filter.clone()],
+            Some(refused),
+        ),
+        (&tool, vec![gives_filter, passes], None),
+    ] {
+        let error = compose(tool, &filters).err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), expected);
+    }
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn c_structs_have_the_sizes_of_the_contract() {
     );
 }
 
-/// Returns the parameters of the imports that Go declares, by interface and function.
+/// Returns the parameters and the result of the imports that Go declares, by interface and function.
 fn go_imports(text: &str) -> BTreeMap<String, Vec<WasmType>> {
     let mut found = BTreeMap::new();
     let mut lines = text.lines();
@@ -75,7 +75,8 @@ fn go_imports(text: &str) -> BTreeMap<String, Vec<WasmType>> {
             continue;
         };
         let declared = lines.next().unwrap();
-        let (_, parameters) = declared.strip_suffix(')').unwrap().split_once('(').unwrap();
+        let (_, parameters) = declared.split_once('(').unwrap();
+        let (parameters, result) = parameters.rsplit_once(')').unwrap();
         let mut kind = WasmType::I32;
         let kinds = parameters.rsplit(", ").map(|parameter| {
             // A type holds for the parameters before it, too.
@@ -89,6 +90,7 @@ fn go_imports(text: &str) -> BTreeMap<String, Vec<WasmType>> {
         });
         let mut kinds: Vec<WasmType> = kinds.collect();
         kinds.reverse();
+        kinds.extend((result == " uint32").then_some(WasmType::I32));
         found.insert(import.to_owned(), kinds);
     }
     found
@@ -103,14 +105,14 @@ fn go_imports_have_the_signatures_of_the_contract() {
     for (name, interface) in imports.filter(|(name, _)| *name != "tools") {
         for function in interface.functions.values() {
             let signature = resolve.wasm_signature(AbiVariant::GuestImport, function);
-            assert_eq!(signature.results, [], "{name} {}", function.name);
-            let parameters = signature.params.into_iter().map(|kind| match kind {
+            let kinds = signature.params.into_iter().chain(signature.results);
+            let kinds = kinds.map(|kind| match kind {
                 WasmType::Pointer | WasmType::Length => WasmType::I32,
                 other => other,
             });
             expected.insert(
                 format!("{name}@0.1.0 {}", function.name),
-                parameters.collect::<Vec<_>>(),
+                kinds.collect::<Vec<_>>(),
             );
         }
     }
@@ -119,7 +121,7 @@ fn go_imports_have_the_signatures_of_the_contract() {
     assert_eq!(declared, expected);
 }
 
-/// Returns the numbers of parameters of the imports that C declares.
+/// Returns the numbers of parameters and results of the imports that C declares.
 fn c_imports(text: &str, interface: Option<&str>) -> BTreeMap<String, usize> {
     let lines = text.replace(",\n", ",");
     let mut lines = lines.lines();
@@ -134,7 +136,9 @@ fn c_imports(text: &str, interface: Option<&str>) -> BTreeMap<String, usize> {
             (Some(interface), None) => format!("{interface}@0.1.0 {import}"),
             other => panic!("{other:?}"),
         };
-        found.insert(name, lines.next().unwrap().matches(',').count() + 1);
+        let declared = lines.next().unwrap();
+        let results = usize::from(!declared.starts_with("void"));
+        found.insert(name, declared.matches(',').count() + 1 + results);
     }
     found
 }
