@@ -1,7 +1,19 @@
 // A conversation: its text, its lost connections, and one that is long.
 
 import assert from "node:assert/strict";
-import { accessible, argument, base, fits, open, responsive, settled, start, tell, token } from "./browser.mjs";
+import {
+  accessible,
+  argument,
+  base,
+  beginTasks,
+  fits,
+  open,
+  responsive,
+  settled,
+  start,
+  tell,
+  token,
+} from "./browser.mjs";
 
 export const actions = {
   async conversation() {
@@ -94,7 +106,7 @@ export const actions = {
       const page = await open(`#/s/${argument}`);
       await page.waitForSelector("text=The end.");
       await page.waitForSelector("text=of 19,");
-      await page.evaluate(() => (window.longest = 0));
+      await beginTasks(page);
       for (const view of ["Timeline", "Graph", "Files", "Access"]) {
         await page.getByRole("button", { name: view }).click();
         await page.getByRole("region", { name: view }).waitFor();
