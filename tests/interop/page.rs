@@ -10,7 +10,7 @@ use agent_host_test_support::{
     TestEnv,
     api::{ApiServer, TOKEN},
     chat::{Answer, ChatServer},
-    installed::{browser_packages, here},
+    installed::{browser_packages, chromium, here},
     of_kind,
     pictures::png,
     running::Running,
@@ -328,6 +328,22 @@ fn media() {
     ]);
     let server = ApiServer::start(&env, &model, &[]);
     browser.run(&server, "media", "");
+}
+
+/// A PDF is shown in the page by the viewer of the whole browser, which is tested with hostile ones.
+#[test]
+fn pdf_viewer() {
+    let Some(browser) = Browser::find().filter(|_| chromium().is_some()) else {
+        return;
+    };
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("Seen.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let mut command = browser.command(&server, "pdf", "");
+    let output = command.env("PAGE_BROWSER", chromium().unwrap()).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
 }
 
 /// The main task of a user by keys alone.

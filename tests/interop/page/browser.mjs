@@ -10,9 +10,10 @@ const require = createRequire(`${process.env.PAGE_PACKAGES}/package.json`);
 const { chromium } = require("playwright-core");
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
+// The smaller program starts sooner, and has no viewer of PDFs.
 const PROGRAMS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 export const browser = await chromium.launch({
-  executablePath: PROGRAMS.find((path) => existsSync(path)),
+  executablePath: process.env.PAGE_BROWSER ?? PROGRAMS.find((path) => existsSync(path)),
   // Its own sandbox does not start as root.
   args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
 });
@@ -70,7 +71,7 @@ export async function open(hash = "", { as = token, ready = "#message", ...optio
   });
   page.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(base) && !url.startsWith(`blob:${base}`)) faults.push(`request: ${url}`);
+    if (![base, `blob:${base}`, "chrome-extension:", "chrome:"].some((own) => url.startsWith(own))) faults.push(`request: ${url}`);
   });
   if (process.env.PAGE_DIST) {
     for (const [file, contentType] of [["app.js", "text/javascript"], ["app.css", "text/css"]]) {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
-import { accessible, argument, fits, open, picture, start } from "./browser.mjs";
+import { accessible, argument, base, fits, open, picture, start } from "./browser.mjs";
 
 export const actions = {
   async undo() {
@@ -138,4 +138,88 @@ export const actions = {
     assert.equal(await page.evaluate(() => document.activeElement.className), "picture");
     assert.equal(await page.evaluate(() => window.harmed), undefined);
   },
+
+  /** A PDF has the viewer of the browser on a click. None runs in the page, asks for an address or opens one. */
+  async pdf() {
+    const page = await open();
+    const opened = [];
+    page.context().on("page", (other) => opened.push(other.url()));
+    const html = `<!doctype html><script src="${base}/harm.js"></script><script>top.harmed=1</script>`;
+    const action = `<< /S /JavaScript /JS (this.submitForm("${base}/a"); app.launchURL("${base}/b", true);) >>`;
+    const files = [
+      ["plan.pdf", pdf("")],
+      ["asks.pdf", pdf(`/OpenAction ${action}`)],
+      ["lies.pdf", Buffer.from(`%PDF-1.4\n${html}`)],
+      ["page.pdf", Buffer.from(`${html}\n${pdf("")}`)],
+    ];
+    await page.locator("input[type=file]").setInputFiles(files.map(([name, buffer]) => ({ name, mimeType: "application/pdf", buffer })));
+    await start(page, "Look.");
+    await page.waitForSelector(".figures");
+    const figures = page.locator(".input figure");
+    await figures.nth(2).getByRole("button", { name: "Show" }).waitFor();
+    assert.equal(await page.locator("iframe").count(), 0);
+    assert.equal(await figures.nth(3).locator("a, [aria-expanded]").count(), 0);
+    const asked = [];
+    page.on("request", (request) => asked.push(request.url()));
+    for (const index of [0, 1, 2]) {
+      const figure = figures.nth(index);
+      await figure.getByRole("button", { name: "Show" }).press("Enter");
+      const frame = figure.locator(`iframe[title="${files[index][0]}"]`);
+      // The third is no document, so that the viewer shows its dark background alone.
+      const [least, most] = index < 2 ? [[250, 0, 0], [255, 5, 5]] : [[0, 0, 0], [60, 60, 60]];
+      await until(async () => (await pixels(page, frame, least, most)) > 5_000);
+      await picture(page, `shown ${index}`);
+      await figure.getByRole("button", { name: "Hide" }).press("Enter");
+      await frame.waitFor({ state: "detached" });
+    }
+    assert.deepEqual(asked.filter((url) => url.startsWith(base) && !url.includes("/api/")), []);
+    assert.deepEqual(opened, []);
+    assert.equal(await page.evaluate(() => window.harmed), undefined);
+    await fits(page, "pdf");
+  },
 };
+
+/** A PDF of one page, with a red square and more entries in its catalog. */
+function pdf(more) {
+  const drawn = "1 0 0 rg 20 20 150 150 re f";
+  const objects = [
+    `<< /Type /Catalog /Pages 2 0 R ${more} >>`,
+    "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+    "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents 4 0 R >>",
+    `<< /Length ${drawn.length} >>\nstream\n${drawn}\nendstream`,
+  ];
+  let text = "%PDF-1.4\n";
+  const places = objects.map((object, index) => {
+    const at = text.length;
+    text += `${index + 1} 0 obj\n${object}\nendobj\n`;
+    return `${String(at).padStart(10, "0")} 00000 n \n`;
+  });
+  const table = `xref\n0 5\n0000000000 65535 f \n${places.join("")}`;
+  return Buffer.from(`${text}${table}trailer << /Size 5 /Root 1 0 R >>\nstartxref\n${text.length}\n%%EOF\n`);
+}
+
+/** Counts the pixels of an element as it is drawn whose colour is between two. */
+async function pixels(page, element, least, most) {
+  const drawn = (await element.screenshot()).toString("base64");
+  return page.evaluate(
+    async ([drawn, least, most]) => {
+      const bytes = Uint8Array.from(atob(drawn), (char) => char.charCodeAt(0));
+      const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+      const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+      canvas.drawImage(image, 0, 0);
+      const { data } = canvas.getImageData(0, 0, image.width, image.height);
+      let count = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        if (least.every((value, channel) => data[at + channel] >= value && data[at + channel] <= most[channel])) count += 1;
+      }
+      return count;
+    },
+    [drawn, least, most],
+  );
+}
+
+/** Waits for what the page cannot be asked for: another program draws. */
+async function until(holds) {
+  const last = performance.now() + 20_000;
+  while (!(await holds())) assert.ok(performance.now() < last, "the viewer shows nothing");
+}

@@ -253,6 +253,16 @@ pub fn browser_packages() -> Option<PathBuf> {
     usable(found, "what drives a browser")
 }
 
+/// The whole Chromium, which has a viewer of PDFs.
+pub fn chromium() -> Option<&'static str> {
+    let program = "/usr/bin/chromium";
+    let found = match Path::new(program).exists() {
+        true => Ok(program),
+        false => Err("there is no Chromium; `apt-get install chromium`".to_owned()),
+    };
+    usable(&found, "the whole Chromium")
+}
+
 /// Prometheus' own checks, Debian's package `prometheus`.
 pub fn promtool() -> Option<&'static str> {
     let ran = Command::new("promtool").arg("--version").output();

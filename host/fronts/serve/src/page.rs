@@ -33,10 +33,11 @@ const FILES: [PageFile; 3] = [
     ),
 ];
 
-/// The policy of the page: it loads its own files, the API, and pictures and sounds that it makes of
-/// blobs. No text can become a script: strings are no code, and no sink takes them as HTML.
+/// The policy of the page: it loads its own files, the API, and pictures, sounds and PDFs that it
+/// makes of blobs. No text can become a script: strings are no code, and no sink takes them as HTML.
+/// A document of a blob has this policy, too.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
-                      media-src blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
+                      media-src blob:; frame-src blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// The files as gzip, in their order; made at the first request of a client that reads it. The page

@@ -45,6 +45,7 @@ interface Props {
 export function BlobFile({ session, digest, bytes: length, label, wanted }: Props) {
   const [loaded, setLoaded] = useState<Loaded | null>(null);
   const [problem, setProblem] = useState("");
+  const [isOpen, setOpen] = useState(false);
   const path = `/sessions/${session}/blobs/${digest}`;
   useEffect(() => {
     let made: string | null = null;
@@ -72,16 +73,21 @@ export function BlobFile({ session, digest, bytes: length, label, wanted }: Prop
     <figure class="file">
       {loaded?.kind === "picture" && <Picture loaded={loaded} label={label} />}
       {loaded?.kind === "sound" && <audio controls preload="metadata" src={loaded.url} aria-label={label} />}
+      {/* The viewer of the browser runs apart from this page. It does not start in a sandboxed frame. */}
+      {loaded?.kind === "document" && isOpen && <iframe src={loaded.url} title={label} />}
       <figcaption>
         {label}
         {loaded && `, ${loaded.type}${pixels}`}, {size(length)}{" "}
         {loaded?.kind === "document" && (
           <>
-            {/* The viewers of browsers do not start in a sandboxed frame, and the page has no other. */}
+            {navigator.pdfViewerEnabled && (
+              <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+                {isOpen ? "Hide" : "Show"}
+              </button>
+            )}{" "}
             <a href={loaded.url} target="_blank" rel="noopener">
               Open
             </a>{" "}
-            <span>in a tab: browsers show no PDF in a sandboxed frame</span>
           </>
         )}
         <button type="button" class="quiet" onClick={() => void bytes(path).then((data) => save(label, data)).catch((error: Error) => setProblem(error.message))}>
