@@ -5,10 +5,11 @@ use agent_host_test_support::{
     TestEnv,
     api::{ApiServer, Response, TOKEN},
     chat::{Answer, ChatServer},
+    postgres::database,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, thread};
 
 const ON: &str = "session-links = true\n";
 
@@ -120,8 +121,12 @@ fn link_is_listed_and_revoked_over_a_restart() {
     assert_eq!(ended.code, Some(0));
     assert!(!ended.stderr.contains(&link), "{}", ended.stderr);
     let state = env.outside().join("home/.local/state/agent-host");
-    let kept = fs::read_to_string(state.join("serve-links.json")).unwrap();
-    assert!(!kept.contains(&link) && kept.contains(&first), "{kept}");
+    let kept = fs::read(state.join("agent-host.db")).unwrap();
+    let has = |text: &str| {
+        kept.windows(text.len())
+            .any(|bytes| bytes == text.as_bytes())
+    };
+    assert!(!has(&link) && has(&first));
 
     let server = ApiServer::start(&env, &model, &[]);
     assert_eq!(
@@ -154,7 +159,7 @@ fn link_is_listed_and_revoked_over_a_restart() {
     assert_eq!(read(&server, &own, &session), 200);
     let path = format!("DELETE /sessions/{session}");
     assert_eq!(server.request(TOKEN, &path, None).status, 204);
-    assert_eq!(read(&server, &own, &session), 404);
+    assert_eq!(read(&server, &own, &session), 401);
 }
 
 /// A link for a single use shows nothing before it is opened, and nothing by its own text after.
@@ -182,6 +187,49 @@ fn link_for_a_single_use_is_opened_once() {
     );
     let again = server.request(&token, "POST /link/open", Some("{}"));
     assert_eq!(again.problem(), (404, "not-found".to_owned()));
+}
+
+/// A link of one host works on the others of its store, and for a single use it is opened once.
+#[test]
+fn link_is_honoured_and_opened_once_by_all_hosts() {
+    let Some(url) = database() else { return };
+    let env = TestEnv::new();
+    env.write("database", &url);
+    env.configure(format!("{ON}[store]\nurl = \"file:database\"\n"));
+    let model = ChatServer::start(vec![Answer::text("One.")]);
+    let (own, other) = (env.outside().join("one"), env.outside().join("two"));
+    let [first, second] = [own, other].map(|state| {
+        let state = state.to_str().unwrap().to_owned();
+        ApiServer::start(&env, &model, &["--state-dir", &state])
+    });
+    let session = begin(&first, "one");
+    let (_, link) = make(&first, TOKEN, &session, &json!({"single_use": true}));
+    assert_eq!(read(&second, &link, &session), 403);
+    let open = |host: ApiServer| {
+        let opened = host.request(&link, "POST /link/open", Some("{}"));
+        (host, opened)
+    };
+    let [(first, one), (second, two)] = thread::scope(|scope| {
+        let asked = [first, second].map(|host| scope.spawn(|| open(host)));
+        asked.map(|asked| asked.join().unwrap())
+    });
+    let (opened, refused) = match one.status {
+        200 => (one, two),
+        _ => (two, one),
+    };
+    // One that comes late has the text of a link that is no more.
+    assert!([401, 404].contains(&refused.status), "{refused:?}");
+    let token = opened.json()["token"].as_str().unwrap().to_owned();
+    let status = |token: &str| [&first, &second].map(|host| read(host, token, &session));
+    assert_eq!((status(&token), status(&link)), ([200, 200], [401, 401]));
+    let (name, link) = make(&second, TOKEN, &session, &json!({}));
+    assert_eq!(status(&link), [200, 200]);
+    let path = format!("DELETE /sessions/{session}/links/{name}");
+    assert_eq!(first.request(TOKEN, &path, None).status, 204);
+    assert_eq!(status(&link), [401, 401]);
+    let path = format!("DELETE /sessions/{session}");
+    assert_eq!(second.request(TOKEN, &path, None).status, 204);
+    assert_eq!(status(&token), [401, 401]);
 }
 
 /// Without the operator's key there are no links, and those from before show nothing.

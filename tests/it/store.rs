@@ -41,8 +41,8 @@ fn database_is_prepared_for_a_role_and_checked() {
     let env = TestEnv::new();
     env.configure(STORE);
     for said in [
-        "The tables were created with version 6.",
-        "The tables already have version 6.",
+        "The tables were created with version 7.",
+        "The tables already have version 7.",
     ] {
         let migrated = run(&env, &owner, "", &["store", "migrate"]);
         assert_eq!(migrated.code, Some(0), "{migrated:?}");

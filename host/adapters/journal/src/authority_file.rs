@@ -17,12 +17,10 @@ pub enum AuthorityFile {
     Tokens,
     /// The trusted configurations.
     Trust,
-    /// The links of `serve` to sessions.
-    Links,
 }
 
 impl AuthorityFile {
-    /// The files of before the key, in the order in which the file of the key has their digests.
+    /// The files, in the order in which the file of the key has their digests.
     pub(crate) const ALL: [Self; 2] = [Self::Tokens, Self::Trust];
 
     /// Returns the name of the file.
@@ -31,7 +29,6 @@ impl AuthorityFile {
         match self {
             Self::Tokens => "serve-tokens.json",
             Self::Trust => "trust.json",
-            Self::Links => "serve-links.json",
         }
     }
 
@@ -45,7 +42,6 @@ impl AuthorityFile {
         match self {
             Self::Tokens => SignedTable::Tokens,
             Self::Trust => SignedTable::Trust,
-            Self::Links => SignedTable::Links,
         }
     }
 }

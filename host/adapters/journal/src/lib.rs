@@ -18,6 +18,7 @@ mod error;
 mod find;
 mod firing;
 mod found;
+mod link;
 mod maintenance;
 mod memory;
 #[cfg(test)]
@@ -54,6 +55,7 @@ pub use error::PostgresError;
 pub use error::{Damage, StoreError};
 pub use firing::{Firing, FiringState, MAX_FIRINGS};
 pub use found::{FoundEvents, MESSAGE_KEY};
+pub use link::{MAX_LINKS, SessionLink};
 pub use maintenance::{
     Maintenance, MoveError, MoveStep, Moved, SessionCheck, check, check_rest, move_sessions,
 };
@@ -70,9 +72,7 @@ pub use shared_runs::{
 pub use signature::UnsignedRow;
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use stats::StoredStats;
-pub use store::{
-    JournalStore, KeepReason, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture,
-    approval_id,
-};
+pub use store::{JournalStore, KeepReason, LostEvents, Pruned, Retention, StoreFuture};
+pub use stored_approval::{ProjectApproval, approval_id};
 pub use transcript::{Transcript, TranscriptError};
 pub use transfer::{ImportAs, ImportSource};

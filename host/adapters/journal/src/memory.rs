@@ -3,6 +3,7 @@
 mod copies;
 mod firings;
 mod journal;
+mod links;
 mod sealed;
 mod state;
 
@@ -11,13 +12,12 @@ use crate::{
     error::{Location, StoreError},
     find::Wanted,
     firing::Firing,
+    link::SessionLink,
     ownership::{Copier, Ownership, SessionScope},
     session_list::{SessionInfo, SessionName},
     stats::StoredStats,
-    store::{
-        JournalStore, LostEvents, MAX_APPROVALS, ProjectApproval, Pruned, Retention, StoreFuture,
-        blocking,
-    },
+    store::{JournalStore, LostEvents, Pruned, Retention, StoreFuture, blocking},
+    stored_approval::{MAX_APPROVALS, ProjectApproval},
     transfer::{self, ImportAs, ImportSource},
 };
 use agent_host_engine::{
@@ -360,6 +360,32 @@ impl JournalStore for MemoryStore {
 
     fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>> {
         self.run(move |shared| Ok(shared.state().firings.newest(&trigger, limit)))
+    }
+
+    fn add_link(&self, link: SessionLink, now_ms: u64) -> StoreFuture<'_, bool> {
+        self.run(move |shared| {
+            let mut state = shared.state();
+            match state.contains(link.session) {
+                true => Ok(state.links.add(link, now_ms)),
+                false => Err(StoreError::NoSession(link.session).into()),
+            }
+        })
+    }
+
+    fn find_link(&self, hash: String) -> StoreFuture<'_, Option<SessionLink>> {
+        self.run(move |shared| Ok(shared.state().links.find(&hash)))
+    }
+
+    fn links(&self, session: SessionId) -> StoreFuture<'_, Vec<SessionLink>> {
+        self.run(move |shared| Ok(shared.state().links.of(session)))
+    }
+
+    fn open_link(&self, link: SessionLink, hash: String) -> StoreFuture<'_, bool> {
+        self.run(move |shared| Ok(shared.state().links.open(&link, hash)))
+    }
+
+    fn remove_link(&self, session: SessionId, id: String) -> StoreFuture<'_, bool> {
+        self.run(move |shared| Ok(shared.state().links.remove(session, Some(&id))))
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

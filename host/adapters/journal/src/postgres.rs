@@ -7,6 +7,7 @@ mod firings;
 mod found;
 mod journal;
 mod lease;
+mod links;
 mod maintenance;
 mod messages;
 mod owners;
@@ -33,12 +34,14 @@ use crate::{
     find::Wanted,
     firing::Firing,
     found::FoundEvents,
+    link::SessionLink,
     ownership::{Copier, Ownership, SessionScope},
     sealed::SealKey,
     session_list::{ListPage, SessionInfo, SessionName},
     shared_runs::SharedRuns,
     stats::StoredStats,
-    store::{JournalStore, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture},
+    store::{JournalStore, LostEvents, Pruned, Retention, StoreFuture},
+    stored_approval::ProjectApproval,
     transfer::{ImportAs, ImportSource},
 };
 use agent_host_engine::journal::{Journal, JournalError};
@@ -401,6 +404,30 @@ impl JournalStore for PostgresStore {
 
     fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>> {
         self.run(move |database| async move { database.firings(&trigger, limit).await })
+    }
+
+    fn add_link(&self, link: SessionLink, now_ms: u64) -> StoreFuture<'_, bool> {
+        self.run(move |database| async move { database.add_link(link, now_ms).await })
+    }
+
+    fn find_link(&self, hash: String) -> StoreFuture<'_, Option<SessionLink>> {
+        self.run(move |database| async move {
+            let links = database.links("hash", &hash).await?;
+            Ok(links.into_iter().next())
+        })
+    }
+
+    fn links(&self, session: SessionId) -> StoreFuture<'_, Vec<SessionLink>> {
+        let id = session.to_string();
+        self.run(move |database| async move { database.links("session", &id).await })
+    }
+
+    fn open_link(&self, link: SessionLink, hash: String) -> StoreFuture<'_, bool> {
+        self.run(move |database| async move { database.open_link(link, hash).await })
+    }
+
+    fn remove_link(&self, session: SessionId, id: String) -> StoreFuture<'_, bool> {
+        self.run(move |database| async move { database.remove_link(session, &id).await })
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

@@ -6,6 +6,7 @@ mod firings;
 mod found;
 mod journal;
 mod key;
+mod links;
 mod list;
 mod lock;
 mod maintenance;
@@ -34,10 +35,12 @@ pub(crate) use {key::KeyOfRows, state_dir::rows_key_path};
 use crate::{
     firing::Firing,
     found::FoundEvents,
+    link::SessionLink,
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
     stats::StoredStats,
-    store::{JournalStore, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture, blocking},
+    store::{JournalStore, LostEvents, Pruned, Retention, StoreFuture, blocking},
+    stored_approval::ProjectApproval,
     transfer::{ImportAs, ImportSource},
 };
 use agent_host_engine::journal::{Journal, JournalError};
@@ -300,6 +303,26 @@ impl JournalStore for SqliteStore {
 
     fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>> {
         self.run(move |db| db.firings(&trigger, limit))
+    }
+
+    fn add_link(&self, link: SessionLink, now_ms: u64) -> StoreFuture<'_, bool> {
+        self.run(move |db| db.add_link(&link, now_ms))
+    }
+
+    fn find_link(&self, hash: String) -> StoreFuture<'_, Option<SessionLink>> {
+        self.run(move |db| Ok(db.links("hash = ?1", &hash)?.into_iter().next()))
+    }
+
+    fn links(&self, session: SessionId) -> StoreFuture<'_, Vec<SessionLink>> {
+        self.run(move |db| db.links("session = ?1", &session.to_string()))
+    }
+
+    fn open_link(&self, link: SessionLink, hash: String) -> StoreFuture<'_, bool> {
+        self.run(move |db| db.open_link(&link, hash))
+    }
+
+    fn remove_link(&self, session: SessionId, id: String) -> StoreFuture<'_, bool> {
+        self.run(move |db| db.remove_link(session, &id))
     }
 
     fn files_dir(&self, session: SessionId) -> Option<PathBuf> {

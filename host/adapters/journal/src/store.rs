@@ -5,10 +5,12 @@ use crate::{
     find::LATEST,
     firing::Firing,
     found::FoundEvents,
+    link::SessionLink,
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
     shared_runs::SharedRuns,
     stats::StoredStats,
+    stored_approval::ProjectApproval,
     transfer::{ImportAs, ImportSource},
 };
 use agent_host_engine::{
@@ -16,13 +18,11 @@ use agent_host_engine::{
     journal::{Journal, JournalError},
 };
 use agent_host_types::{
-    approval::ApprovalRule,
     event::EventRecord,
-    id::{Digest, SessionId, json_digest},
+    id::{Digest, SessionId},
     session_status::SessionStatus,
     stats::StatsBy,
 };
-use serde_json::json;
 use std::{
     collections::BTreeMap,
     fmt::Debug,
@@ -297,6 +297,26 @@ pub trait JournalStore: Debug + Send + Sync {
     /// Returns firings of a trigger without their messages, the newest first, at most `limit`.
     fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>>;
 
+    /// Adds a link to a session, and returns whether there was a place for it. Those that have
+    /// expired at `now_ms` are removed, and at most [`MAX_LINKS`](crate::MAX_LINKS) are kept.
+    ///
+    /// # Errors
+    /// [`JournalError::NotFound`].
+    fn add_link(&self, link: SessionLink, now_ms: u64) -> StoreFuture<'_, bool>;
+
+    /// Returns the link with a hash.
+    fn find_link(&self, hash: String) -> StoreFuture<'_, Option<SessionLink>>;
+
+    /// Returns the links to a session, the newest first. They are removed with it.
+    fn links(&self, session: SessionId) -> StoreFuture<'_, Vec<SessionLink>>;
+
+    /// Opens a link, which has another hash from then on, and returns whether it was as it is. Of
+    /// concurrent calls of all hosts one opens it.
+    fn open_link(&self, link: SessionLink, hash: String) -> StoreFuture<'_, bool>;
+
+    /// Removes the link to a session that has an id, and returns whether there was one.
+    fn remove_link(&self, session: SessionId, id: String) -> StoreFuture<'_, bool>;
+
     /// Returns the directory for files that belong to a session on this machine, and are removed
     /// with it; none in a store that is not on a disk. It may not exist.
     fn files_dir(&self, session: SessionId) -> Option<PathBuf> {
@@ -441,40 +461,6 @@ pub struct LostEvents {
     pub missing: u64,
 }
 
-/// An approval that is remembered for a project.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProjectApproval {
-    /// The name of the project.
-    pub project: String,
-    /// The calls that it covers.
-    pub rule: ApprovalRule,
-    /// The session in which it was given.
-    pub session: SessionId,
-    /// When it was given, in milliseconds since 1970 (UTC).
-    pub at_ms: u64,
-}
-
-impl ProjectApproval {
-    /// True if both cover the same calls in the same project.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.project == other.project && self.rule == other.rule
-    }
-
-    /// Returns the id by which it is revoked.
-    #[must_use]
-    pub fn id(&self) -> String {
-        approval_id(&self.project, &self.rule)
-    }
-}
-
-/// Returns the id of an approval that holds in a project or a session: short and stable.
-#[must_use]
-pub fn approval_id(scope: &str, rule: &ApprovalRule) -> String {
-    let mut id = json_digest(&json!([scope, rule])).hex();
-    id.truncate(12);
-    id
-}
-
 /// Runs an operation on a thread that may block.
 pub(crate) async fn blocking<T: Send + 'static>(
     operation: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
@@ -492,6 +478,3 @@ const PAGE: usize = 64;
 
 /// The most firings that are taken over at once.
 pub(crate) const TAKEN_FIRINGS: u32 = 64;
-
-/// The most approvals that a store remembers.
-pub(crate) const MAX_APPROVALS: u32 = 2048;

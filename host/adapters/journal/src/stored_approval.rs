@@ -1,11 +1,52 @@
-//! The stored form of an approval that is remembered for a project, in both databases.
+//! Approvals that are remembered for projects, and their stored form in both databases.
 
 use crate::{
     error::{Location, StoreError},
     signature::{RowKey, SignedTable, UnsignedRow, Value},
-    store::ProjectApproval,
 };
+use agent_host_types::{
+    approval::ApprovalRule,
+    id::{SessionId, json_digest},
+};
+use serde_json::json;
 use std::sync::Arc;
+
+/// The most approvals that a store remembers.
+pub(crate) const MAX_APPROVALS: u32 = 2048;
+
+/// An approval that is remembered for a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectApproval {
+    /// The name of the project.
+    pub project: String,
+    /// The calls that it covers.
+    pub rule: ApprovalRule,
+    /// The session in which it was given.
+    pub session: SessionId,
+    /// When it was given, in milliseconds since 1970 (UTC).
+    pub at_ms: u64,
+}
+
+impl ProjectApproval {
+    /// True if both cover the same calls in the same project.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.project == other.project && self.rule == other.rule
+    }
+
+    /// Returns the id by which it is revoked.
+    #[must_use]
+    pub fn id(&self) -> String {
+        approval_id(&self.project, &self.rule)
+    }
+}
+
+/// Returns the id of an approval that holds in a project or a session: short and stable.
+#[must_use]
+pub fn approval_id(scope: &str, rule: &ApprovalRule) -> String {
+    let mut id = json_digest(&json!([scope, rule])).hex();
+    id.truncate(12);
+    id
+}
 
 /// An approval as it is stored. Nothing of it is read before its signature is checked.
 pub(crate) struct StoredApproval {

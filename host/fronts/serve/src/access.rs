@@ -1,12 +1,13 @@
 //! The callers of the API: their tokens, their roles, and the check of a route's role.
 
 use crate::{
-    links::{LinkEntry, LinkFile},
+    links::Links,
     openai,
     problem::{Problem, ProblemCode},
     tokens::{TokenEntry, TokenFile, TokenName, TokenSessions},
 };
 use agent_host_http::{Access, Admission, Refusal, Token};
+use agent_host_journal::SessionLink;
 use axum::{
     extract::{FromRequestParts, Request, State},
     middleware::Next,
@@ -104,8 +105,8 @@ enum Given {
     Own,
     /// A token of the file.
     Token(TokenEntry),
-    /// A link, and the file that has it, with the text of the request.
-    Link(LinkEntry, LinkFile, Token),
+    /// A link, and the store that has it, with the text of the request.
+    Link(SessionLink, Links, Token),
 }
 
 impl Caller {
@@ -119,7 +120,7 @@ impl Caller {
     }
 
     /// Returns the link by which it calls, if it does.
-    pub(crate) fn link(&self) -> Option<&LinkEntry> {
+    pub(crate) fn link(&self) -> Option<&SessionLink> {
         match &self.given {
             Given::Own | Given::Token(_) => None,
             Given::Link(link, ..) => Some(link),
@@ -202,7 +203,7 @@ impl Caller {
                 let Ok(entries) = read(&self.tokens).await else {
                     return true;
                 };
-                let found = find_link(links, token, entries).await;
+                let found = links.find(token, &entries).await;
                 !matches!(found, Ok(Some(_)))
             }
         }
@@ -251,7 +252,7 @@ pub struct ServerAccess {
     own: Token,
     tokens: Arc<TokenFile>,
     /// Absent where the operator does not allow links.
-    links: Option<LinkFile>,
+    links: Option<Links>,
 }
 
 impl ServerAccess {
@@ -265,9 +266,9 @@ impl ServerAccess {
         }
     }
 
-    /// Admits the links of a file, too.
+    /// Admits links, too.
     #[must_use]
-    pub fn with_links(mut self, links: Option<LinkFile>) -> Self {
+    pub fn with_links(mut self, links: Option<Links>) -> Self {
         self.links = links;
         self
     }
@@ -284,7 +285,7 @@ impl ServerAccess {
             return Ok(self.give(entry.role, Given::Token(entry.clone())));
         }
         let links = self.links.as_ref().ok_or(Refusal::invalid_token())?;
-        let link = find_link(links, &token, entries).await?;
+        let link = links.find(&token, &entries).await.map_err(unreadable)?;
         let link = link.ok_or(Refusal::invalid_token())?;
         let given = Given::Link(link, links.clone(), token);
         Ok(self.give(AccessRole::Viewer, given))
@@ -302,29 +303,14 @@ impl ServerAccess {
 /// Reads the tokens of a file that are believed.
 async fn read(tokens: &Arc<TokenFile>) -> Result<Vec<TokenEntry>, Refusal> {
     let tokens = Arc::clone(tokens);
-    blocking(move || tokens.read().map(|read| read.believed)).await
+    let read = move || tokens.read().map(|read| read.believed);
+    let read = tokio::task::spawn_blocking(read).await;
+    read.map_err(unreadable)?.map_err(unreadable)
 }
 
-/// Finds the link with a token, if it shows anything while these tokens are there.
-async fn find_link(
-    links: &LinkFile,
-    token: &Token,
-    known: Vec<TokenEntry>,
-) -> Result<Option<LinkEntry>, Refusal> {
-    let (links, token) = (links.clone(), token.clone());
-    blocking(move || links.find(&token, &known)).await
-}
-
-async fn blocking<T: Send + 'static, E: fmt::Display + Send + 'static>(
-    work: impl FnOnce() -> Result<T, E> + Send + 'static,
-) -> Result<T, Refusal> {
-    let done = tokio::task::spawn_blocking(work).await;
-    let done = done.map_err(|error| error.to_string());
-    let done = done.and_then(|done| done.map_err(|error| error.to_string()));
-    done.map_err(|error| {
-        tracing::error!("{error}");
-        UNREADABLE
-    })
+fn unreadable(error: impl fmt::Display) -> Refusal {
+    tracing::error!("{error}");
+    UNREADABLE
 }
 
 impl Access for ServerAccess {

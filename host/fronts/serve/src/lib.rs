@@ -47,7 +47,7 @@ mod triggers;
 mod undo;
 
 pub use access::{AccessRole, ServerAccess};
-pub use links::LinkFile;
+pub use links::Links;
 pub use openai::refused;
 pub use problem::{Problem, ProblemCode};
 pub use routes::{API, route_roles};

@@ -1,20 +1,16 @@
-//! Read-only links to single sessions: `serve-links.json` in the state directory. A link is a token
-//! for one session. Its text is not kept, and a link is valid as long as the token that made it.
+//! Read-only links to single sessions, in the store, so that all its hosts honour them. A link is a
+//! token for one session. Its text is not kept, and a link is valid as long as the token that made
+//! it, for hosts that have this token.
 
 #[cfg(test)]
 mod tests;
 
 use crate::{access::Caller, tokens::TokenEntry};
-use agent_host_app::{AuthorityEntry, SignedFile, SignedFileError};
-use agent_host_engine::session::now_ms;
+use agent_host_engine::{journal::JournalError, session::now_ms};
 use agent_host_http::Token;
-use agent_host_journal::AuthorityFile;
+use agent_host_journal::{JournalStore, MAX_LINKS, SessionLink};
 use agent_host_types::id::SessionId;
-use serde::{Deserialize, Serialize};
-use std::path::Path;
-
-/// The most links that are kept; those that have expired are removed first.
-const MAX_LINKS: usize = 1_000;
+use std::sync::Arc;
 
 /// The hexadecimal digits of a link's hash that are its name. The hash is of 256 random bits, so
 /// that nothing is found from them.
@@ -26,68 +22,12 @@ pub(crate) const DEFAULT_LINK_HOURS: u64 = 24;
 
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
-/// A link that was made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct LinkEntry {
-    /// The name, which no other link has.
-    pub(crate) id: String,
-    /// The session.
-    pub(crate) session: SessionId,
-    /// [`Token::hash`] of the text that shows the session.
-    pub(crate) hash: String,
-    /// [`TokenEntry::owner`] of the token that made it; absent for the server's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) owner: Option<String>,
-    /// The name of that token.
-    pub(crate) by: String,
-    /// The time, in milliseconds since 1970 (UTC).
-    pub(crate) created_at_ms: u64,
-    /// The time from which on it shows nothing.
-    pub(crate) expires_at_ms: u64,
-    /// Whether it works in one browser alone: the first one gets another text for it.
-    pub(crate) single_use: bool,
-    /// Whether that has happened.
-    pub(crate) is_opened: bool,
-}
-
-impl LinkEntry {
-    /// Whether its text must be exchanged before it shows anything.
-    pub(crate) fn must_open(&self) -> bool {
-        self.single_use && !self.is_opened
-    }
-
-    fn is_over(&self) -> bool {
-        self.expires_at_ms <= now_ms()
-    }
-
-    /// Whether the token that made it was not revoked.
-    fn has_maker(&self, tokens: &[TokenEntry]) -> bool {
-        match &self.owner {
-            None => true,
-            Some(owner) => tokens.iter().any(|token| token.owner() == *owner),
-        }
-    }
-}
-
-impl AuthorityEntry for LinkEntry {
-    const FILE: AuthorityFile = AuthorityFile::Links;
-    const VERSION: u32 = 1;
-    const NOUN: &'static str = "the links";
-    const THEN: &'static str = "make the links again";
-    const REMOVE: &'static str = "revoke links first";
-
-    fn name(&self) -> String {
-        self.id.clone()
-    }
-}
-
 /// Why a link cannot be made or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinkError {
-    /// The file cannot be read or written.
+    /// The store cannot be read or written, or has no such session.
     #[error(transparent)]
-    File(#[from] SignedFileError),
+    Store(#[from] JournalError),
     /// As many as may are there.
     #[error("this server has {MAX_LINKS} links; revoke some first")]
     TooMany,
@@ -99,55 +39,50 @@ pub(crate) enum LinkError {
     Random(String),
 }
 
-/// The file with the links of a state directory.
+/// The links of a store.
 #[derive(Clone, Debug)]
-pub struct LinkFile {
-    file: SignedFile<LinkEntry>,
-}
+pub struct Links(Arc<dyn JournalStore>);
 
-impl LinkFile {
-    /// Returns the file of a state directory, which may not exist.
+impl Links {
+    /// Returns the links of a store.
     #[must_use]
-    pub fn in_state_dir(state_dir: &Path) -> Self {
-        let file = SignedFile::in_dir(state_dir);
-        Self { file }
+    pub fn new(store: Arc<dyn JournalStore>) -> Self {
+        Self(store)
     }
 
     /// Returns the link of a token that a request has; `None` for one that shows nothing any more.
-    pub(crate) fn find(
+    pub(crate) async fn find(
         &self,
         token: &Token,
         tokens: &[TokenEntry],
-    ) -> Result<Option<LinkEntry>, LinkError> {
-        let mut links = self.file.read()?.believed.into_iter();
-        let found = links.find(|link| Token::from_hash(&link.hash).as_ref() == Some(token));
-        Ok(found.filter(|link| !link.is_over() && link.has_maker(tokens)))
+    ) -> Result<Option<SessionLink>, LinkError> {
+        let found = self.0.find_link(token.hash()).await?;
+        Ok(found.filter(|link| shows(link, tokens)))
     }
 
     /// Returns the links of a session that show it, the newest first.
-    pub(crate) fn of_session(
+    pub(crate) async fn of_session(
         &self,
         session: SessionId,
         tokens: &[TokenEntry],
-    ) -> Result<Vec<LinkEntry>, LinkError> {
-        let mut links = self.file.read()?.believed;
-        links.retain(|link| link.session == session && !link.is_over() && link.has_maker(tokens));
-        links.reverse();
+    ) -> Result<Vec<SessionLink>, LinkError> {
+        let mut links = self.0.links(session).await?;
+        links.retain(|link| shows(link, tokens));
         Ok(links)
     }
 
     /// Makes a link to a session, and returns it with its text, which is not kept.
-    pub(crate) fn create(
+    pub(crate) async fn create(
         &self,
         session: SessionId,
         caller: &Caller,
         hours: u64,
         single_use: bool,
-    ) -> Result<(LinkEntry, String), LinkError> {
+    ) -> Result<(SessionLink, String), LinkError> {
         let (token, text) = generate()?;
         let hash = token.hash();
         let now = now_ms();
-        let link = LinkEntry {
+        let link = SessionLink {
             id: hash.chars().take(ID_DIGITS).collect(),
             session,
             hash,
@@ -158,41 +93,34 @@ impl LinkFile {
             single_use,
             is_opened: false,
         };
-        self.file.change(|links| {
-            links.remove(LinkEntry::is_over);
-            if links.believed.len() >= MAX_LINKS {
-                return Err(LinkError::TooMany);
-            }
-            links.put(link.clone(), |known| known.id == link.id);
-            Ok(())
-        })?;
-        Ok((link, text))
+        match self.0.add_link(link.clone(), now).await? {
+            true => Ok((link, text)),
+            false => Err(LinkError::TooMany),
+        }
     }
 
-    /// Exchanges the text of a link for one use, and returns the new one. Of two that try, one gets
-    /// it.
-    pub(crate) fn open(&self, link: &LinkEntry) -> Result<String, LinkError> {
+    /// Exchanges the text of a link for one use, and returns the new one. Of two that try, on
+    /// whichever hosts, one gets it.
+    pub(crate) async fn open(&self, link: &SessionLink) -> Result<String, LinkError> {
         let (token, text) = generate()?;
-        self.file.change(|links| {
-            let mut known = links.believed.iter_mut();
-            let found = known.find(|known| *known == link && known.must_open());
-            let found = found.ok_or(LinkError::Unknown)?;
-            (found.hash, found.is_opened) = (token.hash(), true);
-            Ok::<(), LinkError>(())
-        })?;
-        Ok(text)
+        let is_opened = link.must_open() && self.0.open_link(link.clone(), token.hash()).await?;
+        is_opened.then_some(text).ok_or(LinkError::Unknown)
     }
 
     /// Revokes a link of a session: a running server refuses it from its next request on.
-    pub(crate) fn revoke(&self, session: SessionId, id: &str) -> Result<(), LinkError> {
-        self.file.change(|links| {
-            let removed = links.remove(|link| link.session == session && link.id == id);
-            match removed.is_empty() {
-                false => Ok(()),
-                true => Err(LinkError::Unknown),
-            }
-        })
+    pub(crate) async fn revoke(&self, session: SessionId, id: &str) -> Result<(), LinkError> {
+        let is_removed = self.0.remove_link(session, id.to_owned()).await?;
+        is_removed.then_some(()).ok_or(LinkError::Unknown)
     }
+}
+
+/// Whether a link has not expired, and the token that made it was not revoked.
+fn shows(link: &SessionLink, tokens: &[TokenEntry]) -> bool {
+    let has_maker = match &link.owner {
+        None => true,
+        Some(owner) => tokens.iter().any(|token| token.owner() == *owner),
+    };
+    has_maker && link.expires_at_ms > now_ms()
 }
 
 fn generate() -> Result<(Token, String), LinkError> {

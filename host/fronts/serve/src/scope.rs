@@ -4,7 +4,6 @@
 use crate::{
     Service,
     access::{AccessRole, Caller},
-    links::LinkEntry,
     problem::Problem,
     tokens::TokenSessions,
 };
@@ -62,30 +61,13 @@ impl Service {
         caller: &Caller,
         session: SessionId,
     ) -> Result<VisibleSession, Problem> {
-        if let Some(link) = caller.link() {
-            return self.linked(link, session).await;
-        }
-        let scope = self.scope(caller);
-        match self.store().is_within(session, scope).await? {
-            true => Ok(VisibleSession(session)),
-            false => Err(no_session()),
-        }
-    }
-}
-
-impl Service {
-    /// Returns the session of a link, unless it was deleted and another one has its id.
-    async fn linked(
-        &self,
-        link: &LinkEntry,
-        session: SessionId,
-    ) -> Result<VisibleSession, Problem> {
-        let found = match link.session == session {
-            true => self.store().infos(vec![session]).await?,
-            false => Vec::new(),
+        let scope = match caller.link() {
+            // A link is removed with its session.
+            Some(link) if link.session == session => SessionScope::All,
+            Some(_) => return Err(no_session()),
+            None => self.scope(caller),
         };
-        let mut found = found.iter();
-        match found.any(|info| info.started_ms <= link.created_at_ms) {
+        match self.store().is_within(session, scope).await? {
             true => Ok(VisibleSession(session)),
             false => Err(no_session()),
         }

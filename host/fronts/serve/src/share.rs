@@ -6,12 +6,13 @@ use crate::{
         AccessRole::{User, Viewer},
         Caller, LinkUse,
     },
-    links::{DEFAULT_LINK_HOURS, LINK_HOURS, LinkEntry, LinkError, LinkFile},
+    links::{DEFAULT_LINK_HOURS, LINK_HOURS, LinkError, Links},
     openapi::Operation,
     problem::{Problem, ProblemCode},
     routes::{API, JsonObject, Path, Route},
     scope::VisibleSession,
 };
+use agent_host_journal::SessionLink;
 use agent_host_types::id::SessionId;
 use axum::{
     Json,
@@ -21,6 +22,7 @@ use axum::{
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A new link.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -55,8 +57,8 @@ struct LinkRow {
     opened: bool,
 }
 
-impl From<LinkEntry> for LinkRow {
-    fn from(link: LinkEntry) -> Self {
+impl From<SessionLink> for LinkRow {
+    fn from(link: SessionLink) -> Self {
         Self {
             link: link.id,
             by: link.by,
@@ -175,8 +177,9 @@ async fn create(
     if !LINK_HOURS.contains(&hours) {
         return Err(Problem::invalid("`hours` must be 1, 24 or 168"));
     }
-    let made = move || links.create(session.id(), &caller, hours, single_use);
-    let (link, token) = blocking(made).await?;
+    let (link, token) = links
+        .create(session.id(), &caller, hours, single_use)
+        .await?;
     let row = link.into();
     Ok((StatusCode::CREATED, Json(MadeLink { row, token })))
 }
@@ -189,7 +192,7 @@ async fn list(
 ) -> Result<Json<LinkList>, Problem> {
     let links = enabled(&service)?;
     let tokens = caller.tokens().await?;
-    let found = blocking(move || links.of_session(session.id(), &tokens)).await?;
+    let found = links.of_session(session.id(), &tokens).await?;
     let links = found.into_iter().map(LinkRow::from).collect();
     Ok(Json(LinkList { links }))
 }
@@ -201,7 +204,7 @@ async fn revoke(
     Path((_, link)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let links = enabled(&service)?;
-    blocking(move || links.revoke(session.id(), &link)).await?;
+    links.revoke(session.id(), &link).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -217,22 +220,21 @@ async fn target(caller: Caller) -> Result<Json<LinkTarget>, Problem> {
 
 /// Exchanges the token of a link for a single use.
 async fn open(State(service): State<Service>, caller: Caller) -> Result<Json<OpenedLink>, Problem> {
-    let link = own_link(&caller)?.clone();
+    let link = own_link(&caller)?;
     let links = enabled(&service)?;
-    let token = blocking(move || links.open(&link)).await?;
+    let token = links.open(link).await?;
     Ok(Json(OpenedLink { token }))
 }
 
-fn own_link(caller: &Caller) -> Result<&LinkEntry, Problem> {
+fn own_link(caller: &Caller) -> Result<&SessionLink, Problem> {
     let not_one = || Problem::not_found("the token is not that of a link");
     caller.link().ok_or_else(not_one)
 }
 
 /// Returns the links of a server whose operator allows them.
-fn enabled(service: &Service) -> Result<LinkFile, Problem> {
-    let config = service.host.config();
-    match config.session_links {
-        true => Ok(LinkFile::in_state_dir(&config.state_dir)),
+fn enabled(service: &Service) -> Result<Links, Problem> {
+    match service.host.config().session_links {
+        true => Ok(Links::new(Arc::clone(service.host.sessions().store()))),
         false => Err(Problem::new(
             ProblemCode::LinksDisabled,
             "links to sessions are off; the server's operator can set `session-links = true`",
@@ -240,14 +242,13 @@ fn enabled(service: &Service) -> Result<LinkFile, Problem> {
     }
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, LinkError> + Send + 'static,
-) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(work).await;
-    let done = done.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
-    done.map_err(|error| match error {
-        LinkError::Unknown => Problem::not_found(error.to_string()),
-        LinkError::TooMany => Problem::new(ProblemCode::TooManyRequests, error.to_string()),
-        LinkError::File(_) | LinkError::Random(_) => Problem::of_store(&error),
-    })
+impl From<LinkError> for Problem {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Unknown => Self::not_found(error.to_string()),
+            LinkError::TooMany => Self::new(ProblemCode::TooManyRequests, error.to_string()),
+            LinkError::Store(error) => error.into(),
+            LinkError::Random(_) => Self::of_store(&error),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The sessions of a store in memory.
 
-use super::{SharedMemory, firings::Firings, sealed::SealedSessions};
+use super::{SharedMemory, firings::Firings, links::Links, sealed::SealedSessions};
 use crate::{
     claim::this_process,
     error::{Location, StoreError},
@@ -9,7 +9,8 @@ use crate::{
     sealed::SealedSession,
     session_list::SessionInfo,
     stats::{StoredStats, add_rows},
-    store::{KeepReason, ProjectApproval, Pruned, Retention},
+    store::{KeepReason, Pruned, Retention},
+    stored_approval::ProjectApproval,
 };
 use agent_host_engine::journal::{JournalError, SessionOwner};
 use agent_host_types::{
@@ -32,6 +33,7 @@ pub(super) struct MemoryState {
     claims: HashMap<SessionId, SessionOwner>,
     pub(super) approvals: Vec<ProjectApproval>,
     pub(super) firings: Firings,
+    pub(super) links: Links,
     pub(super) sealed: SealedSessions,
     pub(super) key: Option<[u8; 32]>,
     /// The sums of what the sessions of each owner used.
@@ -329,6 +331,7 @@ impl MemoryState {
         let Some(stored) = self.sessions.remove(&session) else {
             return;
         };
+        self.links.remove(session, None);
         let json: usize = stored.rows.iter().map(|row| row.json.len()).sum();
         self.bytes -= json as u64;
         for digest in stored.blobs {

@@ -36,7 +36,7 @@ pub(super) enum Lock {
     /// Shared to store blobs, and held to remove them, so that none is removed to which a session
     /// has just come to refer.
     Blobs = 0x6167_6e74_0002,
-    /// Held to name a session, or to remember approvals, which are bounded.
+    /// Held to name a session, or to add approvals or links, which are bounded.
     Names = 0x6167_6e74_0003,
 }
 

@@ -14,13 +14,14 @@ use tokio_postgres::error::SqlState;
 
 /// The steps; the tables have version `n` after `n` of them. A step that others have run is never
 /// changed.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     include_str!("schema.sql"),
     include_str!("owners.sql"),
     include_str!("signatures.sql"),
     include_str!("phases.sql"),
     include_str!("found.sql"),
     include_str!("stats.sql"),
+    include_str!("links.sql"),
 ];
 
 /// The version whose rows that confer authority are signed. Those from before are signed with the
@@ -257,9 +258,9 @@ mod tests {
         let options = PostgresOptions::default();
         drop(Database::open(&url, &options).await.unwrap());
         for (version, expected) in [
-            (7, "has format 7, and this program supports format 6"),
-            (1, "has format 1, and this program needs format 6"),
-            (-1, "has format -1, and this program needs format 6"),
+            (8, "has format 8, and this program supports format 7"),
+            (1, "has format 1, and this program needs format 7"),
+            (-1, "has format -1, and this program needs format 7"),
         ] {
             let store = Database::new(&url, &options).unwrap();
             let changed = "UPDATE meta SET format_version = $1";
@@ -345,6 +346,6 @@ mod tests {
             Some("GRANT USAGE ON SCHEMA public TO \"a\"\"b\";")
         );
         assert!(!grants.contains("UPDATE ON public.secrets"), "{grants}");
-        assert_eq!(number(&STEPS), 6);
+        assert_eq!(number(&STEPS), 7);
     }
 }

@@ -187,6 +187,8 @@ impl Database {
             sealed::REMOVE,
             "DELETE FROM progress WHERE session = ANY ($1)",
             "DELETE FROM sessions WHERE id = ANY ($1)",
+            // One that was added meanwhile was waited for.
+            "DELETE FROM links WHERE session = ANY ($1)",
             "DELETE FROM runs WHERE session = ANY ($1)",
             "DELETE FROM leases WHERE session = ANY ($1)",
         ] {

@@ -5,10 +5,12 @@ use super::{
     approvals,
     database::Database,
     firings::{self, StoredFiring},
+    links,
     owners::owners,
     stored_run,
 };
 use crate::{
+    link::unsigned,
     ownership::Ownership,
     signature::{RowKey, SessionEnd, SignedTable, UnsignedRow},
     stored_approval::StoredApproval,
@@ -28,14 +30,15 @@ fn removal(table: SignedTable) -> Option<&'static str> {
             "DELETE FROM firings WHERE trigger_name = ($1::text[])[1] AND key = ($1::text[])[2]
              AND signature IS NOT DISTINCT FROM $2",
         ),
+        SignedTable::Links => Some(
+            "DELETE FROM links WHERE id = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
+        ),
         SignedTable::Runs => Some(
             "DELETE FROM runs WHERE session = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
         ),
-        SignedTable::Owners
-        | SignedTable::Sessions
-        | SignedTable::Tokens
-        | SignedTable::Trust
-        | SignedTable::Links => None,
+        SignedTable::Owners | SignedTable::Sessions | SignedTable::Tokens | SignedTable::Trust => {
+            None
+        }
     }
 }
 
@@ -186,6 +189,10 @@ impl Database {
                 None => break,
             }
         }
+        found.extend(unsigned(
+            links::stored(&client, None).await.map_err(failed)?,
+            key,
+        ));
         let runs = stored_run::stored(&client).await.map_err(failed)?;
         let invalid = runs.into_iter().filter(|run| !run.is_believed(key));
         found.extend(

@@ -3,8 +3,7 @@
 use super::database::Database;
 use crate::{
     error::StoreError,
-    store::{MAX_APPROVALS, ProjectApproval},
-    stored_approval::{StoredApproval, valid},
+    stored_approval::{MAX_APPROVALS, ProjectApproval, StoredApproval, valid},
 };
 use agent_host_engine::journal::JournalError;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};

@@ -1,7 +1,7 @@
 //! The database file: how it is opened, its tables, and the check that it is a journal of this
 //! version.
 
-use super::{found, list, lock, owners, phase, signatures, stats};
+use super::{found, links, list, lock, owners, phase, signatures, stats};
 use crate::{
     error::{Location, StoreError},
     signature::RowKey,
@@ -13,13 +13,16 @@ use std::{path::Path, time::Duration};
 const APPLICATION_ID: i64 = 0x6167_6e74;
 
 /// The version of the tables. An older one is updated when it is opened, and a newer one refused.
-const SCHEMA_VERSION: i64 = 4;
+const SCHEMA_VERSION: i64 = 5;
 
 /// The first version whose rows that confer authority are signed.
 const SIGNED_SINCE: i64 = 2;
 
 /// The first version with the columns of lists and the indexes of events.
 const LISTED_SINCE: i64 = 3;
+
+/// The first version with the sums of what sessions used.
+const SUMMED_SINCE: i64 = 4;
 
 /// The size to which the write-ahead log is cut after it was copied into the database, in bytes.
 const WAL_BYTES: i64 = 64 * 1024 * 1024;
@@ -91,7 +94,8 @@ CREATE INDEX IF NOT EXISTS firings_by_due ON firings (due_ms) WHERE due_ms IS NO
 
 /// Version 2: the signatures of rows that confer authority, and the sealed sessions that were here;
 /// the owners and the phases of sessions come with it. Version 3 has the columns of lists, and the
-/// indexes by which sessions and events are found, and version 4 the sums of what sessions used.
+/// indexes by which sessions and events are found, version 4 the sums of what sessions used, and
+/// version 5 the links.
 const SIGNATURES: &str = "
 ALTER TABLE sessions ADD COLUMN signature BLOB;
 ALTER TABLE approvals ADD COLUMN signature BLOB;
@@ -240,8 +244,11 @@ fn bring_up_to_date(tx: &Transaction<'_>, version: i64) -> Result<(), rusqlite::
     if !is_listed {
         list::add_indexes(tx)?;
     }
-    found::add_indexes(tx)?;
-    stats::add_tables(tx)
+    if version < SUMMED_SINCE {
+        found::add_indexes(tx)?;
+        stats::add_tables(tx)?;
+    }
+    links::add_table(tx)
 }
 
 fn version(db: &Connection) -> Result<i64, rusqlite::Error> {

@@ -73,6 +73,7 @@ impl<'a> SessionWriter<'a> {
             sealed::REMOVE,
             "DELETE FROM names WHERE session = ?1",
             "DELETE FROM owners WHERE session = ?1",
+            "DELETE FROM links WHERE session = ?1",
             "DELETE FROM sessions WHERE id = ?1",
         ] {
             self.execute(statement, &id)?;

@@ -1,9 +1,10 @@
 //! The signatures of all rows of a state directory: made once when the file gets them, and checked
 //! for `agent-host store check`.
 
-use super::{approvals, database::Database, firings, owners, read::ENDS};
+use super::{approvals, database::Database, firings, links, owners, read::ENDS};
 use crate::{
     error::StoreError,
+    link::unsigned,
     signature::{RowKey, SessionEnd, SignedTable, UnsignedRow},
     stored_approval::StoredApproval,
 };
@@ -20,12 +21,12 @@ fn removal(table: SignedTable) -> Option<&'static str> {
         SignedTable::Firings => {
             Some("DELETE FROM firings WHERE trigger_name = ?1 AND key = ?2 AND signature IS ?3")
         }
+        SignedTable::Links => Some("DELETE FROM links WHERE id = ?1 AND signature IS ?2"),
         SignedTable::Owners
         | SignedTable::Runs
         | SignedTable::Sessions
         | SignedTable::Tokens
-        | SignedTable::Trust
-        | SignedTable::Links => None,
+        | SignedTable::Trust => None,
     }
 }
 
@@ -85,15 +86,19 @@ impl Database {
         let key = self.rows_key();
         let read = |db: &Connection| {
             let (approvals, firings) = (approvals::stored(db, None)?, firings::all(db)?);
-            Ok((approvals, firings, owners::unsigned(db, key)?, ends(db)?))
+            let links = links::stored(db, "?1", [true])?;
+            let owners = owners::unsigned(db, key)?;
+            Ok((approvals, firings, links, owners, ends(db)?))
         };
-        let (approvals, firings, owners, ends) = self.reader().query(read).map_err(failed)?;
+        let read = self.reader().query(read).map_err(failed)?;
+        let (approvals, firings, links, owners, ends) = read;
         let approvals = approvals.iter().filter(|stored| !stored.is_valid(key));
         let mut found: Vec<UnsignedRow> = approvals.map(StoredApproval::unsigned).collect();
         let invalid = firings
             .iter()
             .filter(|(firing, signature)| !key.is_firing(firing, true, signature.as_deref()));
         found.extend(invalid.map(|(firing, signature)| firing.unsigned(signature.clone())));
+        found.extend(unsigned(links, key));
         found.extend(owners);
         let invalid = ends.into_iter().filter(|(id, events, digest, signature)| {
             let (events, digest) = (*events, digest.as_slice());

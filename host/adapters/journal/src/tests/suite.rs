@@ -6,6 +6,7 @@ pub(super) mod families;
 mod firings;
 mod found;
 mod journals;
+mod links;
 pub(super) mod owners;
 mod prune;
 mod reads;
@@ -121,6 +122,10 @@ macro_rules! suite {
                 journals::retry_after_a_gap_is_refused
                 journals::second_claim_is_refused_with_the_owner
                 journals::create_of_a_session_that_exists_is_refused
+                links::link_goes_with_its_session
+                links::link_is_found_and_removed_by_every_host
+                links::link_is_opened_by_one_of_many_hosts
+                links::links_are_bounded_until_they_expire
                 owners::scope_has_its_sessions_alone
                 owners::copy_is_owned_by_the_one_who_asked
                 owners::import_is_owned_by_the_importer

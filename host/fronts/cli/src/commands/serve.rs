@@ -15,7 +15,7 @@ use agent_host_app::{Config, ConfiguredAgents, Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, TlsFiles, exposure_warning};
 use agent_host_mcp::http::{ConfiguredToken, configured_token};
 use agent_host_process::raise_descriptor_limit;
-use agent_host_serve::{API, LinkFile, ServerAccess, Service, TokenFile, Triggers};
+use agent_host_serve::{API, Links, ServerAccess, Service, TokenFile, Triggers};
 use listenfd::ListenFd;
 use std::{net::TcpListener, sync::Arc};
 
@@ -76,7 +76,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     };
     let all_projects = args.all_projects;
     let links = host.config().session_links;
-    let links = links.then(|| LinkFile::in_state_dir(&host.config().state_dir));
+    let links = links.then(|| Links::new(Arc::clone(host.sessions().store())));
     let access = ServerAccess::new(token, tokens).with_links(links);
     let server = listen(args, passed, access)?;
     let address = server.address();

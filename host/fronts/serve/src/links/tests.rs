@@ -1,60 +1,43 @@
-//! Links that expired, and the bound on their number.
+//! Links that expired.
 
-use super::{HOUR_MS, LinkError, LinkFile, MAX_LINKS, now_ms};
+use super::{HOUR_MS, LinkError, Links, now_ms};
 use crate::{
     access::{Caller, ServerAccess},
     tokens::TokenFile,
 };
+use agent_host_engine::session::{Session, SessionStart};
 use agent_host_http::Token;
+use agent_host_journal::{JournalStore as _, MemoryStore};
 use agent_host_types::id::SessionId;
 use pretty_assertions::assert_eq;
-use tempfile::TempDir;
+use std::{path::Path, sync::Arc};
 
-async fn own(state: &TempDir) -> Caller {
+async fn own(state: &Path) -> Caller {
     let token = Token::generate().unwrap().0;
-    let access = ServerAccess::new(token.clone(), TokenFile::in_state_dir(state.path()));
+    let access = ServerAccess::new(token.clone(), TokenFile::in_state_dir(state));
     access.caller(token).await.unwrap()
 }
 
-/// An expired link shows nothing, is not listed, and makes room for another one.
+/// An expired link shows nothing and is not listed.
 #[tokio::test]
 async fn link_that_expired_shows_nothing() {
     let state = tempfile::tempdir().unwrap();
-    let (links, caller) = (LinkFile::in_state_dir(state.path()), own(&state).await);
+    let (store, caller) = (MemoryStore::new(), own(state.path()).await);
     let session = SessionId::new();
-    let (_, text) = links.create(session, &caller, 1, false).unwrap();
+    let journal = store.create(session).await.unwrap();
+    drop(Session::start(journal, SessionStart::default()));
+    let links = Links::new(Arc::new(store));
+    let create = |hours| links.create(session, &caller, hours, false);
+    let (_, text) = create(1).await.unwrap();
     let token = Token::new(&text).unwrap();
-    let found = links.find(&token, &[]).unwrap().unwrap();
+    let found = links.find(&token, &[]).await.unwrap().unwrap();
     assert!(found.expires_at_ms - now_ms() <= HOUR_MS);
-    let (over, text) = links.create(session, &caller, 0, false).unwrap();
+    let (over, text) = create(0).await.unwrap();
     let token = Token::new(&text).unwrap();
-    assert_eq!(links.find(&token, &[]).unwrap(), None);
-    assert_eq!(links.of_session(session, &[]).unwrap(), [found]);
+    assert_eq!(links.find(&token, &[]).await.unwrap(), None);
+    assert_eq!(links.of_session(session, &[]).await.unwrap(), [found]);
     assert!(matches!(
-        links.revoke(SessionId::new(), &over.id),
+        links.revoke(SessionId::new(), &over.id).await,
         Err(LinkError::Unknown)
     ));
-}
-
-#[tokio::test]
-async fn number_of_links_is_bounded() {
-    let state = tempfile::tempdir().unwrap();
-    let (links, caller) = (LinkFile::in_state_dir(state.path()), own(&state).await);
-    let session = SessionId::new();
-    let (first, _) = links.create(session, &caller, 1, false).unwrap();
-    links
-        .file
-        .change(|known| {
-            for number in 1..MAX_LINKS {
-                let mut link = first.clone();
-                link.id = number.to_string();
-                known.believed.push(link);
-            }
-            Ok::<(), LinkError>(())
-        })
-        .unwrap();
-    let refused = links.create(session, &caller, 1, false);
-    assert!(matches!(refused, Err(LinkError::TooMany)));
-    links.revoke(session, "7").unwrap();
-    links.create(session, &caller, 1, false).unwrap();
 }

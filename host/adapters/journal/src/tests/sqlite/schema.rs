@@ -11,15 +11,14 @@ use agent_host_types::session_status::SessionStatus::Interrupted;
 use pretty_assertions::assert_eq;
 use std::{
     collections::BTreeSet,
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
 use tokio::runtime::Builder;
 
-/// A change of the tables raises the version of the schema.
-#[test]
-fn tables_are_those_of_the_golden_file() {
-    let (_dir, store) = fresh();
-    let db = rusqlite::Connection::open(store.file()).unwrap();
+/// Returns what a file says of its tables.
+fn schema(file: &Path) -> String {
+    let db = rusqlite::Connection::open(file).unwrap();
     let mut query = db
         .prepare("SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
         .unwrap();
@@ -35,7 +34,28 @@ fn tables_are_those_of_the_golden_file() {
         .query_row("SELECT format_version FROM meta", [], |row| row.get(0))
         .unwrap();
     schema.push(format!("INSERT INTO meta VALUES ({version});"));
-    assert_eq!(schema.join("\n") + "\n", include_str!("schema_4.sql"));
+    schema.join("\n") + "\n"
+}
+
+/// A change of the tables raises the version of the schema.
+#[test]
+fn tables_are_those_of_the_golden_file() {
+    let (_dir, store) = fresh();
+    assert_eq!(schema(store.file()), include_str!("schema_5.sql"));
+}
+
+/// A file of version 4 gets the links.
+#[test]
+fn file_of_before_the_links_has_the_same_tables() {
+    let (dir, store) = fresh();
+    let (file, before) = (store.file().to_owned(), schema(store.file()));
+    drop(store);
+    let db = rusqlite::Connection::open(&file).unwrap();
+    db.execute_batch("DROP TABLE links; UPDATE meta SET format_version = 4")
+        .unwrap();
+    assert_ne!(schema(&file), before);
+    let store = open(&dir.path().join("state")).unwrap();
+    assert_eq!(schema(store.file()), before);
 }
 
 /// A list visits the sessions that it shows, however many others there are, and sorts none.

@@ -97,6 +97,20 @@ CREATE TABLE sums (
     last_sessions INTEGER NOT NULL,
     PRIMARY KEY (project, owner, day, subject, name)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE links (
+    id TEXT PRIMARY KEY NOT NULL,
+    session TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    owner TEXT,
+    made_by TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    single_use INTEGER NOT NULL,
+    opened INTEGER NOT NULL,
+    signature BLOB
+) STRICT;
+CREATE INDEX links_by_hash ON links (hash);
+CREATE INDEX links_by_session ON links (session);
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
-INSERT INTO meta VALUES (4);
+INSERT INTO meta VALUES (5);

@@ -1,7 +1,7 @@
 //! Remembered approvals and the continuation key.
 
 use super::Backend;
-use crate::{ProjectApproval, approval_id, store::MAX_APPROVALS, tests::text};
+use crate::{ProjectApproval, approval_id, stored_approval::MAX_APPROVALS, tests::text};
 use agent_host_types::{
     approval::ApprovalRule,
     id::{Digest, SessionId},

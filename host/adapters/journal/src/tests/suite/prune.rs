@@ -17,7 +17,11 @@ fn blob(seed: u8, bytes: usize) -> Blob {
 }
 
 /// Makes a session of one event; it is claimed as long as its journal lives.
-async fn session_at(store: &dyn JournalStore, at_ms: u64, blobs: Vec<Blob>) -> Arc<dyn Journal> {
+pub(super) async fn session_at(
+    store: &dyn JournalStore,
+    at_ms: u64,
+    blobs: Vec<Blob>,
+) -> Arc<dyn Journal> {
     let session = SessionId::new();
     let journal = store.create(session).await.unwrap();
     let mut first = record(session, 0, input("first"));
