@@ -10,6 +10,7 @@ use agent_host_test_support::{
     TestEnv,
     api::{ApiServer, TOKEN},
     chat::{Answer, ChatServer},
+    has_python,
     installed::{browser_packages, chromium, here},
     of_kind,
     pictures::png,

@@ -254,6 +254,48 @@ fn text_is_told_by_another_host() {
     });
 }
 
+/// The reply of an agent reaches a reader of its session at another host: its text so far, and the
+/// rest as it arrives.
+#[test]
+fn text_of_an_agent_is_told_by_another_host() {
+    let Some(url) = database() else { return };
+    let env = TestEnv::new();
+    env.write("database", &url);
+    env.configure(
+        "agents = [\"clerk\"]\n[store]\nurl = \"file:database\"\n\
+         [[agent]]\nname = \"clerk\"\ndescription = \"Reads.\"\n",
+    );
+    let halves = "The first half is here. And this: The second half is here.";
+    let answers = vec![
+        Answer::calls(&[("agent_clerk", json!({"instructions": "see"}))]),
+        Answer::text(halves),
+        Answer::text("Done."),
+    ];
+    // The middle of the agent's answer.
+    let (model, is_half, release) = held(answers, &[3]);
+    let first = ApiServer::start(&env, &model, &[]);
+    let second = ApiServer::start(&env, &model, &[]);
+    let session = first.create("go");
+    is_half.recv().unwrap();
+    let spawned = first.events(&session, None).until("agent-spawned");
+    let agent = spawned.last().unwrap().data["event"]["session"].clone();
+    let mut events = second.events(agent.as_str().unwrap(), None);
+    let begun = events.until_live("text");
+    let mut text = begun.last().unwrap().data["text"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        halves.starts_with(&text) && text.len() < halves.len(),
+        "{text}"
+    );
+    release.send(()).unwrap();
+    let rest = events.until("turn-ended");
+    text.extend(rest.iter().filter_map(|event| event.data["text"].as_str()));
+    assert_eq!(text, halves);
+    until_end(&mut second.events(&session, None));
+}
+
 /// A run is cancelled and drained at a host that does not run it.
 #[test]
 fn run_is_cancelled_and_drained_at_another_host() {

@@ -93,6 +93,43 @@ fn live_text() {
     );
 }
 
+/// The last lines of a program that runs, with hostile ones, until the test lets it end.
+#[test]
+fn printed_lines() {
+    let Some(browser) = Browser::find().filter(|_| has_python()) else {
+        return;
+    };
+    let env = TestEnv::new();
+    let server = json!(["python3", here("it/mcp_client/server.py"), "tells"]);
+    env.configure(format!(
+        "code = true\ntool = []\n[[mcp]]\nname = \"s\"\ncommand = {server}\n\
+         approval = \"never\"\nread-only = [\"act\"]\n"
+    ));
+    let until = env.work().join("until");
+    let made = Command::new("mkfifo").arg(&until).status().unwrap();
+    assert!(made.success());
+    let hostile = json!("<img src=x onerror='window.harmed=1'>\u{202e}");
+    let wait = json!({"message": "waits", "until": until});
+    let code = format!(
+        "console.log('one'); console.log('two'); console.log({hostile}); console.log('last'); \
+         await tools.s_act({wait}); return 1;"
+    );
+    let model = ChatServer::start(vec![
+        Answer::calls(&[
+            ("run_javascript", json!({ "code": code })),
+            ("run_javascript", json!({"code": "return 2;"})),
+        ]),
+        Answer::text("Done."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let mut script = browser.start(&server, "printed");
+    script.stdout.until("seen\n");
+    fs::File::options().write(true).open(until).unwrap();
+    script.types("ended\n");
+    let ended = script.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
 /// The text that the model wrote before the page reads is there at once, and the rest follows.
 #[test]
 fn text_before_the_stream_is_shown() {

@@ -138,6 +138,26 @@ export const actions = {
     assert.ok((await answer.textContent()).includes("The second half"));
   },
 
+  /** The last lines that a running call prints are below it, as text, and folded away when it ends. */
+  async printed() {
+    const page = await open();
+    await start(page, "Work.");
+    const step = page.locator(".step");
+    const printed = step.locator(".printed");
+    await printed.filter({ hasText: "last" }).waitFor();
+    assert.deepEqual(await printed.allTextContents(), ["two\n<img src=x onerror='window.harmed=1'>\\u{202e}\nlast"]);
+    assert.equal(await printed.locator("*").count(), 0);
+    assert.notEqual(await step.getAttribute("open"), null);
+    await accessible(page, "printed lines");
+    await fits(page, "printed lines");
+    await tell("seen");
+    await page.waitForSelector(".figures");
+    await page.locator(".step:not([open])").waitFor();
+    assert.equal(await page.locator(".printed").count(), 0);
+    assert.ok(!(await page.locator(".items").textContent()).includes("onerror"));
+    assert.equal(await page.evaluate(() => window.harmed), undefined);
+  },
+
   /** What was written before the stream of the page is open is shown once it is. */
   async "late-stream"() {
     const page = await open();

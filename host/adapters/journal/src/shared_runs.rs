@@ -47,6 +47,10 @@ pub trait SharedRuns: Debug + Send + Sync {
     /// Returns the runs of sessions that have one, in no order.
     fn runs_of(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SharedRun>>;
 
+    /// Returns the sessions among these that a host has claimed, with the host, in no order: those
+    /// of runs and those of their agents.
+    fn claims_of(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<(SessionId, HostId)>>;
+
     /// Returns the number of runs of a scope that wait to begin or to be continued, counted up to
     /// `most`.
     fn waiting_runs(&self, most: u32, scope: SessionScope) -> StoreFuture<'_, u32>;

@@ -231,6 +231,13 @@ impl Runs {
         }
     }
 
+    /// Whether a session is one of an agent that works here.
+    pub(super) fn is_held(&self, session: SessionId) -> bool {
+        let feeds = lock(&self.feeds);
+        let feed = feeds.get(&session);
+        feed.is_some_and(|feed| feed.is_held.load(Ordering::Relaxed))
+    }
+
     /// Returns the feed of an agent's session, which is kept until [`Feed::release`].
     pub(super) fn hold_feed(&self, session: SessionId) -> Arc<Feed> {
         let mut feeds = lock(&self.feeds);

@@ -1,9 +1,9 @@
-//! The feeds of sessions that run on other hosts. The host that runs a session is told that it is
-//! watched, again and again; it sends the numbers of events, which are read from the journal, and
+//! The feeds of sessions that run on other hosts, and of their agents. The host that has claimed a
+//! session is told that it is watched, again and again; it sends the numbers of events, which are read from the journal, and
 //! what is not in the journal, such as text as it arrives.
 
 use super::{FeedItem, FeedReader, Runs, lock, shared::HostRuns};
-use agent_host_journal::{HostId, HostLine, HostMessage, RunState};
+use agent_host_journal::{HostId, HostLine, HostMessage};
 use agent_host_types::id::SessionId;
 use std::{
     collections::{HashMap, HashSet},
@@ -46,7 +46,7 @@ impl Runs {
         drop(feeds);
         let watched = watched.into_iter();
         watched
-            .filter(|session| !self.is_running(*session))
+            .filter(|session| !self.is_active(*session))
             .collect()
     }
 
@@ -56,12 +56,10 @@ impl Runs {
         let mut running = HashSet::new();
         if !watched.is_empty() {
             // A failure is that of the next look, too.
-            for run in shared.runs.runs_of(watched).await.unwrap_or_default() {
-                if let (RunState::Running, Some(host)) = (run.state, run.host)
-                    && host != *shared.runs.host()
-                {
-                    running.insert(run.session);
-                    self.ask_to_relay(shared, run.session, host).await;
+            for (session, host) in shared.runs.claims_of(watched).await.unwrap_or_default() {
+                if host != *shared.runs.host() {
+                    running.insert(session);
+                    self.ask_to_relay(shared, session, host).await;
                 }
             }
         }
@@ -111,9 +109,14 @@ impl Runs {
         }
     }
 
-    /// Relays a session to a host that watches it, if it runs here.
+    /// Whether a session runs here, or is one of an agent that works here.
+    fn is_active(&self, session: SessionId) -> bool {
+        self.is_running(session) || self.is_held(session)
+    }
+
+    /// Relays a session to a host that watches it, if it is active here.
     pub(super) fn relay(self: &Arc<Self>, shared: &HostRuns, session: SessionId, to: HostId) {
-        if !self.is_running(session) {
+        if !self.is_active(session) {
             return;
         }
         let until = Instant::now() + WATCHED_FOR;
@@ -125,10 +128,9 @@ impl Runs {
         let relay = Relay {
             runs: Arc::clone(self),
             shared: shared.clone(),
-            feed: self.feed(session).subscribe(),
             key,
         };
-        tokio::spawn(relay.run());
+        tokio::spawn(relay.run(self.feed(session).subscribe()));
     }
 }
 
@@ -136,21 +138,22 @@ impl Runs {
 struct Relay {
     runs: Arc<Runs>,
     shared: HostRuns,
-    feed: FeedReader,
     key: (SessionId, HostId),
 }
 
 impl Drop for Relay {
     fn drop(&mut self) {
         lock(&self.runs.relays.watchers).remove(&self.key);
+        // Its reader was dropped before.
+        self.runs.forget_unwatched(self.key.0);
     }
 }
 
 impl Relay {
-    async fn run(mut self) {
+    async fn run(self, mut feed: FeedReader) {
         let (session, to) = self.key.clone();
         let mut ends = self.runs.count.subscribe();
-        for line in mem::take(&mut self.feed.reply) {
+        for line in mem::take(&mut feed.reply) {
             let lines = vec![HostLine::Live(Arc::clone(line.json()))];
             self.send(session, &to, lines).await;
         }
@@ -160,13 +163,13 @@ impl Relay {
                 return;
             };
             let first = tokio::select! {
-                first = timeout_at(until, self.feed.items.recv()) => first,
+                first = timeout_at(until, feed.items.recv()) => first,
                 _ = ends.changed() => {
-                    if self.runs.is_running(session) {
+                    if self.runs.is_active(session) {
                         continue;
                     }
                     // The last lines were sent to the feed before the run ended.
-                    match self.feed.items.try_recv() {
+                    match feed.items.try_recv() {
                         Ok(item) => Ok(Ok(item)),
                         Err(_) => return,
                     }
@@ -179,7 +182,7 @@ impl Relay {
                 Ok(Err(RecvError::Closed)) => return,
                 Err(_) => continue,
             };
-            let lines = self.batch(first);
+            let lines = batch(&mut feed, first);
             self.send(session, &to, lines).await;
         }
     }
@@ -190,32 +193,32 @@ impl Relay {
             tracing::debug!("session {session} is not relayed: {error}");
         }
     }
+}
 
-    /// Returns the lines that are there, as many as a message takes.
-    fn batch(&mut self, first: FeedItem) -> Vec<HostLine> {
-        let (mut lines, mut bytes, mut item) = (Vec::new(), 0, first);
-        loop {
-            let line = match item {
-                FeedItem::Line(line) => match line.seq() {
-                    Some(seq) => HostLine::Event(seq),
-                    None => HostLine::Live(Arc::clone(line.json())),
-                },
-                FeedItem::Unknown(json) => HostLine::Live(json),
-                FeedItem::Stored(seq) => HostLine::Event(seq.unwrap_or_default()),
-            };
-            let size = serde_json::json!(line).to_string().len();
-            if size <= LINE_BYTES {
-                bytes += size;
-                lines.push(line);
-            }
-            if bytes > LINE_BYTES / 2 {
-                return lines;
-            }
-            item = match self.feed.items.try_recv() {
-                Ok(item) => item,
-                Err(TryRecvError::Lagged(_)) => FeedItem::Stored(None),
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return lines,
-            };
+/// Returns the lines that are there, as many as a message takes.
+fn batch(feed: &mut FeedReader, first: FeedItem) -> Vec<HostLine> {
+    let (mut lines, mut bytes, mut item) = (Vec::new(), 0, first);
+    loop {
+        let line = match item {
+            FeedItem::Line(line) => match line.seq() {
+                Some(seq) => HostLine::Event(seq),
+                None => HostLine::Live(Arc::clone(line.json())),
+            },
+            FeedItem::Unknown(json) => HostLine::Live(json),
+            FeedItem::Stored(seq) => HostLine::Event(seq.unwrap_or_default()),
+        };
+        let size = serde_json::json!(line).to_string().len();
+        if size <= LINE_BYTES {
+            bytes += size;
+            lines.push(line);
         }
+        if bytes > LINE_BYTES / 2 {
+            return lines;
+        }
+        item = match feed.items.try_recv() {
+            Ok(item) => item,
+            Err(TryRecvError::Lagged(_)) => FeedItem::Stored(None),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => return lines,
+        };
     }
 }

@@ -238,6 +238,18 @@ impl Database {
         rows.iter().map(shared).collect()
     }
 
+    async fn claims_of(
+        &self,
+        sessions: Vec<SessionId>,
+    ) -> Result<Vec<(SessionId, HostId)>, JournalError> {
+        let ids: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
+        let query = "SELECT session, host FROM leases
+            WHERE session = ANY ($1) AND until > clock_timestamp()";
+        let rows = self.read(query, &[&ids]).await?;
+        let claim = |row: &Row| Ok((parsed(row.get(0))?, HostId(row.get(1))));
+        rows.iter().map(claim).collect()
+    }
+
     async fn waiting_runs(&self, most: u32, scope: &SessionScope) -> Result<u32, JournalError> {
         let most_rows = i64::from(most);
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&most_rows];
@@ -430,6 +442,10 @@ impl SharedRuns for PostgresStore {
 
     fn runs_of(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SharedRun>> {
         self.run(move |database| async move { database.runs_of(sessions).await })
+    }
+
+    fn claims_of(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<(SessionId, HostId)>> {
+        self.run(move |database| async move { database.claims_of(sessions).await })
     }
 
     fn waiting_runs(&self, most: u32, scope: SessionScope) -> StoreFuture<'_, u32> {

@@ -449,3 +449,23 @@ async fn run_of_a_lost_session_is_not_listed() {
     let journal: Arc<dyn Journal> = run.journal;
     drop(journal);
 }
+
+/// Every session that a host has claimed is known with it, also one without a run, as those of
+/// agents are.
+#[tokio::test]
+async fn claims_are_those_of_all_open_sessions() {
+    let Some(url) = database() else { return };
+    let (one, other) = (open(&url).await, open(&url).await);
+    let run = listed(&one, listing("ann", None)).await;
+    let agent = SessionId::new();
+    let journal = other.create(agent).await.unwrap();
+    let asked = vec![run.claim.session, agent, SessionId::new()];
+    let mut claims = one.claims_of(asked).await.unwrap();
+    claims.sort_by_key(|(session, _)| *session != agent);
+    let expected = [
+        (agent, other.host().clone()),
+        (run.claim.session, one.host().clone()),
+    ];
+    assert_eq!(claims, expected);
+    drop(journal);
+}

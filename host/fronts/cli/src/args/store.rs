@@ -31,8 +31,8 @@ pub(crate) enum StoreCommand {
     /// Check every event of every session, and every blob; exits with 1 if something is missing,
     /// changed or orphaned.
     Check {
-        /// Remove the rows without a valid signature: approvals, firings, owners of sessions and
-        /// runs of hosts, which are ignored anyway. Sessions are kept.
+        /// Remove the rows without a valid signature: approvals, firings, links, owners of
+        /// sessions and runs of hosts, which are ignored anyway. Sessions are kept.
         #[arg(long)]
         remove_unsigned: bool,
         /// Print JSON: one session per line, then the problems that belong to no session.

@@ -76,7 +76,8 @@ pub(super) async fn link_is_opened_by_one_of_many_hosts(backend: &impl Backend) 
         is_opened: true,
         ..link.clone()
     };
-    assert_eq!(store.links(session).await.unwrap(), [expected.clone()]);
+    let listed = store.links(session).await.unwrap();
+    assert_eq!(listed, std::slice::from_ref(&expected));
     assert_eq!(find(&*store, hash).await, Some(expected));
     assert_eq!(find(&*store, &link.hash).await, None);
 }
