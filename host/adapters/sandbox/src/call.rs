@@ -2,6 +2,7 @@
 
 mod guest;
 pub(crate) mod hook;
+pub(crate) mod program;
 mod report;
 mod running;
 #[cfg(test)]
@@ -181,6 +182,7 @@ impl ToolComponent {
             client: Arc::clone(&handle.client),
             secrets: Arc::clone(secrets),
             telemetry: Arc::clone(&telemetry),
+            pipes: None,
             progress_interval: shared.progress_interval,
             context,
             limits: limits.clone(),
@@ -225,9 +227,9 @@ impl ToolComponent {
                 let schema = self.written_schema(call.tool);
                 Ok(Target::Act(act.bind(call.tool, call.input, schema)))
             }
-            EntryPoint::Hooks => Err(ToolFailure::new(
+            EntryPoint::Hooks | EntryPoint::Program(_) => Err(ToolFailure::new(
                 ToolErrorCode::UnknownTool,
-                "The component has hooks but no tools.",
+                "The component has no tools.",
             )),
         }
     }

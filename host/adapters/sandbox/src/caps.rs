@@ -12,6 +12,7 @@ pub(crate) mod files;
 pub(crate) mod http;
 pub(crate) mod human;
 pub(crate) mod partial;
+pub(crate) mod pipe;
 pub(crate) mod progress;
 pub(crate) mod seeded;
 pub(crate) mod state;

@@ -29,6 +29,9 @@ pub(crate) const EXTRA_INSTANCES: usize = 2;
 /// no permit, and still has its instance.
 pub(crate) const MAX_PROGRAMS: usize = 16;
 
+/// The most servers at once, each with a pool slot of its own.
+pub(crate) const MAX_SERVERS: usize = 16;
+
 /// The core instances of one component in the pool. Python has 14, the most of five languages.
 const CORE_INSTANCES_PER_COMPONENT: u32 = 32;
 
@@ -252,7 +255,7 @@ impl Layout {
 /// The numbers of the pool. The totals are products, so a component within the per-component
 /// numbers always finds a slot while its call is admitted.
 fn pool(sandbox: &SandboxConfig) -> PoolingAllocationConfig {
-    let calls = sandbox.concurrent_calls + EXTRA_INSTANCES + MAX_PROGRAMS;
+    let calls = sandbox.concurrent_calls + EXTRA_INSTANCES + MAX_PROGRAMS + MAX_SERVERS;
     let calls = u32::try_from(calls).unwrap_or(u32::MAX);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)

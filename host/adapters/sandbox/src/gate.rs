@@ -32,7 +32,7 @@ use audit_log::AuditLog;
 use quota::Quotas;
 use rustix::io::Errno;
 use std::{
-    io,
+    io, mem,
     net::IpAddr,
     sync::{
         Arc, Mutex,
@@ -75,6 +75,9 @@ pub(crate) struct Gate {
     /// The effect that the policy uses.
     pub(crate) effect: Effect,
     http_requests: Meter,
+    /// The bytes of all request bodies, and of all response bodies.
+    pub(crate) http_request_bytes: Meter,
+    pub(crate) http_response_bytes: Meter,
     quotas: Quotas,
     /// A request that changes the world was allowed.
     dirty: AtomicBool,
@@ -90,6 +93,8 @@ impl Gate {
             grants,
             effect,
             http_requests: Meter::new(limits.http_requests),
+            http_request_bytes: Meter::new(limits.http_request_bytes),
+            http_response_bytes: Meter::new(limits.http_response_bytes),
             dirty: AtomicBool::new(false),
             bytes_in: AtomicU64::new(0),
             bytes_out: AtomicU64::new(0),
@@ -296,14 +301,29 @@ impl Gate {
 
     /// Returns the statistics so far.
     pub(crate) fn stats(&self) -> CallStats {
-        let log = lock(&self.log);
-        CallStats {
-            audit: log.entries(),
-            first_denial: log.first_denial.clone(),
-            bytes_in: self.bytes_in.load(Ordering::Relaxed),
-            bytes_out: self.bytes_out.load(Ordering::Relaxed),
-            hosts: log.hosts.iter().cloned().collect(),
-        }
+        let (bytes_in, bytes_out) = (
+            self.bytes_in.load(Ordering::Relaxed),
+            self.bytes_out.load(Ordering::Relaxed),
+        );
+        lock(&self.log).stats(bytes_in, bytes_out)
+    }
+
+    /// Returns the statistics since they were last taken.
+    pub(crate) fn take_stats(&self) -> CallStats {
+        let log = mem::take(&mut *lock(&self.log));
+        let (bytes_in, bytes_out) = (&self.bytes_in, &self.bytes_out);
+        log.stats(
+            bytes_in.swap(0, Ordering::Relaxed),
+            bytes_out.swap(0, Ordering::Relaxed),
+        )
+    }
+
+    /// Makes the whole quotas available again, for a program at the start of a call.
+    pub(crate) fn renew(&self) {
+        self.quotas.renew();
+        self.http_requests.renew();
+        self.http_request_bytes.renew();
+        self.http_response_bytes.renew();
     }
 
     fn enforce(&self, request: AuditRequest, ruling: Ruling) -> Result<(), Refused> {

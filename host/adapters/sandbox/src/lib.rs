@@ -48,8 +48,12 @@ pub use agent_host_engine::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretE
 pub use call::{
     Call,
     hook::{HookReply, HookRequest, HookUse},
+    program::{ProgramControl, ProgramUse, RunningProgram},
 };
-pub use caps::http::Recording;
+pub use caps::{
+    http::Recording,
+    pipe::{ProgramInput, ProgramOutput},
+};
 pub use component::{
     bytes::ComponentBytes,
     cache::{CacheContent, CachedComponent, CompileCache, Pruned},

@@ -7,12 +7,13 @@ use crate::{
         cache::Cache,
         compiler::{Compiler, Confinement},
         error::LoadError,
+        link::EntryPoint,
         load::{self, LoadedComponents},
         shared::SharedParts,
         tool::ToolComponent,
     },
     config::SandboxConfig,
-    engine::{Allocator, EXTRA_INSTANCES, Engines, MAX_PROGRAMS},
+    engine::{Allocator, EXTRA_INSTANCES, Engines, MAX_PROGRAMS, MAX_SERVERS},
     error::SandboxError,
     schedule::{
         admission::Admission, guest_runtime::GuestRuntime, result_budget::ResultBudget, ticker,
@@ -84,6 +85,7 @@ impl Sandbox {
                 compiling: Semaphore::new(1),
                 querying: Semaphore::new(EXTRA_INSTANCES),
                 programs: Arc::new(Semaphore::new(MAX_PROGRAMS)),
+                servers: Arc::new(Semaphore::new(MAX_SERVERS)),
             }),
         })
     }
@@ -110,7 +112,28 @@ impl Sandbox {
         component: impl Into<ComponentBytes>,
         on_compile: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<ToolComponent, LoadError> {
-        load::load(&self.shared, component.into(), on_compile).await
+        let loaded = load::load(&self.shared, component.into(), on_compile).await?;
+        match &loaded.loaded.linked.entry_point {
+            EntryPoint::Program(why) => Err(LoadError::Functions(why.clone())),
+            _ => Ok(loaded),
+        }
+    }
+
+    /// Loads a program, such as an MCP server, as [`Self::load_with`] does; see
+    /// [`ToolComponent::serve`].
+    ///
+    /// # Errors
+    /// Those of [`Self::load`], and [`LoadError::NotAProgram`].
+    pub async fn load_program(
+        &self,
+        component: impl Into<ComponentBytes>,
+        on_compile: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<ToolComponent, LoadError> {
+        let loaded = load::load(&self.shared, component.into(), on_compile).await?;
+        match &loaded.loaded.linked.program {
+            Some(_) => Ok(loaded),
+            None => Err(LoadError::NotAProgram),
+        }
     }
 
     /// Starts the compiler of this sandbox and returns its confinement; `None` if components are

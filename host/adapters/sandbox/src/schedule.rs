@@ -1,6 +1,7 @@
 //! When and on which thread a call runs: admission, the guest threads, the threads that may block,
-//! and the epoch clock.
+//! the lifespan of programs, and the epoch clock.
 
+pub(crate) mod activity;
 pub(crate) mod admission;
 pub(crate) mod blocking;
 pub(crate) mod deadline;

@@ -117,9 +117,9 @@ impl HttpCtx {
         Self {
             wasi,
             hooks: GatedHttp {
+                budget: Arc::new(HttpBudget::new(Arc::clone(&gate), limits)),
                 gate,
                 client,
-                budget: Arc::new(HttpBudget::new(limits)),
                 limits: limits.clone(),
                 secrets,
                 deadline,
@@ -178,7 +178,7 @@ impl GatedHttp {
         let hint = request.body().size_hint();
         let declared = fields::prepare(request.headers_mut(), hint.exact())?;
         let length = declared.unwrap_or(hint.lower());
-        if !self.budget.request.fits(length) {
+        if !self.budget.request().fits(length) {
             target.refuse_body_bytes("request", self.limits.http_request_bytes);
             return Err(Error::HttpRequestBodySize(Some(length)));
         }
@@ -343,9 +343,9 @@ impl OutgoingRequest {
         }
         // The guest gets a proper code now; in the middle of a body there is none.
         if let Some(length) = response.content_length()
-            && !budget.response.fits(length)
+            && !budget.response().fits(length)
         {
-            target.refuse_body_bytes("response", budget.response.limit);
+            target.refuse_body_bytes("response", budget.response().limit);
             return Err(Error::HttpResponseBodySize(Some(length)));
         }
         let mut redacted = Response::builder().status(response.status());

@@ -2,11 +2,11 @@
 //! random numbers.
 
 use crate::{
-    caps::{seeded::Seed, stdio::StdioStream, telemetry::Telemetry},
+    caps::{pipe::GuestPipes, seeded::Seed, stdio::StdioStream, telemetry::Telemetry},
     gate::Gate,
 };
 use std::sync::Arc;
-use wasmtime_wasi::WasiCtx;
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
 /// The WASI context of one call, built on first use: seeding its random numbers takes a tenth of
 /// the time of a short call, and many tools need nothing but their arguments.
@@ -17,6 +17,8 @@ pub(crate) struct LazyWasiCtx {
     random_bytes: u64,
     /// Replaces the clocks and the random numbers of the host.
     seed: Option<Seed>,
+    /// The input and output of a program; a call has no input, and its output is kept.
+    pipes: Option<GuestPipes>,
     made: Option<WasiCtx>,
 }
 
@@ -26,26 +28,38 @@ impl LazyWasiCtx {
         telemetry: Arc<Telemetry>,
         random_bytes: u64,
         seed: Option<Seed>,
+        pipes: Option<GuestPipes>,
     ) -> Self {
         Self {
             gate,
             telemetry,
             random_bytes,
             seed,
+            pipes,
             made: None,
         }
     }
 
     pub(crate) fn get(&mut self) -> &mut WasiCtx {
-        self.made
-            .get_or_insert_with(|| make(&self.gate, &self.telemetry, self.random_bytes, self.seed))
+        self.made.get_or_insert_with(|| {
+            let mut wasi = builder(&self.gate, &self.telemetry, self.random_bytes, self.seed);
+            if let Some(GuestPipes { stdin, stdout }) = self.pipes.take() {
+                wasi.stdin(stdin).stdout(stdout);
+            }
+            wasi.build()
+        })
     }
 }
 
-/// Builds a context without arguments, stdin or preopens, and with the granted environment only:
+/// Prepares a context without arguments, stdin or preopens, and with the granted environment only:
 /// nothing of the host is visible. Clocks and random numbers are the host's, unless there is a
 /// seed.
-fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64, seed: Option<Seed>) -> WasiCtx {
+fn builder(
+    gate: &Gate,
+    telemetry: &Arc<Telemetry>,
+    random_bytes: u64,
+    seed: Option<Seed>,
+) -> WasiCtxBuilder {
     let mut wasi = WasiCtx::builder();
     if let Some(seed) = seed {
         seed.apply(&mut wasi);
@@ -63,6 +77,6 @@ fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64, seed: Option
         .max_random_size(random_bytes)
         .allow_tcp(false)
         .allow_udp(false)
-        .allow_ip_name_lookup(false)
-        .build()
+        .allow_ip_name_lookup(false);
+    wasi
 }

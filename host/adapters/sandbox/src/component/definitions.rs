@@ -65,6 +65,7 @@ pub(crate) async fn query(
         client: Arc::clone(&shared.client),
         secrets,
         telemetry: Arc::clone(&telemetry),
+        pipes: None,
         progress_interval: shared.progress_interval,
         limits: limits.clone(),
     };
@@ -126,7 +127,7 @@ impl Queried {
         match entry_point {
             EntryPoint::Contract(pre) => Some(Self::Contract(pre.clone())),
             EntryPoint::Act(act) => Some(Self::Act(act.clone())),
-            EntryPoint::Plain(_) | EntryPoint::Hooks => None,
+            EntryPoint::Plain(_) | EntryPoint::Hooks | EntryPoint::Program(_) => None,
         }
     }
 

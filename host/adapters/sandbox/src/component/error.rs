@@ -99,6 +99,11 @@ pub enum LoadError {
     /// The functions of a plain component cannot be tools; with their reasons.
     #[error("{0} (contract-mismatch)")]
     Functions(String),
+    /// The component is not a program.
+    #[error(
+        "the component is not a program: it does not export `wasi:cli/run@0.2`. Build the program's main function for wasm32-wasip2, or run the component as a `[[tool]]` (contract-mismatch)"
+    )]
+    NotAProgram,
     /// The compile worker does not work.
     #[error("the compiler `{}` does not work: {reason}. Check it with `agent-host doctor`; it must be executable and \
         needs {memory_bytes} bytes of address space (host-failed)", exe.display())]
@@ -160,9 +165,10 @@ impl LoadError {
             | Self::NewerWasi(_)
             | Self::ActIsOff
             | Self::UncomposedFilter => LoadFault::MissingCapability,
-            Self::ContractMismatch(_) | Self::Definitions(_) | Self::Functions(_) => {
-                LoadFault::ContractMismatch
-            }
+            Self::ContractMismatch(_)
+            | Self::Definitions(_)
+            | Self::Functions(_)
+            | Self::NotAProgram => LoadFault::ContractMismatch,
             Self::CompilerBroken { .. } | Self::NoProcess(_) | Self::HostFailed => {
                 LoadFault::HostFailed
             }

@@ -16,6 +16,7 @@ use crate::{
     text,
 };
 use wasmtime::component::{Component, types::ComponentItem};
+use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// The package of the contract, and its version.
 const PACKAGE: &str = "agent:tool/";
@@ -26,6 +27,9 @@ pub(super) const EXPORT: &str = "agent:tool/tool@0.1.0";
 
 /// The export of a component with hooks.
 const HOOK_EXPORT: &str = "agent:tool/hook@0.1.0";
+
+/// The export of a program, without the last number of its version.
+const PROGRAM_EXPORT: &str = "wasi:cli/run@0.2";
 
 /// The interfaces of the package that a component can import. Those of types have no
 /// functions, but bindings import them.
@@ -52,6 +56,8 @@ pub(crate) enum EntryPoint {
     Act(ActComponent),
     /// It has hooks, and no tools.
     Hooks,
+    /// It is a program, and has no tools, for this reason.
+    Program(String),
 }
 
 /// A checked and linked component.
@@ -59,6 +65,8 @@ pub(crate) struct LinkedComponent {
     pub(crate) entry_point: EntryPoint,
     /// Its hooks, if it has some.
     pub(crate) hook: Option<HookHostPre<CallState>>,
+    /// Its main function, if it is a program.
+    pub(crate) program: Option<CommandPre<CallState>>,
     pub(crate) imports: Vec<String>,
     pub(crate) allocator: Allocator,
 }
@@ -115,6 +123,11 @@ pub(crate) fn link(
     let hook = hook
         .transpose()
         .map_err(|error| mismatch(HOOK_EXPORT, &error))?;
+    let is_program = exports.iter().any(|name| name.starts_with(PROGRAM_EXPORT));
+    let program = is_program.then(|| CommandPre::new(pre.clone()));
+    let program = program
+        .transpose()
+        .map_err(|error| mismatch(PROGRAM_EXPORT, &error))?;
     let entry_point = if is_contract {
         EntryPoint::Contract(HostPre::new(pre).map_err(|error| mismatch(EXPORT, &error))?)
     } else if is_act {
@@ -122,11 +135,16 @@ pub(crate) fn link(
     } else if has_hooks {
         EntryPoint::Hooks
     } else {
-        EntryPoint::Plain(PlainComponent::new(pre, reaches_outside, left_out)?)
+        match PlainComponent::new(pre, reaches_outside, left_out) {
+            Ok(plain) => EntryPoint::Plain(plain),
+            Err(LoadError::Functions(why)) if is_program => EntryPoint::Program(why),
+            Err(error) => return Err(error),
+        }
     };
     Ok(LinkedComponent {
         entry_point,
         hook,
+        program,
         imports,
         allocator,
     })

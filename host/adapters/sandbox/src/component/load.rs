@@ -227,7 +227,7 @@ struct Texts {
 
 fn select(linked: &LinkedComponent, described: Described) -> Result<Texts, DefinitionsError> {
     let (definitions, notes) = match linked.entry_point {
-        EntryPoint::Hooks => (Definitions::default(), Vec::new()),
+        EntryPoint::Hooks | EntryPoint::Program(_) => (Definitions::default(), Vec::new()),
         _ => Definitions::select(described.tools, InputChecks::Host)?,
     };
     Ok(Texts {

@@ -27,4 +27,6 @@ pub(crate) struct SharedParts {
     pub(crate) querying: Semaphore,
     /// One permit for each pool slot of a program.
     pub(crate) programs: Arc<Semaphore>,
+    /// One permit for each pool slot of a server.
+    pub(crate) servers: Arc<Semaphore>,
 }

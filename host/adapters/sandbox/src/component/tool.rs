@@ -111,7 +111,7 @@ pub(crate) struct HandleState {
 }
 
 impl HandleState {
-    pub(super) fn new(
+    pub(crate) fn new(
         shared: &SharedParts,
         concurrent_calls: Option<usize>,
         recording: Option<Arc<Recording>>,
@@ -183,6 +183,7 @@ impl ToolComponent {
             EntryPoint::Contract(_) => format!("agent:tool@{CONTRACT_VERSION}"),
             EntryPoint::Hooks => format!("hooks of agent:tool@{CONTRACT_VERSION}"),
             EntryPoint::Plain(_) => "functions".to_owned(),
+            EntryPoint::Program(_) => "a program".to_owned(),
             EntryPoint::Act(_) => act::PACKAGE.to_owned(),
         };
         let imports = || self.imports().iter();
@@ -297,7 +298,10 @@ impl ToolComponent {
     /// `invalid-input` with the mismatch.
     pub fn check(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
         match &self.loaded.linked.entry_point {
-            EntryPoint::Contract(_) | EntryPoint::Act(_) | EntryPoint::Hooks => Ok(()),
+            EntryPoint::Contract(_)
+            | EntryPoint::Act(_)
+            | EntryPoint::Hooks
+            | EntryPoint::Program(_) => Ok(()),
             EntryPoint::Plain(plain) => plain.bind(tool, input).map(drop),
         }
     }

@@ -1,7 +1,7 @@
 //! The audit log of one gate: distinct requests with counts, the first refusal, and hosts.
 //! Everything is bounded, because the guest chooses every text in it.
 
-use crate::text::sanitize;
+use crate::{gate::CallStats, text::sanitize};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     audit::AuditRequest,
@@ -39,7 +39,7 @@ pub(super) struct AuditLog {
     others_allowed: u64,
     others_denied: u64,
     pub(super) first_denial: Option<Denial>,
-    pub(super) hosts: BTreeSet<String>,
+    hosts: BTreeSet<String>,
 }
 
 impl AuditLog {
@@ -117,8 +117,19 @@ impl AuditLog {
         }
     }
 
+    /// Returns the statistics of a gate that moved so many bytes.
+    pub(super) fn stats(&self, bytes_in: u64, bytes_out: u64) -> CallStats {
+        CallStats {
+            audit: self.entries(),
+            first_denial: self.first_denial.clone(),
+            bytes_in,
+            bytes_out,
+            hosts: self.hosts.iter().cloned().collect(),
+        }
+    }
+
     /// Returns the entries, with those beyond the bound summed up at the end.
-    pub(super) fn entries(&self) -> Vec<AuditEntry> {
+    fn entries(&self) -> Vec<AuditEntry> {
         let others = [
             (AuditVerdict::Allowed, self.others_allowed),
             (AuditVerdict::Denied, self.others_denied),

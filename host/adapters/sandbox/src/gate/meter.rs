@@ -32,7 +32,16 @@ impl Meter {
 
     /// Returns what was taken for an operation that then failed.
     pub(crate) fn give_back(&self, amount: u64) {
-        self.used.fetch_sub(amount, Ordering::Relaxed);
+        let less = |used: u64| Some(used.saturating_sub(amount));
+        // It was renewed meanwhile if less is used.
+        let _ = self
+            .used
+            .try_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
+    /// Makes the whole limit available again.
+    pub(crate) fn renew(&self) {
+        self.used.store(0, Ordering::Relaxed);
     }
 
     fn with(&self, used: u64, amount: u64) -> Option<u64> {

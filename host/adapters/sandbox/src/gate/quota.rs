@@ -65,6 +65,12 @@ impl Quotas {
             .inspect_err(|_| self.call.give_back(growth))
     }
 
+    /// Makes the whole quotas available again.
+    pub(super) fn renew(&self) {
+        self.call.renew();
+        self.dirs.iter().for_each(Quota::renew);
+    }
+
     /// Returns what was taken for an operation that then failed.
     pub(super) fn give_back(&self, grant: usize, growth: Growth) {
         self.call.give_back(growth);
@@ -75,6 +81,11 @@ impl Quotas {
 }
 
 impl Quota {
+    fn renew(&self) {
+        self.bytes.renew();
+        self.creates.renew();
+    }
+
     fn take(&self, growth: Growth) -> Result<(), QuotaExceeded> {
         if !self.bytes.take(growth.bytes) {
             let reason = format!("a call may write at most {} bytes", self.bytes.limit);

@@ -25,10 +25,16 @@ const MAX_DETAIL_BYTES: usize = 300;
 /// Explains the error with which a guest ended, and adds the guest's stack to its stderr. Of a
 /// crash the model gets the message; a secret in it is redacted as in every failure.
 pub(crate) fn of_guest(error: &wasmtime::Error, state: &CallState) -> ToolFailure {
-    let stderr = state.telemetry.stderr.text();
+    let failure = explained(error, state);
     if let Some(stack) = stack(error) {
         state.telemetry.stderr.push(stack.as_bytes());
     }
+    failure
+}
+
+/// Explains the error with which a guest ended.
+pub(crate) fn explained(error: &wasmtime::Error, state: &CallState) -> ToolFailure {
+    let stderr = state.telemetry.stderr.text();
     explain(
         error,
         crash::message(&stderr),

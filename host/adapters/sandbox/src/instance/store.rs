@@ -11,6 +11,7 @@ use crate::{
         http::{HttpClient, HttpCtx},
         human::HumanCtx,
         partial::PartialCtx,
+        pipe::GuestPipes,
         progress::ProgressCtx,
         seeded::Seed,
         state::StateCtx,
@@ -134,6 +135,8 @@ pub(crate) struct CallSetup {
     /// The secrets of all tools.
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) telemetry: Arc<Telemetry>,
+    /// The input and output of a program; absent for a call.
+    pub(crate) pipes: Option<GuestPipes>,
     /// The least time between two progress reports.
     pub(crate) progress_interval: Duration,
     pub(crate) context: CallContext,
@@ -231,7 +234,13 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
             permit: setup.permit,
             deadline,
         },
-        wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes, seed),
+        wasi: LazyWasiCtx::new(
+            gate,
+            Arc::clone(&telemetry),
+            limits.random_bytes,
+            seed,
+            setup.pipes,
+        ),
         limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,
         secrets,

@@ -63,7 +63,7 @@ pub(super) async fn read_response(
     exchange: &HttpExchange,
 ) -> Result<Bytes, Error> {
     let deadline = &exchange.deadline;
-    let most = exchange.budget.response.limit;
+    let most = exchange.budget.response().limit;
     let mut pieces = BodyDataStream::new(body);
     let mut bytes = BytesMut::new();
     while bytes.len() as u64 <= most {
@@ -82,7 +82,7 @@ pub(super) async fn read_response(
 impl HttpExchange {
     /// Counts a piece that is about to be sent.
     fn sent(&self, piece: Bytes) -> Result<Bytes, ExchangeError> {
-        let meter = &self.budget.request;
+        let meter = self.budget.request();
         if !meter.take(piece.len() as u64) {
             self.target.refuse_body_bytes("request", meter.limit);
             return Err(ExchangeError::RequestBodySize(meter.limit));
@@ -94,7 +94,7 @@ impl HttpExchange {
     /// Counts a received piece.
     fn received(&self, piece: Bytes) -> Result<Bytes, Error> {
         self.target.gate.count_in(piece.len() as u64);
-        let meter = &self.budget.response;
+        let meter = self.budget.response();
         if meter.take(piece.len() as u64) {
             Ok(piece)
         } else {

@@ -1,16 +1,16 @@
 //! The budget that the exchanges of one call share: the bytes of their bodies, and the exchanges
 //! that are open at once.
 
-use crate::{caps::as_count, gate::Meter};
+use crate::{
+    caps::as_count,
+    gate::{Gate, Meter},
+};
 use agent_host_types::limits::Limits;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(super) struct HttpBudget {
-    /// The bytes of all request bodies.
-    pub(super) request: Meter,
-    /// The bytes of all response bodies.
-    pub(super) response: Meter,
+    gate: Arc<Gate>,
     connections: Arc<Semaphore>,
 }
 
@@ -19,13 +19,22 @@ pub(super) struct HttpBudget {
 pub(super) type ConnectionPermit = Arc<OwnedSemaphorePermit>;
 
 impl HttpBudget {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(gate: Arc<Gate>, limits: &Limits) -> Self {
         let connections = as_count(limits.http_connections).min(Semaphore::MAX_PERMITS);
         Self {
-            request: Meter::new(limits.http_request_bytes),
-            response: Meter::new(limits.http_response_bytes),
+            gate,
             connections: Arc::new(Semaphore::new(connections)),
         }
+    }
+
+    /// Returns the meter of the bytes of all request bodies.
+    pub(super) fn request(&self) -> &Meter {
+        &self.gate.http_request_bytes
+    }
+
+    /// Returns the meter of the bytes of all response bodies.
+    pub(super) fn response(&self) -> &Meter {
+        &self.gate.http_response_bytes
     }
 
     /// Takes a permit for one more exchange, if one is free. It never waits: a guest could hold all

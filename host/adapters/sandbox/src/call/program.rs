@@ -1,0 +1,369 @@
+//! A program that runs until it ends itself, such as an MCP server: its main function, with its
+//! standard streams connected to the host. The store, the limits and the gate are those of a call,
+//! and in place of the deadline a program has a lifespan.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    caps::{
+        as_count,
+        pipe::{self, ProgramInput, ProgramOutput},
+        telemetry::Telemetry,
+        unwind::Unwind,
+    },
+    component::tool::{HandleState, ToolComponent},
+    gate::Gate,
+    instance::{
+        failure,
+        store::{CallContext, CallSetup, CallState, configure_store},
+    },
+    schedule::{
+        activity::{Activity, Expired, Lifespan},
+        deadline::Deadline,
+        guest_runtime::TaskHandle,
+    },
+    text,
+};
+use agent_host_engine::{policy::Grants, secrets::Secrets};
+use agent_host_types::{
+    accounting::{Accounting, AuditEntry},
+    failure::{ToolErrorCode, ToolFailure},
+    limits::Limits,
+    tool::Effect,
+};
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::Poll,
+    time::{Duration, Instant},
+};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use wasmtime_wasi::{I32Exit, p2::bindings::CommandPre};
+
+/// The most bytes shown of the last line of a program's stderr.
+const MAX_LINE_BYTES: usize = 500;
+
+/// How long the end of a program is waited for after its output has ended.
+const END_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The use of a program.
+#[derive(Clone, Debug)]
+pub struct ProgramUse {
+    /// Its name in the log.
+    pub name: String,
+    /// The grants of the operator.
+    pub grants: Arc<Grants>,
+    /// The granted ones are substituted in requests; all of them are redacted from its audit and its
+    /// stderr.
+    pub secrets: Arc<Secrets>,
+    /// Every limit. `deadline_ms` is how long it may compute after it took a message. Quotas of
+    /// requests, files and bytes are renewed when a call begins while no other runs.
+    pub limits: Limits,
+    /// The time without a message either way, and without a call, after which it ends.
+    pub idle: Duration,
+    /// The age at which it ends, unless it answers a call.
+    pub lifetime: Duration,
+}
+
+/// A program that runs, with the host's ends of its streams.
+pub struct RunningProgram {
+    /// Its input.
+    pub input: ProgramInput,
+    /// Its output.
+    pub output: ProgramOutput,
+    /// Its control.
+    pub control: ProgramControl,
+}
+
+/// Counts the calls of a running program. Dropping it ends the program.
+pub struct ProgramControl {
+    gate: Arc<Gate>,
+    secrets: Arc<Secrets>,
+    telemetry: Arc<Telemetry>,
+    activity: Arc<Activity>,
+    limits: Limits,
+    ended: watch::Receiver<Option<String>>,
+    _stop: DropGuard,
+}
+
+/// One run of a program's main function.
+struct ProgramJob {
+    /// Fields drop in this order, so the permit is released last.
+    setup: CallSetup,
+    pre: CommandPre<CallState>,
+    activity: Arc<Activity>,
+    secrets: Arc<Secrets>,
+    #[expect(dead_code, reason = "held until the job is dropped")]
+    permit: OwnedSemaphorePermit,
+}
+
+impl ToolComponent {
+    /// Returns whether the component is a program.
+    #[must_use]
+    pub fn is_program(&self) -> bool {
+        self.loaded.linked.program.is_some()
+    }
+
+    /// Starts a program in an instance of its own. It ends itself, by its lifespan, or when its
+    /// control is dropped.
+    ///
+    /// # Errors
+    /// The component is not a program, or too many of them run.
+    pub fn serve(&self, using: ProgramUse) -> Result<RunningProgram, ToolFailure> {
+        let ProgramUse {
+            name,
+            grants,
+            secrets,
+            limits,
+            idle,
+            lifetime,
+        } = using;
+        let shared = &self.loaded.shared;
+        let unavailable = |why| ToolFailure::new(ToolErrorCode::ToolUnavailable, why);
+        let pre = self.loaded.linked.program.clone();
+        let pre = pre.ok_or_else(|| unavailable("The component is not a program."))?;
+        let permit = Arc::clone(&shared.servers)
+            .try_acquire_owned()
+            .map_err(|_| unavailable("Too many servers run in the sandbox."))?;
+        let activity = Arc::new(Activity::new(Lifespan {
+            idle,
+            lifetime,
+            call: Duration::from_millis(limits.deadline_ms),
+        }));
+        // Its effects are bounded by its grants alone.
+        let gate = Gate::new(Arc::clone(&grants), Effect::Effectful, &limits);
+        let telemetry = Telemetry::new(as_count(limits.stdio_bytes), &secrets);
+        let (input, output, guest) = pipe::pipes(&activity);
+        // Files of network file systems and connections are counted apart from those of its calls.
+        let handle = HandleState::new(shared, None, None);
+        let mounts_dirs = !grants.dirs.is_empty() && self.imports_preopens();
+        let job = Box::new(ProgramJob {
+            setup: CallSetup {
+                gate: Arc::clone(&gate),
+                limits: limits.clone(),
+                deadline: Arc::new(Deadline::new(activity.end())),
+                permit: None,
+                protected: Arc::clone(&shared.protected),
+                dirs: mounts_dirs.then(|| Arc::clone(&handle.blocking)),
+                client: Arc::clone(&handle.client),
+                secrets: Arc::clone(&secrets),
+                telemetry: Arc::clone(&telemetry),
+                pipes: Some(guest),
+                progress_interval: shared.progress_interval,
+                context: CallContext::default(),
+            },
+            pre,
+            activity: Arc::clone(&activity),
+            secrets: Arc::clone(&secrets),
+            permit,
+        });
+        let task = shared.guests.spawn(&handle.schedule, run(job));
+        let stop = CancellationToken::new();
+        let (end, ended) = watch::channel(None);
+        let supervised = Supervised {
+            name,
+            task,
+            telemetry: Arc::clone(&telemetry),
+            activity: Arc::clone(&activity),
+            stop: stop.clone(),
+            interval: shared.progress_interval,
+        };
+        drop(
+            shared
+                .guests
+                .spawn_host(async move { end.send_replace(Some(supervised.end().await)) }),
+        );
+        Ok(RunningProgram {
+            input,
+            output,
+            control: ProgramControl {
+                gate,
+                secrets,
+                telemetry,
+                activity,
+                limits,
+                ended,
+                _stop: stop.drop_guard(),
+            },
+        })
+    }
+}
+
+impl ProgramControl {
+    /// Begins a call, so that the program is not ended as idle meanwhile. Returns whether it still
+    /// runs.
+    #[must_use]
+    pub fn begin_call(&self) -> bool {
+        match self.activity.begin_call() {
+            None => false,
+            Some(others) => {
+                if others == 0 {
+                    self.gate.renew();
+                }
+                true
+            }
+        }
+    }
+
+    /// Ends a call, and returns what the program did since the last one ended: its audit, the bytes
+    /// that it moved and the hosts that it reached.
+    pub fn end_call(&self) -> (Accounting, Vec<AuditEntry>) {
+        self.activity.end_call();
+        let mut stats = self.gate.take_stats();
+        stats.redact(&self.secrets);
+        let accounting = Accounting {
+            peak_memory_bytes: self.telemetry.peak_memory_bytes(),
+            bytes_in: stats.bytes_in,
+            bytes_out: stats.bytes_out,
+            hosts: stats.hosts,
+            limits: Some(self.limits.clone()),
+            ..Accounting::default()
+        };
+        (accounting, stats.audit)
+    }
+
+    /// Returns how the program ended, as a clause; `None` if it has not. After its output has ended
+    /// this takes a moment.
+    pub async fn ended(&self) -> Option<String> {
+        let mut ended = self.ended.clone();
+        let ended = ended.wait_for(Option::is_some);
+        let ended = tokio::time::timeout(END_TIMEOUT, ended).await.ok()?.ok()?;
+        ended.clone()
+    }
+
+    /// Returns how the program ended, without waiting.
+    #[must_use]
+    pub fn ended_so_far(&self) -> Option<String> {
+        self.ended.borrow().clone()
+    }
+}
+
+/// Runs the main function, and returns how it ended, as a clause.
+async fn run(job: Box<ProgramJob>) -> String {
+    let (activity, telemetry) = (
+        Arc::clone(&job.activity),
+        Arc::clone(&job.setup.telemetry),
+    );
+    let (secrets, limits) = (Arc::clone(&job.secrets), job.setup.limits.clone());
+    let mut main = Box::pin(main(job));
+    // An idle program holds no thread, so what it computes is measured in polls.
+    let ended = poll_fn(|context| {
+        let began = Instant::now();
+        let polled = main.as_mut().poll(context);
+        match activity.computed(began.elapsed()) {
+            false if polled.is_pending() => Poll::Ready(Err(expired(Expired::Busy, &limits))),
+            _ => polled,
+        }
+    })
+    .await;
+    drop(main);
+    let stderr = telemetry.stderr.text();
+    let said = last_line(&stderr);
+    let how = match ended {
+        Ok(()) => "it ended itself".to_owned(),
+        Err(why) => why,
+    };
+    let said = match said {
+        "" => how,
+        said => format!("{how}, and its last line on stderr was: {said}"),
+    };
+    text::sanitize(&secrets.text(&said), 2 * MAX_LINE_BYTES)
+}
+
+async fn main(job: Box<ProgramJob>) -> Result<(), String> {
+    // Declared after the job, so the store and its instance drop before the permit.
+    let store = configure_store(job.pre.engine(), job.setup).await;
+    let mut store = store.map_err(|failure| clause(&failure))?;
+    let ran = match job.pre.instantiate_async(&mut store).await {
+        Ok(command) => command.wasi_cli_run().call_run(&mut store).await,
+        Err(error) => Err(error),
+    };
+    let error = match ran {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(())) => return Err("it ended itself with an error".to_owned()),
+        Err(error) => error,
+    };
+    if let Some(I32Exit(code)) = error.downcast_ref() {
+        return match code {
+            0 => Ok(()),
+            code => Err(format!("it ended itself with exit code {code}")),
+        };
+    }
+    let limits = &store.data().limits;
+    Err(match error.downcast_ref::<Unwind>() {
+        Some(Unwind::Deadline) => expired(Expired::Lifetime, limits),
+        _ => clause(&failure::explained(&error, store.data())),
+    })
+}
+
+/// A running program, as the task sees it that ends it.
+struct Supervised {
+    name: String,
+    task: TaskHandle<String>,
+    telemetry: Arc<Telemetry>,
+    activity: Arc<Activity>,
+    stop: CancellationToken,
+    /// The least time between two entries of its stderr in the log.
+    interval: Duration,
+}
+
+impl Supervised {
+    /// Logs its stderr until it ends, or ends it; returns how it ended.
+    async fn end(mut self) -> String {
+        let mut not_before = None;
+        let why = loop {
+            tokio::select! {
+                biased;
+                ended = self.task.join() => {
+                    self.activity.set_ended();
+                    return ended.unwrap_or_else(|_| "the host failed while running it".to_owned());
+                }
+                () = self.stop.cancelled() => break "the connection was closed".to_owned(),
+                why = self.activity.expired() => break match why {
+                    Expired::Idle => "it was idle (`idle-seconds`)".to_owned(),
+                    Expired::Lifetime | Expired::Busy => LIFETIME.to_owned(),
+                },
+                lines = self.telemetry.lines(not_before) => {
+                    for line in lines.lines() {
+                        tracing::debug!(target: "agent_host::mcp", server = self.name, "{line}");
+                    }
+                    not_before = Some(tokio::time::Instant::now() + self.interval);
+                }
+            }
+        };
+        self.activity.set_ended();
+        // Its pipes close when its store is dropped.
+        let _ = self.task.cancel().await;
+        why
+    }
+}
+
+const LIFETIME: &str = "it reached its greatest age (`lifetime-seconds`)";
+
+fn expired(why: Expired, limits: &Limits) -> String {
+    match why {
+        Expired::Busy => format!(
+            "it was stopped: it computed for more than {} ms without taking another message (`deadline-ms`)",
+            limits.deadline_ms
+        ),
+        Expired::Idle | Expired::Lifetime => LIFETIME.to_owned(),
+    }
+}
+
+/// Returns the first sentence of a failure as a clause about the program.
+fn clause(failure: &ToolFailure) -> String {
+    let message = failure.message();
+    let first = message.split(". ").next().unwrap_or_default();
+    let first = first.trim_end_matches('.');
+    match first.strip_prefix("The tool ") {
+        Some(rest) => format!("it {rest}"),
+        None => first.to_owned(),
+    }
+}
+
+fn last_line(stderr: &str) -> &str {
+    let mut lines = stderr.lines().rev().map(str::trim);
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
+}
