@@ -90,7 +90,7 @@ pub(crate) async fn load_one(
     tool: &ToolConfig,
     packages: Packages<'_>,
 ) -> Result<ComponentEntry, HostError> {
-    let loaded = load_source(sandbox, &tool.name, &tool.source, packages).await?;
+    let loaded = load_source(sandbox, &tool.name, &tool.source, ComponentKind::Calls, packages).await?;
     let component = loaded.component;
     // A plain component has functions that are no tools; a tool that is declared should be usable.
     if component.declares_effects() {
@@ -121,6 +121,15 @@ pub(crate) struct LoadedSource {
     pub(crate) component: ToolComponent,
 }
 
+/// The use of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ComponentKind {
+    /// Its tools or its hooks are called.
+    Calls,
+    /// Its main function runs.
+    Program,
+}
+
 /// Loads the component with this name in the configuration.
 ///
 /// # Errors
@@ -129,6 +138,7 @@ pub(crate) async fn load_source(
     sandbox: &Sandbox,
     name: &str,
     source: &ComponentSource,
+    kind: ComponentKind,
     packages: Packages<'_>,
 ) -> Result<LoadedSource, HostError> {
     let (bytes, pulled) = match source {
@@ -141,9 +151,10 @@ pub(crate) async fn load_source(
     };
     let compiling = CompileReport::new(name, packages.tell());
     let on_compile = |size| compiling.begin(size);
-    let component = sandbox
-        .load_with(ComponentBytes::clone(&bytes), &on_compile)
-        .await;
+    let component = match kind {
+        ComponentKind::Calls => sandbox.load_with(bytes.clone(), &on_compile).await,
+        ComponentKind::Program => sandbox.load_program(bytes.clone(), &on_compile).await,
+    };
     compiling.end(component.is_ok());
     let component = component.map_err(|error| HostError::Load {
         component: source.clone(),

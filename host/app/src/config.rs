@@ -78,7 +78,7 @@ pub use hints::nearest;
 pub use hooks::{HookConfig, OnHookError};
 pub use hosts::HostsConfig;
 pub use limits::LimitsSection;
-pub use mcp::McpConfig;
+pub use mcp::{ComponentServer, McpConfig};
 pub use model::{ModelConfig, ModelsConfig};
 pub use overrides::{OnUntrusted, Overrides};
 pub(crate) use parse::argument_of;

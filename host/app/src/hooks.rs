@@ -2,7 +2,7 @@
 //! asks them.
 
 use crate::{
-    components::{ComponentEntry, load_source},
+    components::{ComponentEntry, ComponentKind, load_source},
     config::{HookConfig, OnHookError},
     error::HostError,
     packages::Packages,
@@ -44,7 +44,13 @@ pub(crate) async fn load(
     config: &HookConfig,
     packages: Packages<'_>,
 ) -> Result<HookEntry, HostError> {
-    let loaded = load_source(sandbox, &config.name, &config.source, packages).await?;
+    let loaded = load_source(
+        sandbox,
+        &config.name,
+        &config.source,
+        ComponentKind::Calls,
+        packages,
+    ).await?;
     if !loaded.component.is_hook() {
         return Err(HostError::NotAHook {
             name: config.name.clone(),

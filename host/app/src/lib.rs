@@ -48,6 +48,7 @@ mod replay;
 mod rules;
 mod run_states;
 pub mod runs;
+mod sandboxed_server;
 mod servers;
 mod sessions;
 mod signed_file;
@@ -77,7 +78,7 @@ pub use call_kind::CallKind;
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
 pub use config::{
-    ComponentSource, Config, ConfigError, ConfigProblem, Environment, HookConfig, ModelConfig,
+    ComponentServer, ComponentSource, Config, ConfigError, ConfigProblem, Environment, HookConfig, ModelConfig,
     OnHookError, OnUntrusted, Overrides, StoreConfig, allowing_flag, config_schema, nearest,
 };
 pub use distribution::{PulledComponent, PushedComponent, check_login, pull, push};

@@ -3,7 +3,7 @@
 //! that they reach.
 
 use crate::{
-    agents::ConfiguredAgents, components::ComponentEntry, reach::grant_lines,
+    agents::ConfiguredAgents, components::ComponentEntry, config::ComponentServer, reach::grant_lines,
     store::session_project,
 };
 use agent_host_journal::Placement;
@@ -60,7 +60,13 @@ impl HostPlacement {
                 "servers",
                 Value::from_iter(servers.map(|entry| {
                     let reach = &entry.server.config().reach;
-                    json!([entry.config.name, reach.identity()])
+                    match entry.config.component() {
+                        Some(ComponentServer { grants, limits, .. }) => {
+                            let grants = grant_lines(grants);
+                            json!([entry.config.name, reach.identity(), grants, limits])
+                        }
+                        None => json!([entry.config.name, reach.identity()]),
+                    }
                 })),
             ),
         ];
@@ -68,7 +74,7 @@ impl HostPlacement {
         let mut parts = BTreeMap::from(parts);
         let project = session_project(config);
         parts.insert(PROJECT.to_owned(), json_digest(&json!(project)));
-        let directories = all().flat_map(|entry| &entry.grants.dirs);
+        let directories = registry.grants().flat_map(|grants| &grants.dirs);
         let local = directories.filter(|dir| !config.hosts.shares(&dir.host));
         Self {
             machine: config.hosts.machine.clone(),

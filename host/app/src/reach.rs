@@ -10,15 +10,23 @@ use agent_host_types::tool::Effect;
 use std::path::{Component, Path, PathBuf};
 
 /// Lists what the tools may reach; components with equal grants share a line, and what an MCP
-/// server reaches is unknown. The text is not escaped.
+/// server outside of the sandbox reaches is unknown. The text is not escaped.
 #[must_use]
 pub fn reach(registry: &Registry) -> Vec<String> {
     let mut shared: Vec<(String, Vec<&str>)> = Vec::new();
-    for entry in registry.components() {
-        let text = grant_lines(&entry.grants).join("; ");
+    let mut add = |name, grants| {
+        let text = grant_lines(grants).join("; ");
         match shared.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, names)) => names.push(&entry.name),
-            None => shared.push((text, vec![&entry.name])),
+            Some((_, names)) => names.push(name),
+            None => shared.push((text, vec![name])),
+        }
+    };
+    for entry in registry.components() {
+        add(&entry.name, &entry.grants);
+    }
+    for entry in registry.servers() {
+        if let Some(component) = entry.config.component() {
+            add(&entry.config.name, &component.grants);
         }
     }
     let alone = shared.len() == 1 && registry.servers().is_empty();
@@ -29,7 +37,9 @@ pub fn reach(registry: &Registry) -> Vec<String> {
             format!("{}: {text}", names.join(", "))
         }
     });
-    let servers = registry.servers().iter().map(|entry| {
+    let servers = registry.servers().iter();
+    let outside = servers.filter(|entry| entry.config.component().is_none());
+    let servers = outside.map(|entry| {
         let reach = &entry.server.config().reach;
         format!(
             "{}: everything that {} can access; it is outside of the sandbox",
@@ -82,20 +92,8 @@ pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
         // The gate lets a tool of this effect change nothing, whatever is granted.
         let effect = registry.tool(tool).map(|tool| tool.effect);
         let is_read_only = effect == Some(Effect::ReadOnly);
-        let reach = || {
-            let parts = reach_parts(&entry.grants, is_read_only).join("; ");
-            let only_reads = is_read_only && entry.grants.http.is_empty();
-            let verb = match only_reads || !entry.grants.may_change() {
-                true => "read",
-                false => "reach",
-            };
-            format!("Sandboxed; at most it can {verb}: {parts}.")
-        };
-        return ToolReach {
-            origin: format!("the component `{}`, in the sandbox", entry.name),
-            beyond: (!entry.grants.is_nothing()).then(reach),
-            is_outside: false,
-        };
+        let origin = format!("the component `{}`, in the sandbox", entry.name);
+        return sandboxed_reach(origin, &entry.grants, is_read_only);
     }
     let Some(entry) = registry.server_of(tool) else {
         let origin = "a program outside of agent-host".to_owned();
@@ -105,18 +103,40 @@ pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
             is_outside: true,
         };
     };
-    let reach = &entry.server.config().reach;
+    let (reach, name) = (&entry.server.config().reach, &entry.config.name);
+    if let Some(component) = entry.config.component() {
+        let origin = format!("the MCP server `{name}`, in the sandbox");
+        // Its effects are bounded by its grants alone.
+        return sandboxed_reach(origin, &component.grants, false);
+    }
     let rights = match reach {
-        Reach::Command(_) => "a program with all of your permissions",
+        Reach::Command(_) | Reach::Component(_) => "a program with all of your permissions",
         Reach::Http(_) => "a server on the network",
     };
-    let name = &entry.config.name;
     ToolReach {
         origin: format!("the MCP server `{name}`: {}", reach.identity()),
         beyond: Some(format!(
             "Outside the sandbox: the MCP server `{name}` decides what happens, and where. It is {rights}."
         )),
         is_outside: true,
+    }
+}
+
+/// Describes what a tool in the sandbox may reach with these grants.
+fn sandboxed_reach(origin: String, grants: &Grants, is_read_only: bool) -> ToolReach {
+    let reach = || {
+        let parts = reach_parts(grants, is_read_only).join("; ");
+        let only_reads = is_read_only && grants.http.is_empty();
+        let verb = match only_reads || !grants.may_change() {
+            true => "read",
+            false => "reach",
+        };
+        format!("Sandboxed; at most it can {verb}: {parts}.")
+    };
+    ToolReach {
+        origin,
+        beyond: (!grants.is_nothing()).then(reach),
+        is_outside: false,
     }
 }
 

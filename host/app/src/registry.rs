@@ -20,7 +20,7 @@ use crate::{
 };
 use agent_host_engine::{
     agents::TOOL_PREFIX,
-    policy::{FileOp, Ruling, decide_path},
+    policy::{FileOp, Grants, Ruling, decide_path},
     schema::InputSchema,
     tool_set::ToolSet,
 };
@@ -189,7 +189,7 @@ impl Registry {
         for entry in &connected.entries {
             let ServerEntry { config, server } = entry.as_ref();
             let source = ToolSource::Server(Arc::clone(entry));
-            let set_up = json_digest(&json!(server.locked()));
+            let set_up = entry.set_up();
             for definition in server.definitions() {
                 let own = server.own_name(&definition.name).unwrap_or_default();
                 let confirmation = config.confirmations.of(own);
@@ -283,11 +283,19 @@ impl Registry {
     /// Whether the grants of a component let a tool write to a path of the host.
     #[must_use]
     pub fn may_write(&self, path: &Path) -> bool {
-        let is_granted = |entry: &Arc<ComponentEntry>| {
-            let ruling = decide_path(&entry.grants, Effect::Effectful, FileOp::Write, path);
+        let is_granted = |grants: &Arc<Grants>| {
+            let ruling = decide_path(grants, Effect::Effectful, FileOp::Write, path);
             matches!(ruling, Ruling::Allow { .. })
         };
-        self.components().any(is_granted)
+        self.grants().any(is_granted)
+    }
+
+    /// Returns the grants of each component: of tools, of hooks and of MCP servers.
+    pub(crate) fn grants(&self) -> impl Iterator<Item = &Arc<Grants>> {
+        let servers = self.servers().iter();
+        let servers = servers.filter_map(|entry| Some(&entry.config.component()?.grants));
+        let components = self.components().map(|entry| &entry.grants);
+        components.chain(servers)
     }
 
     /// Returns the MCP server of a tool.

@@ -2,12 +2,17 @@
 
 use crate::{
     components::check_confirmations,
-    config::{Config, McpConfig},
+    config::McpConfig,
     error::HostError,
+    sandboxed_server::Serving,
 };
 use agent_host_mcp_client::McpServer;
-use agent_host_types::lock::LockedServer;
+use agent_host_types::{
+    id::{Digest, json_digest},
+    lock::LockedServer,
+};
 use futures_util::future::join_all;
+use serde_json::json;
 use std::sync::Arc;
 
 /// An MCP server in the registry.
@@ -20,6 +25,24 @@ pub struct ServerEntry {
 }
 
 impl ServerEntry {
+    /// Names the server for the user: its address or command line, or its component with the digest.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let identity = self.server.config().reach.identity();
+        match self.config.component() {
+            Some(component) => format!("{} ({identity})", component.source),
+            None => identity,
+        }
+    }
+
+    /// Returns the set-up that a remembered approval of its tools is for.
+    pub(crate) fn set_up(&self) -> Digest {
+        json_digest(&match self.config.component() {
+            Some(component) => json!([self.locked(), component.grants.to_json()]),
+            None => json!(self.locked()),
+        })
+    }
+
     /// Returns its pin for `agent.lock`.
     #[must_use]
     pub fn locked(&self) -> LockedServer {
@@ -39,14 +62,19 @@ pub(crate) struct Connected {
 /// # Errors
 /// The first one that is required and cannot be used, or whose token cannot be read.
 pub(crate) async fn connect(
-    config: &Config,
+    serving: Serving<'_>,
     servers: &[McpConfig],
 ) -> Result<Connected, HostError> {
+    let config = serving.config;
     let supervisor = config.supervisor.as_ref();
     let elicitor = config.elicitor.as_ref();
     let each = servers.iter().map(async |server| {
-        let opened = server.open(supervisor, elicitor, &config.state_dir).await;
-        Ok::<_, HostError>(McpServer::connect(opened?).await)
+        let component = match server.component() {
+            Some(component) => Some(serving.load(&server.name, component).await?),
+            None => None,
+        };
+        let opened = server.open(component, supervisor, elicitor, &config.state_dir);
+        Ok::<_, HostError>(McpServer::connect(opened.await?).await)
     });
     let mut connected = Connected::default();
     for (config, result) in servers.iter().zip(join_all(each).await) {

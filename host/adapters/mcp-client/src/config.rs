@@ -1,6 +1,6 @@
 //! Configuration of an MCP server. Reads no file and no environment.
 
-use crate::{elicitation::Elicitor, oauth::OAuth};
+use crate::{elicitation::Elicitor, oauth::OAuth, sandboxed::ServerComponent};
 use agent_host_engine::secrets::Secrets;
 use agent_host_http_client::ProxySetting;
 use secrecy::SecretString;
@@ -38,14 +38,17 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// Returns what is redacted now: the secrets given to the server, and the tokens of its login.
+    /// Returns what is redacted now: the secrets given to the server, and the tokens of its login or the
+    /// secrets that it may use in the sandbox.
     pub(crate) fn redacted(&self) -> impl Iterator<Item = Arc<Secrets>> {
-        let login = match &self.reach {
-            Reach::Http(endpoint) => endpoint.oauth.as_ref(),
+        let others = match &self.reach {
+            Reach::Http(Endpoint { oauth, .. }) => {
+                oauth.as_ref().map(|login| login.tokens.secrets())
+            }
+            Reach::Component(component) => Some(Arc::clone(&component.secrets)),
             Reach::Command(_) => None,
         };
-        let tokens = login.map(|login| login.tokens.secrets());
-        [Some(Arc::clone(&self.secrets)), tokens]
+        [Some(Arc::clone(&self.secrets)), others]
             .into_iter()
             .flatten()
     }
@@ -64,6 +67,8 @@ pub enum Reach {
     Command(ServerCommand),
     /// A web server that speaks streamable HTTP.
     Http(Endpoint),
+    /// A component in the sandbox of this process.
+    Component(ServerComponent),
 }
 
 /// A web server that speaks streamable HTTP, and what it is sent besides messages.
@@ -108,7 +113,8 @@ pub struct Supervisor {
 }
 
 impl Reach {
-    /// Returns the identity that `agent.lock` pins: the URL, or the command line as a JSON array.
+    /// Returns the identity that `agent.lock` pins: the URL, the command line as a JSON array, or the
+    /// digest of the component.
     #[must_use]
     pub fn identity(&self) -> String {
         match self {
@@ -117,6 +123,7 @@ impl Reach {
                 serde_json::Value::from_iter(line.map(String::as_str)).to_string()
             }
             Self::Http(endpoint) => endpoint.url.clone(),
+            Self::Component(component) => component.digest.to_string(),
         }
     }
 }

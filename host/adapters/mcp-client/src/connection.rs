@@ -2,6 +2,7 @@
 //! `server.rs` interprets them.
 
 use crate::{
+    cancel_on_drop::CancelOnDrop,
     child::ServerProcess,
     config::{Reach, ServerConfig},
     error::ConnectError,
@@ -13,6 +14,8 @@ use crate::{
     oauth,
     request::ToolRequest,
     result::redact,
+    sandboxed::ServerControl,
+    started::Started,
 };
 use agent_host_engine::{text, tool::ProgressSink};
 use agent_host_types::reason::Reason;
@@ -20,13 +23,12 @@ use futures_util::FutureExt as _;
 use rmcp::{
     RoleClient, ServiceError,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientRequest, ElicitRequestParams,
-        ElicitationAction, ErrorCode, ErrorData, InputRequest, InputRequiredResult, InputResponses,
-        ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId, ServerCapabilities,
-        ServerResult, SubscriptionFilter,
+        ClientRequest, ElicitRequestParams, ElicitationAction, ErrorCode, ErrorData, InputRequest,
+        InputRequiredResult, InputResponses, ListToolsRequest, PaginatedRequestParams,
+        ProtocolVersion, ServerCapabilities, ServerResult, SubscriptionFilter,
     },
     service::{
-        ClientLifecycleMode, Peer, PeerRequestOptions, RunningService, serve_client_with_lifecycle,
+        ClientLifecycleMode, PeerRequestOptions, RunningService, serve_client_with_lifecycle,
     },
 };
 use serde_json::Value;
@@ -48,13 +50,14 @@ const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32_042);
 /// The pause before a call is sent again at the server's wish, times the number of rounds.
 const ROUND_PAUSE: Duration = Duration::from_millis(50);
 
-/// An open connection. Dropping it ends the child process or the HTTP session.
+/// An open connection. Dropping it ends the child process, the instance in the sandbox or the HTTP
+/// session.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, ClientSide>,
     signals: Arc<Signals>,
     config: Arc<ServerConfig>,
     /// `None` for a web server.
-    child: Option<tokio::sync::Mutex<ServerProcess>>,
+    started: Option<Started>,
     /// The task that receives changes of the tools, in protocol versions that need a subscription.
     subscription: Option<JoinHandle<()>>,
 }
@@ -90,7 +93,7 @@ impl ServerAnswer {
 }
 
 impl Connection {
-    /// Starts the server, if it is a child process, and negotiates the protocol version.
+    /// Starts the server, unless it is a web server, and negotiates the protocol version.
     pub(crate) async fn open(config: &Arc<ServerConfig>) -> Result<Self, ConnectError> {
         // Tries `server/discover` first and `initialize` if the server does not know it.
         let lifecycle = ClientLifecycleMode::Auto {
@@ -126,13 +129,21 @@ impl Connection {
             server: config.name.clone(),
             why: why.into(),
         };
-        let (connected, mut child) = match &config.reach {
+        let (connected, mut started) = match &config.reach {
             Reach::Command(command) => {
                 let started = ServerProcess::start(command, Arc::clone(&config.secrets)).await;
                 let (child, streams) = started.map_err(|error| fault(error.to_string().into()))?;
                 let lines = Lines::new(streams.output, streams.input, Arc::clone(&signals));
                 let handshake = serve_client_with_lifecycle(handler, lines, lifecycle);
-                (timeout(limit, Box::pin(handshake)).await, Some(child))
+                let started = Started::Process(tokio::sync::Mutex::new(child));
+                (timeout(limit, Box::pin(handshake)).await, Some(started))
+            }
+            Reach::Component(component) => {
+                let server = component.sandbox.start().map_err(fault)?;
+                let lines = Lines::new(server.output, server.input, Arc::clone(&signals));
+                let handshake = serve_client_with_lifecycle(handler, lines, lifecycle);
+                let started = Started::Sandboxed(server.control);
+                (timeout(limit, Box::pin(handshake)).await, Some(started))
             }
             Reach::Http(endpoint) => {
                 let login = timeout(limit, oauth::stored(endpoint)).await;
@@ -151,10 +162,10 @@ impl Connection {
                 (timeout(limit, handshake).await, None)
             }
         };
-        let service = match (connected, &mut child) {
+        let service = match (connected, &mut started) {
             (Ok(Ok(service)), _) => service,
-            (Ok(Err(error)), Some(child)) => {
-                let detail = child.exit_clause().await;
+            (Ok(Err(error)), Some(started)) => {
+                let detail = started.exit_clause().await;
                 return Err(handshake_error(config, &error, &detail));
             }
             (Ok(Err(error)), None) => {
@@ -170,8 +181,8 @@ impl Connection {
                 }
                 return Err(handshake_error(config, &error, ""));
             }
-            (Err(_), child) => {
-                let detail = child.as_ref().map(ServerProcess::exit_clause_so_far);
+            (Err(_), started) => {
+                let detail = started.as_mut().map(Started::exit_clause_so_far);
                 return Err(timeout_error(config, &detail.unwrap_or_default()).into());
             }
         };
@@ -180,12 +191,21 @@ impl Connection {
             service,
             signals,
             config: Arc::clone(config),
-            child: child.map(tokio::sync::Mutex::new),
+            started,
         })
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.service.is_transport_closed()
+        let has_ended = self.sandboxed().is_some_and(|control| control.has_ended());
+        has_ended || self.service.is_transport_closed()
+    }
+
+    /// Returns the control of a server in the sandbox.
+    pub(crate) fn sandboxed(&self) -> Option<&Arc<dyn ServerControl>> {
+        match &self.started {
+            Some(Started::Sandboxed(control)) => Some(control),
+            Some(Started::Process(_)) | None => None,
+        }
     }
 
     /// Returns the server's notifications.
@@ -424,8 +444,8 @@ impl Connection {
             ServiceError::TransportClosed => "it closed the connection".to_owned(),
             error => text::sanitize(&self.config.redact(&with_sources(&error)), SHOWN_BYTES),
         };
-        let detail = match &self.child {
-            Some(child) => child.lock().await.exit_clause().await,
+        let detail = match &self.started {
+            Some(started) => started.exit_clause().await,
             None => String::new(),
         };
         RequestError::Closed(format!("{why}{}", text::sanitize(&detail, SHOWN_BYTES)))
@@ -464,27 +484,6 @@ fn subscribe(
         // Without the subscription, later changes would be missed.
         signals.set_changed();
     }))
-}
-
-/// Sends `notifications/cancelled` on drop unless the request was answered.
-struct CancelOnDrop {
-    peer: Peer<RoleClient>,
-    /// `None` once answered.
-    id: Option<RequestId>,
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        let Some(id) = self.id.take() else {
-            return;
-        };
-        let reason = Some("the client is no longer waiting for the answer".to_owned());
-        let params = CancelledNotificationParam::new(Some(id), reason);
-        let told = CancelledNotification::new(params).into();
-        // One poll queues the notification ahead of the next request. It is lost only if the server
-        // is gone or more than a thousand messages are queued.
-        let _ = self.peer.send_notification(told).now_or_never();
-    }
 }
 
 /// Returns the reason why a question of the server was not asked.

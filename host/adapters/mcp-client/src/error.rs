@@ -6,7 +6,7 @@
 pub enum ConnectError {
     /// The command cannot be run or the URL is invalid.
     #[error(
-        "cannot start the MCP server `{server}`: {why}; correct its `command` or `url` under [[mcp]]"
+        "cannot start the MCP server `{server}`: {why}; correct its `command`, `url` or `component` under [[mcp]]"
     )]
     Start {
         /// The configured name of the server.
@@ -17,7 +17,7 @@ pub enum ConnectError {
     /// The handshake or the list of tools took too long.
     #[error(
         "the MCP server `{server}` was not ready within {seconds} seconds{detail}; raise `connect-timeout-seconds` \
-         under [[mcp]], or correct its `command` or `url`"
+         under [[mcp]], or correct its `command`, `url` or `component`"
     )]
     Silent {
         /// The configured name of the server.
@@ -30,7 +30,7 @@ pub enum ConnectError {
     },
     /// The handshake failed.
     #[error(
-        "the MCP server `{server}` cannot be used: {why}{detail}. Try the `command` or `url` under [[mcp]] by hand"
+        "the MCP server `{server}` cannot be used: {why}{detail}. Try the `command`, `url` or `component` under [[mcp]] by hand"
     )]
     Unusable {
         /// The configured name of the server.

@@ -7,6 +7,7 @@
     expect(clippy::too_many_lines, reason = "a test is often one table of cases")
 )]
 
+mod cancel_on_drop;
 mod changes;
 mod child;
 mod config;
@@ -26,7 +27,9 @@ mod reconnect;
 mod request;
 mod resources;
 mod result;
+mod sandboxed;
 mod server;
+mod started;
 mod supervisor;
 #[cfg(test)]
 mod tests;
@@ -40,5 +43,6 @@ pub use names::{MAX_SERVER_NAME, offered_name};
 pub use oauth::{Login, LoginError, LoginStore, LoginTokens, OAuth};
 pub use request::AGENT_DEPTH_META;
 pub use result::{OUTPUT_META, output};
+pub use sandboxed::{SandboxedServer, ServerComponent, ServerControl, StartedServer};
 pub use server::{McpServer, ServerCall};
 pub use supervisor::supervise;

@@ -14,6 +14,7 @@ use crate::{
     request::ToolRequest,
     resources,
     result::{self, size},
+    sandboxed::SandboxedCall,
 };
 use agent_host_engine::{
     definitions::{Definitions, ToolNote},
@@ -81,6 +82,8 @@ struct ReadyServer<'s> {
     connection: Arc<Connection>,
     /// The server's own name of the tool.
     own_name: &'s str,
+    /// The call, if the server runs in the sandbox.
+    sandboxed: Option<SandboxedCall>,
     _permit: Option<SemaphorePermit<'s>>,
 }
 
@@ -184,7 +187,8 @@ impl McpServer {
     pub async fn call_until(&self, call: ServerCall<'_>, cancel: &CancellationToken) -> CallReport {
         let (began, tool) = (Instant::now(), call.tool);
         let bytes_out = Value::Object(call.input.clone()).to_string().len() as u64;
-        let (output, bytes_in) = match self.call_once(call, cancel).await {
+        let mut did = None;
+        let (output, bytes_in) = match self.call_once(call, cancel, &mut did).await {
             Ok(output) => {
                 let bytes = size(&output);
                 (output, bytes)
@@ -192,38 +196,43 @@ impl McpServer {
             Err(failure) => (failure.into(), 0),
         };
         let url = match &self.config.reach {
-            Reach::Command(_) => None,
+            Reach::Command(_) | Reach::Component(_) => None,
             Reach::Http(Endpoint { url, .. }) => Some(url.clone()),
         };
+        let asked = AuditEntry {
+            request: AuditRequest::McpCall {
+                tool: self.own_name(tool).unwrap_or(tool).to_owned(),
+                server: self.config.name.clone(),
+                url: url.clone(),
+            },
+            verdict: AuditVerdict::Allowed,
+            rule: format!("mcp.{}", self.config.name),
+            count: 1,
+            grant: None,
+            status: None,
+        };
+        let (effects, audit) = did.unwrap_or_default();
+        let hosts = url.iter().filter_map(|url| host(url));
         CallReport {
             accounting: Accounting {
                 wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
-                bytes_in,
-                bytes_out,
-                hosts: url.iter().filter_map(|url| host(url)).collect(),
-                ..Accounting::default()
+                bytes_in: bytes_in + effects.bytes_in,
+                bytes_out: bytes_out + effects.bytes_out,
+                hosts: hosts.chain(effects.hosts).collect(),
+                ..effects
             },
-            audit: vec![AuditEntry {
-                request: AuditRequest::McpCall {
-                    tool: self.own_name(tool).unwrap_or(tool).to_owned(),
-                    server: self.config.name.clone(),
-                    url,
-                },
-                verdict: AuditVerdict::Allowed,
-                rule: format!("mcp.{}", self.config.name),
-                count: 1,
-                grant: None,
-                status: None,
-            }],
+            audit: std::iter::once(asked).chain(audit).collect(),
             ..CallReport::of(output)
         }
     }
 
     /// Runs a call within its deadline. A failure says whether anything was sent to the server.
+    /// `did` is what a server in the sandbox did meanwhile.
     async fn call_once(
         &self,
         call: ServerCall<'_>,
         cancel: &CancellationToken,
+        did: &mut Option<(Accounting, Vec<AuditEntry>)>,
     ) -> Result<ToolResultOutput, ToolFailure> {
         let tool = call.tool;
         let (began, deadline) = (Instant::now(), self.config.deadline);
@@ -232,7 +241,7 @@ impl McpServer {
             ready = timeout(deadline, self.ready(tool)) => ready,
             () = cancel.cancelled() => return Err(ToolFailure::not_started()),
         };
-        let ready = ready.unwrap_or_else(|_| {
+        let mut ready = ready.unwrap_or_else(|_| {
             let why = format!("it was not ready within {} ms", deadline.as_millis());
             Err(self.not_started(&why))
         })?;
@@ -244,8 +253,9 @@ impl McpServer {
                 ready.connection.signals(),
                 self.call_ready(&ready, call),
             ) => answer,
-            () = cancel.cancelled() => return Err(ToolFailure::stopped(self.effect(tool))),
+            () = cancel.cancelled() => Some(Err(ToolFailure::stopped(self.effect(tool)))),
         };
+        *did = ready.sandboxed.take().map(SandboxedCall::end);
         answer.unwrap_or_else(|| {
             let what = format!(
                 "did not answer within {} ms, so the call was cancelled. It may or may not have taken effect.",
@@ -262,7 +272,7 @@ impl McpServer {
         let own_name = own_name.ok_or_else(|| unknown(tool))?;
         // The semaphore is never closed.
         let permit = self.permits.acquire().await.ok();
-        let connection = self.connection().await?;
+        let (connection, sandboxed) = self.connection_for_call().await?;
         connection.signals().roots_in_use().await;
         if self.changes.is_changed(tool) {
             let what = format!(
@@ -274,6 +284,7 @@ impl McpServer {
         Ok(ReadyServer {
             connection,
             own_name,
+            sandboxed,
             _permit: permit,
         })
     }
@@ -353,6 +364,23 @@ impl McpServer {
             ) => (schema.validate(structured)).map_err(|failure| with_texts(failure, output)),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the connection, and begins the call if the server runs in the sandbox. It may end
+    /// between the two, once.
+    async fn connection_for_call(
+        &self,
+    ) -> Result<(Arc<Connection>, Option<SandboxedCall>), ToolFailure> {
+        for _ in 0..2 {
+            let connection = self.connection().await?;
+            let Some(control) = connection.sandboxed() else {
+                return Ok((connection, None));
+            };
+            if let Some(call) = SandboxedCall::begin(control) {
+                return Ok((connection, Some(call)));
+            }
+        }
+        Err(self.not_started("it ended as soon as it had started"))
     }
 
     /// Returns the connection, or a new one if the server is gone, after comparing its tools with

@@ -1,11 +1,14 @@
 //! MCP servers: `[[mcp]]`. No server is started or contacted here.
 
 mod command;
+mod component;
 mod home;
 mod http;
+mod misplaced;
 mod raw;
 
 pub(super) use command::RawCommand;
+pub use component::ComponentServer;
 pub(super) use raw::{RawMcp, demand};
 
 use super::{
@@ -14,16 +17,22 @@ use super::{
     network::NetworkConfig,
     paths::Scope,
     problem::{config_error, resolve_all, resolve_steps},
+    secrets::SecretConfig,
     source::{Purpose, ValueSource, names_secret, password},
 };
-use agent_host_engine::secrets::{MIN_SECRET_BYTES, Secrets};
+use agent_host_engine::{
+    policy::Grants,
+    secrets::{MIN_SECRET_BYTES, Secrets},
+};
 use agent_host_mcp_client::{
-    Elicitor, Endpoint, MAX_SERVER_NAME, Reach, ServerCommand, ServerConfig, Supervisor,
+    Elicitor, Endpoint, MAX_SERVER_NAME, Reach, ServerCommand, ServerComponent, ServerConfig,
+    Supervisor,
 };
 use agent_host_models::is_on_this_machine;
 use agent_host_types::{limits::Limits, tool::is_tool_name};
 use command::command_address;
 use http::{OAuthSettings, resolve_headers, resolve_oauth};
+use misplaced::misplaced_key;
 use raw::RawOAuth;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::{
@@ -76,16 +85,20 @@ enum Address {
         /// Absent if `Authorization` is configured.
         oauth: Option<OAuthSettings>,
     },
+    Component(Box<ComponentServer>),
 }
 
 impl McpConfig {
-    /// Returns the settings of a connection. This reads the token, which may open a file or run a
-    /// command, and creates the home directory of a server that is started.
+    /// Returns the settings of a connection; `component` is that of [`Self::component`]. This reads
+    /// the token, which may open a file or run a command, and creates the home directory of a server
+    /// that is a program.
     ///
     /// # Errors
-    /// The token is not where it should be, or the home directory cannot be created.
+    /// The token is not where it should be, the home directory cannot be created, or the component
+    /// is missing.
     pub async fn open(
         &self,
+        component: Option<ServerComponent>,
         supervisor: Option<&Supervisor>,
         elicitor: Option<&Arc<dyn Elicitor>>,
         state_dir: &Path,
@@ -118,12 +131,21 @@ impl McpConfig {
                 },
                 proxy: self.network.open().await?,
             }),
+            Address::Component(_) => match component {
+                Some(component) => Reach::Component(component),
+                None => {
+                    let name = &self.name;
+                    return Err(config_error!(
+                        "component",
+                        "the component of the MCP server `{name}` is not loaded",
+                        "report this as a fault of agent-host"
+                    ));
+                }
+            },
         };
         Ok(ServerConfig {
             name: self.name.clone(),
-            secrets: Arc::new(given_secrets(&self.name, &reach, |header| {
-                self.has_literal(header)
-            })),
+            secrets: Arc::new(self.given_secrets(&reach)),
             reach,
             roots: self.roots.clone(),
             elicitor: elicitor.cloned(),
@@ -136,8 +158,17 @@ impl McpConfig {
         })
     }
 
-    /// Returns the home directory that a server which is started gets; none where its `env` sets
-    /// one, and for a server with an address.
+    /// Returns the component, if the server is one.
+    #[must_use]
+    pub fn component(&self) -> Option<&ComponentServer> {
+        match &self.address {
+            Address::Component(component) => Some(component),
+            Address::Command(_) | Address::Http { .. } => None,
+        }
+    }
+
+    /// Returns the home directory that a server which is a program gets; none where its `env` sets
+    /// one, and for other servers.
     #[must_use]
     pub fn home(&self, state_dir: &Path) -> Option<PathBuf> {
         let Address::Command(command) = &self.address else {
@@ -178,36 +209,53 @@ impl McpConfig {
                     .filter_map(|source| source.file().map(Path::to_owned))
                     .collect()
             }
+            Address::Component(component) => {
+                let file = component.source.file();
+                file.map(Path::to_owned).into_iter().collect()
+            }
         }
+    }
+
+    /// Returns the secrets that a server is given: its token, its headers from a source, and the
+    /// values of its environment that are secrets by their names, or are passwords in addresses.
+    /// Other variables, such as paths and regions, are what results are about.
+    fn given_secrets(&self, reach: &Reach) -> Secrets {
+        let given: Vec<(&str, SecretString)> = match (reach, &self.address) {
+            (Reach::Http(endpoint), _) => {
+                let token = endpoint.token.iter().map(|token| ("token", token.clone()));
+                let headers = endpoint.headers.iter();
+                let headers = headers.filter(|(name, _)| !self.has_literal(name));
+                let headers = headers.map(|(name, value)| (name.as_str(), value.clone()));
+                token.chain(headers).collect()
+            }
+            (Reach::Command(command), _) => {
+                let env = command.env.iter();
+                let env = env.map(|(name, value)| (name.as_str(), value.expose_secret()));
+                env.filter_map(secret_variable).collect()
+            }
+            (Reach::Component(_), Address::Component(component)) => {
+                let env = component.grants.env.iter();
+                let env = env.map(|env| (env.name.as_str(), env.value.as_str()));
+                env.filter_map(secret_variable).collect()
+            }
+            (Reach::Component(_), _) => Vec::new(),
+        };
+        redacted(&self.name, given)
     }
 }
 
-/// Returns the secrets that a server is given: its token, its headers from a source, and the values
-/// of its environment that are secrets by their names, or are passwords in addresses. Other
-/// variables, such as paths and regions, are what results are about.
-fn given_secrets(server: &str, reach: &Reach, is_literal: impl Fn(&str) -> bool) -> Secrets {
-    let given: Vec<(&str, SecretString)> = match reach {
-        Reach::Http(endpoint) => {
-            let token = endpoint.token.iter().map(|token| ("token", token.clone()));
-            let headers = endpoint.headers.iter();
-            let headers = headers.filter(|(name, _)| !is_literal(name));
-            let headers = headers.map(|(name, value)| (name.as_str(), value.clone()));
-            token.chain(headers).collect()
-        }
-        Reach::Command(command) => {
-            let env = command.env.iter();
-            env.filter_map(|(name, value)| {
-                let value = value.expose_secret();
-                let secret = if names_secret(name) {
-                    value
-                } else {
-                    password(value)?
-                };
-                Some((name.as_str(), SecretString::from(secret)))
-            })
-            .collect()
-        }
+/// Returns the variable if its value is a secret, or the password in it.
+fn secret_variable<'a>((name, value): (&'a str, &str)) -> Option<(&'a str, SecretString)> {
+    let secret = if names_secret(name) {
+        value
+    } else {
+        password(value)?
     };
+    Some((name, secret.into()))
+}
+
+/// Returns the secrets that a server is given by their names, without those that are too short.
+fn redacted(server: &str, given: Vec<(&str, SecretString)>) -> Secrets {
     let mut values = BTreeMap::new();
     for (name, value) in given {
         let name = format!("{server}.{name}");
@@ -228,10 +276,17 @@ fn given_secrets(server: &str, reach: &Reach, is_literal: impl Fn(&str) -> bool)
     })
 }
 
+/// The parts of a configuration that its servers share.
+pub(super) struct General<'a> {
+    pub(super) grants: &'a Arc<Grants>,
+    pub(super) limits: &'a Limits,
+    pub(super) secrets: &'a [SecretConfig],
+}
+
 /// Resolves the servers. Their names differ.
 pub(super) fn resolve(
     raw: Vec<RawMcp>,
-    limits: &Limits,
+    general: &General<'_>,
     scope: Scope<'_>,
 ) -> Result<Vec<McpConfig>, ConfigError> {
     let mut names = HashSet::new();
@@ -239,7 +294,7 @@ pub(super) fn resolve(
         if !names.insert(raw.name.clone()) {
             return Err(name_is_taken(&raw.name));
         }
-        resolve_one(raw, limits, scope)
+        resolve_one(raw, general, scope)
     })
 }
 
@@ -253,53 +308,11 @@ pub(super) fn name_is_taken(name: &str) -> ConfigError {
     .with_value(name)
 }
 
-/// Returns a key that the kind of a server does not take, with why and the next step.
-fn misplaced_key(raw: &RawMcp) -> Option<(&'static str, &'static str, &'static str)> {
-    let is_program = match (&raw.command, &raw.url) {
-        (Some(_), None) => true,
-        (None, Some(_)) => false,
-        _ => {
-            let why = "needs either `command`, to start it, or `url`, to connect to it";
-            return Some(("", why, "set one of them"));
-        }
-    };
-    let keys = [
-        (
-            is_program && raw.token.is_some(),
-            "token",
-            "has a `token`, which is only for servers with a `url`",
-            "pass it with [[mcp.env]]",
-        ),
-        (
-            is_program && raw.oauth != RawOAuth::default(),
-            "oauth",
-            "has `oauth`, which is only for servers with a `url`",
-            "remove it",
-        ),
-        (
-            is_program && !raw.headers.is_empty(),
-            "headers",
-            "has `headers`, which are only for servers with a `url`",
-            "pass them with [[mcp.env]]",
-        ),
-        (
-            !is_program && !raw.env.is_empty(),
-            "env",
-            "has [[mcp.env]], but a server with a `url` is not started here",
-            "remove it",
-        ),
-        (
-            !is_program && !raw.args.is_empty(),
-            "args",
-            "has `args`, which are only for servers with a `command`",
-            "remove it",
-        ),
-    ];
-    let found = keys.into_iter().find(|(is_misplaced, ..)| *is_misplaced);
-    found.map(|(_, key, why, fix)| (key, why, fix))
-}
-
-fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConfig, ConfigError> {
+fn resolve_one(
+    mut raw: RawMcp,
+    general: &General<'_>,
+    scope: Scope<'_>,
+) -> Result<McpConfig, ConfigError> {
     let name = raw.name.clone();
     if !is_tool_name(&name) || name.len() > MAX_SERVER_NAME {
         let shown = name.escape_debug();
@@ -314,12 +327,17 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
     if let Some((key, why, fix)) = misplaced_key(&raw) {
         return Err(config_error!(key, "the MCP server `{name}` {why}", "{fix}"));
     }
-    let address = match (raw.command, raw.url) {
-        (Some(command), _) => {
+    let deadline = raw.deadline_ms.map_or(DEADLINE_MS, NonZeroU64::get);
+    let component = component::take(&mut raw);
+    let address = match (component, raw.command, raw.url) {
+        (Some(raw), ..) => raw
+            .resolve(&name, deadline, general, scope)
+            .map(|component| Address::Component(Box::new(component))),
+        (None, Some(command), _) => {
             let words = command.words(&raw.args);
             command_address(&name, words, raw.dir.as_deref(), raw.env, scope)
         }
-        (None, url) => {
+        (None, None, url) => {
             let sent = (raw.token.as_deref(), raw.headers, raw.oauth);
             http_address(&name, url.unwrap_or_default(), sent, scope)
         }
@@ -329,7 +347,10 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
         confirmations = Confirmations::resolve(raw.approval, raw.approvals, &name);
         roots = resolve_all("roots", raw.roots, |root| scope.resolve_path("", &root));
     }
-    let deadline = raw.deadline_ms.map_or(DEADLINE_MS, NonZeroU64::get);
+    let (roots, output_bytes) = match &address {
+        Address::Component(component) => (component.roots(), component.limits.output_bytes),
+        Address::Command(_) | Address::Http { .. } => (roots, general.limits.output_bytes),
+    };
     let timeout = raw.connect_timeout_seconds;
     let timeout = timeout.map_or(CONNECT_TIMEOUT_SECONDS, NonZeroU64::get);
     Ok(McpConfig {
@@ -344,7 +365,7 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
         concurrent_calls: raw.concurrent_calls.unwrap_or(CONCURRENT_CALLS),
         deadline: Duration::from_millis(deadline),
         connect_timeout: Duration::from_secs(timeout),
-        output_bytes: limits.output_bytes,
+        output_bytes,
     })
 }
 

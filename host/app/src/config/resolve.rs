@@ -116,7 +116,10 @@ impl Config {
             schedules [agents] = schedules::resolve(raw.schedule, &agent_names(agents), scope);
             webhooks [agents] = webhooks::resolve(raw.webhook, &agent_names(agents), scope);
             grants [secrets] = grants::resolve(raw.grants, overrides, secrets, scope);
-            servers [limits] = mcp::resolve(raw.mcp, limits, scope);
+            servers [grants, limits, secrets] = {
+                let general = mcp::General { grants: &grants.grants, limits, secrets };
+                mcp::resolve(raw.mcp, &general, scope)
+            };
             tools [grants, limits, secrets, servers] = {
                 let grants = &grants.grants;
                 let general = tools::General { grants, limits, secrets, servers };

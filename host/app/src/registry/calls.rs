@@ -174,6 +174,13 @@ impl ToolHandler for ComponentTool {
 struct ServerTool(Arc<ServerEntry>);
 
 impl ToolHandler for ServerTool {
+    fn executables(&self, input: &Map<String, Value>) -> Vec<String> {
+        let component = self.0.config.component();
+        component.map_or_else(Vec::new, |component| {
+            executables::named(&component.grants, input)
+        })
+    }
+
     fn run<'a>(
         &'a self,
         invocation: Invocation,

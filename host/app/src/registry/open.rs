@@ -2,13 +2,14 @@
 
 use super::{Registry, skills};
 use crate::{
-    components::{load_one, load_source},
+    components::{ComponentKind, load_one, load_source},
     config::{ComponentSource, Config, ToolConfig},
     distribution::PulledComponent,
     error::HostError,
     lock_file::LockFile,
     packages::{Packages, Purpose},
     programs::{self, SandboxedPrograms},
+    sandboxed_server::Serving,
     servers::{self, Connected},
     skill::Skill,
 };
@@ -41,7 +42,14 @@ impl Registry {
         if config.code || agents.any(|agent| agent.code) {
             let source = ComponentSource::Builtin(programs::COMPONENT.to_owned());
             let packages = Packages::new(config, Purpose::Run);
-            let loaded = load_source(&self.sandbox, programs::COMPONENT, &source, packages).await?;
+            let loaded = load_source(
+                &self.sandbox,
+                programs::COMPONENT,
+                &source,
+                ComponentKind::Calls,
+                packages,
+            )
+            .await?;
             self.programs = Some(SandboxedPrograms {
                 component: loaded.component,
                 limits: config.limits.clone(),
@@ -89,8 +97,14 @@ impl Registry {
     fn open_for(config: &Config, purpose: Purpose) -> BoxFuture<'_, Result<Self, HostError>> {
         Box::pin(async move {
             let packages = Packages::new(config, purpose);
-            let loaded = Self::load(config, &config.tools, packages);
-            let connected = servers::connect(config, &config.servers);
+            let sandbox = new_sandbox(config)?;
+            let loaded = Self::load_in(Arc::clone(&sandbox), &config.tools, packages);
+            let serving = Serving {
+                config,
+                sandbox: &sandbox,
+                purpose,
+            };
+            let connected = servers::connect(serving, &config.servers);
             let (mut registry, connected) = tokio::try_join!(loaded, connected)?;
             registry.add_hooks(&config.hooks, packages).await?;
             registry.add_servers(connected)?;
@@ -173,7 +187,12 @@ impl Registry {
                 let mut server = server.clone();
                 server.required = true;
                 let mut registry = Self::load(config, &[], packages).await?;
-                let connected = servers::connect(config, std::slice::from_ref(&server)).await?;
+                let serving = Serving {
+                    config,
+                    sandbox: &registry.sandbox,
+                    purpose,
+                };
+                let connected = servers::connect(serving, std::slice::from_ref(&server)).await?;
                 registry.add_servers(connected)?;
                 return Ok(registry);
             }
@@ -224,8 +243,7 @@ impl Registry {
         tools: &[ToolConfig],
         packages: Packages<'_>,
     ) -> Result<Self, HostError> {
-        let sandbox = Sandbox::new(sandbox_config(config))?;
-        Self::load_in(Arc::new(sandbox), tools, packages).await
+        Self::load_in(new_sandbox(config)?, tools, packages).await
     }
 
     async fn load_in(
@@ -255,10 +273,11 @@ impl Registry {
     }
 }
 
-fn sandbox_config(config: &Config) -> SandboxConfig {
-    SandboxConfig {
+fn new_sandbox(config: &Config) -> Result<Arc<Sandbox>, HostError> {
+    let sandbox = Sandbox::new(SandboxConfig {
         cache_dir: Some(config.cache_dir.clone()),
         protected: config.protected_paths(),
         ..config.sandbox.clone()
-    }
+    })?;
+    Ok(Arc::new(sandbox))
 }

@@ -83,7 +83,6 @@ pub struct ProgramControl {
     secrets: Arc<Secrets>,
     telemetry: Arc<Telemetry>,
     activity: Arc<Activity>,
-    limits: Limits,
     ended: watch::Receiver<Option<String>>,
     _stop: DropGuard,
 }
@@ -183,7 +182,6 @@ impl ToolComponent {
                 secrets,
                 telemetry,
                 activity,
-                limits,
                 ended,
                 _stop: stop.drop_guard(),
             },
@@ -208,7 +206,8 @@ impl ProgramControl {
     }
 
     /// Ends a call, and returns what the program did since the last one ended: its audit, the bytes
-    /// that it moved and the hosts that it reached.
+    /// that it moved and the hosts that it reached. The limits are left out, since files that it
+    /// changes are not kept to undo the call.
     pub fn end_call(&self) -> (Accounting, Vec<AuditEntry>) {
         self.activity.end_call();
         let mut stats = self.gate.take_stats();
@@ -218,10 +217,15 @@ impl ProgramControl {
             bytes_in: stats.bytes_in,
             bytes_out: stats.bytes_out,
             hosts: stats.hosts,
-            limits: Some(self.limits.clone()),
             ..Accounting::default()
         };
         (accounting, stats.audit)
+    }
+
+    /// Returns whether the program has ended, or ends now.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.activity.has_ended()
     }
 
     /// Returns how the program ended, as a clause; `None` if it has not. After its output has ended

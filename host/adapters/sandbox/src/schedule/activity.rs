@@ -112,6 +112,10 @@ impl Activity {
         lock(&self.state).has_ended = true;
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        lock(&self.state).has_ended
+    }
+
     /// Waits until the program has to end. From then on no call begins.
     pub(crate) async fn expired(&self) -> Expired {
         loop {

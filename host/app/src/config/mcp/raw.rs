@@ -2,20 +2,26 @@
 
 use super::RawCommand;
 use crate::config::{
+    GrantsSection, LimitsSection,
     approval::{self, RawApproval},
     env_grants::{self, RawEnvGrant},
     review::{Danger, Review, all_quoted, in_full, quoted},
     sandbox::concurrent_calls_per_tool,
     section::{Section as _, section, values},
+    tools,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::{NonZeroU16, NonZeroU64, NonZeroUsize},
 };
 
+/// The default bounds of a component, in seconds, and the greatest ones.
+pub(super) const IDLE_SECONDS: u64 = 600;
+pub(super) const LIFETIME_SECONDS: u64 = 86_400;
+const MAX_AGE_SECONDS: u64 = 31 * 86_400;
+
 section! {
     /// `[[mcp]]`. Keys name tools as the server does.
-    #[derive(Eq)]
     pub(in crate::config) struct RawMcp {
         /// The name of the server in `agent.lock` and in messages, and the prefix of its tools.
         name: String => together;
@@ -26,6 +32,18 @@ section! {
         args [Arguments, Secret]: Vec<String> => together;
         /// The working directory of the program; absent for the file's directory.
         dir: Option<String> => together;
+        /// A component that runs in the sandbox: a file.
+        component [Component]: Option<String> => together;
+        /// The grants of the component: lists instead of the general ones.
+        grants: Option<GrantsSection> => section;
+        /// Limits of the component instead of the general ones.
+        limits: Option<LimitsSection> => by(demand_limits);
+        /// The time without a call and without a message after which the component ends; the next
+        /// call starts it again. Absent for 10 minutes.
+        idle_seconds: Option<NonZeroU64>, in seconds, within(1, MAX_AGE_SECONDS) => at_most(IDLE_SECONDS);
+        /// The age at which the component ends between two calls; the next call starts it again.
+        /// Absent for one day.
+        lifetime_seconds: Option<NonZeroU64>, in seconds, within(1, MAX_AGE_SECONDS) => at_most(LIFETIME_SECONDS);
         /// The address of a running server.
         url: Option<String> => asks(Network, "sends calls to {value} as the MCP server {who}");
         /// The source of the token for that address: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
@@ -110,8 +128,22 @@ pub(in crate::config) fn demand(raw: &RawMcp, _: &str, review: &mut Review<'_>) 
             ),
         );
     }
+    if let Some(component) = &raw.component {
+        review.reach(component);
+        let component = quoted(component);
+        review.demand(
+            Danger::Component,
+            format!("runs the component {component} as the MCP server {who}"),
+        );
+    }
     raw.demand_keys(&who, review);
     approval::demand(&raw.approval, &raw.approvals, &who, review);
+}
+
+fn demand_limits(limits: &Option<LimitsSection>, who: &str, review: &mut Review<'_>) {
+    limits
+        .iter()
+        .for_each(|limits| tools::demand_limits(limits, who, review));
 }
 
 fn demand_roots(roots: &[String], who: &str, review: &mut Review<'_>) {

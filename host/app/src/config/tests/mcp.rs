@@ -14,7 +14,7 @@ fn opened(tree: &Tree, toml: &str) -> ServerConfig {
         exe: "/bin/supervisor".into(),
         args: vec!["with".into()],
     };
-    finish(config.servers[0].open(Some(&supervisor), None, &config.state_dir)).unwrap()
+    finish(config.servers[0].open(None, Some(&supervisor), None, &config.state_dir)).unwrap()
 }
 
 #[test]

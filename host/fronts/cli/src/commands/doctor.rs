@@ -493,6 +493,6 @@ async fn server(entry: &ServerEntry, state_dir: &Path) -> String {
         "{}: {}, protocol {version}, {}{home}",
         entry.config.name,
         counted(server.definitions().len() as u64, "tool"),
-        server.config().reach.identity()
+        entry.identity()
     )
 }

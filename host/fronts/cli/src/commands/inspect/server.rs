@@ -6,7 +6,7 @@ use crate::{
     commands::{explain::shell_quoted, tool_list},
     terminal::{BOLD, Terminal, escape_line, json_text, section},
 };
-use agent_host_app::ServerEntry;
+use agent_host_app::{ComponentServer, ServerEntry, grant_lines};
 use agent_host_engine::policy::CallRule;
 use serde_json::json;
 
@@ -19,12 +19,20 @@ pub(super) async fn show(
     let server = &entry.server;
     let config = server.config();
     let features = server.features();
-    let (identity, version) = (config.reach.identity(), server.version().await);
+    let (identity, version) = (entry.identity(), server.version().await);
+    let component = entry.config.component();
     if args.json {
         let tools = server.definitions().iter();
         let tools = tools.map(|tool| tool_list::as_json(tool, tool.effect, rules));
         return terminal.println(&json_text(&json!({
-            "server": identity,
+            "server": config.reach.identity(),
+            "component": component.map(|component| json!({
+                "file": component.source.to_string(),
+                "grants": component.grants.to_json(),
+                "limits": component.limits,
+                "idle-seconds": component.idle.as_secs(),
+                "lifetime-seconds": component.lifetime.as_secs(),
+            })),
             "protocol": version,
             "tools": tools.collect::<Vec<_>>(),
             "resources": features.resources.map(|count| count.to_string()),
@@ -58,8 +66,15 @@ pub(super) async fn show(
     for note in server.notes() {
         lines.push(format!("  note        {}", escape_line(&note.to_string())));
     }
-    let worst = format!("  everything that {identity} can access: it is outside of the sandbox");
-    section(&mut lines, "At worst", [escape_line(&worst)]);
+    match component {
+        Some(component) => lines.extend(sandbox_lines(component, args.limits)),
+        None => {
+            let worst = format!(
+                "  everything that {identity} can access: it is outside of the sandbox"
+            );
+            section(&mut lines, "At worst", [escape_line(&worst)]);
+        }
+    }
     let tools = server.definitions().iter().map(|tool| (tool, tool.effect));
     if args.schemas {
         for (tool, effect) in tools {
@@ -75,4 +90,25 @@ pub(super) async fn show(
             shell_quoted(&entry.config.name)
         ));
     }
+}
+
+/// Formats what a server in the sandbox is granted, and its bounds.
+fn sandbox_lines(component: &ComponentServer, with_limits: bool) -> Vec<String> {
+    let mut lines = vec![
+        "  runs        in the sandbox".to_owned(),
+        format!(
+            "  ends        after {} s without a call, and at an age of {} s; the next call starts it again",
+            component.idle.as_secs(),
+            component.lifetime.as_secs()
+        ),
+    ];
+    let granted = grant_lines(&component.grants).into_iter();
+    let granted = granted.map(|line| format!("  {}", escape_line(&line)));
+    section(&mut lines, "Is granted", granted);
+    if with_limits {
+        let limits = json!(component.limits);
+        let limits = limits.as_object().into_iter().flatten().map(super::limit);
+        section(&mut lines, "Limits", limits);
+    }
+    lines
 }

@@ -117,11 +117,15 @@ async fn endpoint(name: &str, config: &Config) -> Result<Endpoint, Failure> {
             name.escape_debug()
         ))
     })?;
-    match server.open(None, None, &config.state_dir).await?.reach {
-        Reach::Http(endpoint) if endpoint.oauth.is_some() => Ok(endpoint),
-        Reach::Http(_) | Reach::Command(_) => Err(Failure::usage(format!(
-            "cannot log in to the MCP server `{name}`: {}",
-            LoginError::NotNeeded
-        ))),
+    if server.component().is_none()
+        && let opened = server.open(None, None, None, &config.state_dir).await?
+        && let Reach::Http(endpoint) = opened.reach
+        && endpoint.oauth.is_some()
+    {
+        return Ok(endpoint);
     }
+    Err(Failure::usage(format!(
+        "cannot log in to the MCP server `{name}`: {}",
+        LoginError::NotNeeded
+    )))
 }

@@ -1,0 +1,85 @@
+//! A server that runs in the sandbox of this process, as the client sees it: its streams, and an
+//! account of what it does. The sandbox itself is another crate's.
+
+use agent_host_engine::{BoxFuture, secrets::Secrets};
+use agent_host_types::{
+    accounting::{Accounting, AuditEntry},
+    id::Digest,
+    reason::Reason,
+};
+use std::{fmt, sync::Arc};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A server that was compiled to WebAssembly.
+#[derive(Clone, Debug)]
+pub struct ServerComponent {
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// The secrets that it may use, redacted in everything it sends.
+    pub secrets: Arc<Secrets>,
+    /// Starts it.
+    pub sandbox: Arc<dyn SandboxedServer>,
+}
+
+/// Starts a server in the sandbox.
+pub trait SandboxedServer: fmt::Debug + Send + Sync {
+    /// Starts an instance of its own for one connection.
+    ///
+    /// # Errors
+    /// Why it does not start, as a fragment.
+    fn start(&self) -> Result<StartedServer, Reason>;
+}
+
+/// A server that runs in the sandbox.
+pub struct StartedServer {
+    /// Its input.
+    pub input: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Its output.
+    pub output: Box<dyn AsyncRead + Send + Unpin>,
+    /// Its control. Dropping it ends the server.
+    pub control: Arc<dyn ServerControl>,
+}
+
+/// Counts the calls of a server that runs in the sandbox, so that it is not ended meanwhile.
+pub trait ServerControl: Send + Sync {
+    /// Begins a call. Returns false if the server has ended.
+    fn begin_call(&self) -> bool;
+
+    /// Ends a call, and returns what the server did since the last one ended.
+    fn end_call(&self) -> (Accounting, Vec<AuditEntry>);
+
+    /// Returns whether it has ended, or ends now.
+    fn has_ended(&self) -> bool;
+
+    /// Waits a moment for the end of a server whose output has ended; returns how it ended, as a
+    /// clause.
+    fn ended(&self) -> BoxFuture<'_, Option<String>>;
+
+    /// Returns how it ended, as a clause, without waiting.
+    fn ended_so_far(&self) -> Option<String>;
+}
+
+/// A call that a server in the sandbox answers. Dropping it ends the call.
+pub(crate) struct SandboxedCall(Option<Arc<dyn ServerControl>>);
+
+impl SandboxedCall {
+    /// Begins a call; `None` if the server has ended.
+    pub(crate) fn begin(control: &Arc<dyn ServerControl>) -> Option<Self> {
+        let control = Arc::clone(control);
+        control.begin_call().then_some(Self(Some(control)))
+    }
+
+    /// Ends the call, and returns what the server did.
+    pub(crate) fn end(mut self) -> (Accounting, Vec<AuditEntry>) {
+        let control = self.0.take();
+        control.map_or_else(Default::default, |control| control.end_call())
+    }
+}
+
+impl Drop for SandboxedCall {
+    fn drop(&mut self) {
+        if let Some(control) = self.0.take() {
+            control.end_call();
+        }
+    }
+}
