@@ -61,6 +61,7 @@ mod main_job;
 mod manual;
 mod mcp;
 mod mcp_client;
+mod mcp_components;
 mod mcp_home;
 mod mcp_http;
 mod mcp_login;

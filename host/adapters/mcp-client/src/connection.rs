@@ -141,9 +141,9 @@ impl Connection {
             Reach::Component(component) => {
                 let server = component.sandbox.start().map_err(fault)?;
                 let lines = Lines::new(server.output, server.input, Arc::clone(&signals));
-                let handshake = serve_client_with_lifecycle(handler, lines, lifecycle);
+                let handshake = serve_client_with_lifecycle(handler, lines, lifecycle).boxed();
                 let started = Started::Sandboxed(server.control);
-                (timeout(limit, Box::pin(handshake)).await, Some(started))
+                (timeout(limit, handshake).await, Some(started))
             }
             Reach::Http(endpoint) => {
                 let login = timeout(limit, oauth::stored(endpoint)).await;

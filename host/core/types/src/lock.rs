@@ -1,6 +1,6 @@
 //! `agent.lock`: what the operator accepted. Of a component it pins the code, the imports and the
-//! definitions of its tools; of an MCP server the address or command line and the definitions of
-//! its tools; of a skill its files. A difference blocks what differs until it is accepted. The app
+//! definitions of its tools; of an MCP server the address, the command line or the digest of its
+//! component, and the definitions of its tools; of a skill its files. A difference blocks what differs until it is accepted. The app
 //! crate reads, writes and shows the file.
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ pub struct LockedOrigin {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedServer {
-    /// Its address, or its command line as a JSON array.
+    /// Its address, its command line as a JSON array, or the digest of its component.
     pub server: String,
     /// Its tools by the names that the model uses.
     pub tools: BTreeMap<String, LockedTool>,

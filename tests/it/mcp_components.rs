@@ -1,0 +1,255 @@
+//! Tests MCP servers that run in the sandbox, with the server of `guest-tools/mcp-server`: calls,
+//! grants, bounds, restarts and pins.
+
+use agent_host_test_support::{
+    Ran, TestEnv,
+    chat::{Answer, ChatServer, ask},
+    of_kind,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::fs;
+
+const SERVER: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../../tests/guests/dist/mcp-server.wasm"
+);
+
+/// A test directory with the server `s` in the sandbox, with these further lines.
+fn place(more: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.write("server.wasm", fs::read(SERVER).unwrap());
+    env.configure(format!(
+        "tool = []\n[[mcp]]\nname = \"s\"\ncomponent = \"server.wasm\"\napproval = \"never\"\n{more}\n"
+    ));
+    env
+}
+
+fn call(env: &TestEnv, tool: &str, input: &Value) -> Ran {
+    env.run(&["call", "s", tool, &input.to_string(), "--json"])
+}
+
+/// Runs a session whose model makes these calls one after the other, and returns their results.
+fn results(env: &TestEnv, calls: &[(&str, Value)]) -> Vec<String> {
+    let mut answers: Vec<Answer> = calls
+        .iter()
+        .map(|call| Answer::calls(std::slice::from_ref(call)))
+        .collect();
+    answers.push(Answer::text("Done."));
+    let server = ChatServer::start(answers);
+    let ran = ask(env, &server, &["go"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "Done.\n"),
+        "{ran:?}"
+    );
+    server.tool_results()
+}
+
+#[test]
+fn component_server_answers_calls() {
+    let env = place("");
+    for (tool, input, code, output) in [
+        (
+            "echo",
+            json!({"text": "hello"}),
+            0,
+            json!({"type": "text", "value": "hello"}),
+        ),
+        (
+            "steps",
+            json!({}),
+            0,
+            json!({"type": "text", "value": "done"}),
+        ),
+        (
+            "variable",
+            json!({"name": "PATH"}),
+            1,
+            json!({"type": "error-text", "value": "environment variable not found"}),
+        ),
+    ] {
+        let ran = call(&env, tool, &input);
+        assert_eq!(
+            (ran.code, ran.json()),
+            (Some(code), output),
+            "{tool}: {}",
+            ran.stderr
+        );
+    }
+    let lock = fs::read_to_string(env.work().join("agent.lock")).unwrap();
+    let lock: toml::Table = lock.parse().unwrap();
+    let pinned = lock["mcp"]["s"]["server"].as_str().unwrap();
+    assert!(pinned.starts_with("sha256:"), "{pinned}");
+    // Arguments that do not fit are refused here.
+    let ran = call(&env, "echo", &json!({}));
+    assert_eq!(ran.code, Some(2));
+}
+
+/// One instance answers all calls of a session, and reports progress during them.
+#[test]
+fn component_server_keeps_its_state_and_reports_progress() {
+    let env = place("");
+    let results = results(
+        &env,
+        &[
+            ("s_count", json!({})),
+            ("s_steps", json!({})),
+            ("s_count", json!({})),
+        ],
+    );
+    assert_eq!(results, ["1", "done", "3"]);
+}
+
+#[test]
+fn component_server_reaches_what_it_is_granted() {
+    let env = place(
+        "[[mcp.grants.dir]]\nhost = \"data\"\n[[mcp.grants.env]]\nname = \"API_TOKEN\"\nvalue = \"tok-correct-horse\"",
+    );
+    env.write("data/a.txt", "granted");
+    env.write("b.txt", "not granted");
+    let calls = [
+        ("s_read", json!({"path": "a.txt"})),
+        ("s_read", json!({"path": "../b.txt"})),
+        ("s_write", json!({"path": "a.txt", "text": "x"})),
+        ("s_variable", json!({"name": "API_TOKEN"})),
+    ];
+    let results = results(&env, &calls);
+    assert_eq!(results[0], "granted");
+    assert!(!results[1].contains("not granted"), "{results:?}");
+    assert_eq!(results[3], "[secret:s.API_TOKEN]");
+    assert_eq!(fs::read(env.work().join("data/a.txt")).unwrap(), b"granted");
+    let events = env.events();
+    let settled = of_kind(&events, "call-settled");
+    let verdicts = settled.iter().map(|call| {
+        let audit = call["audit"].as_array().unwrap().iter();
+        audit
+            .map(|entry| entry["verdict"].as_str().unwrap())
+            .collect()
+    });
+    let verdicts: Vec<Vec<&str>> = verdicts.collect();
+    assert_eq!(
+        verdicts,
+        [
+            vec!["allowed", "allowed"],
+            vec!["allowed", "denied"],
+            vec!["allowed", "denied"],
+            vec!["allowed"],
+        ]
+    );
+    assert_eq!(settled[0]["accounting"]["hosts"], Value::Null);
+}
+
+/// A crash, a loop and too much memory end the instance; the next call has a new one.
+#[test]
+fn component_server_starts_again_after_it_ended() {
+    let env = place("deadline-ms = 500\n[mcp.limits]\nmemory-bytes = \"32MiB\"");
+    let calls = [
+        ("s_crash", json!({})),
+        ("s_count", json!({})),
+        ("s_allocate", json!({"mib": 64})),
+        ("s_count", json!({})),
+    ];
+    let results = results(&env, &calls);
+    for (result, says) in results.iter().step_by(2).zip([
+        "the tool `crash` was called",
+        "it needed more memory than the 33554432 bytes allowed for one call (limit `memory-bytes`)",
+    ]) {
+        assert!(result.contains("tool-unavailable"), "{result}");
+        assert!(result.contains(says), "{result}");
+    }
+    assert_eq!([&results[1], &results[3]], ["1", "1"]);
+}
+
+#[test]
+fn component_server_that_computes_or_floods_times_out() {
+    let env = place("deadline-ms = 500");
+    for tool in ["s_spin", "s_flood"] {
+        let results = results(&env, &[(tool, json!({}))]);
+        let says = "did not answer within 500 ms, so the call was cancelled";
+        assert!(results[0].contains(says), "{tool}: {results:?}");
+    }
+}
+
+/// Another component does not run until it is accepted.
+#[test]
+fn changed_component_server_is_refused_before_it_runs() {
+    let env = place("");
+    assert_eq!(call(&env, "count", &json!({})).code, Some(0));
+    let mut changed = fs::read(SERVER).unwrap();
+    // A custom section, which changes nothing but the digest.
+    changed.extend([0, 2, 1, b'x']);
+    env.write("server.wasm", &changed);
+    let ran = call(&env, "count", &json!({}));
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    for says in [
+        "the MCP server `s` has changed since it was accepted",
+        "(changed-since-approval), so nothing runs",
+        "server: sha256:",
+        "`agent-host lock --accept s`",
+    ] {
+        assert!(ran.stderr.contains(says), "{says}: {}", ran.stderr);
+    }
+    let accepted = env.run(&["lock", "--accept", "s"]);
+    assert_eq!(accepted.code, Some(0), "{}", accepted.stderr);
+    assert_eq!(call(&env, "count", &json!({})).code, Some(0));
+}
+
+#[test]
+fn component_server_of_an_untrusted_file_does_not_run() {
+    let env = TestEnv::new();
+    env.write("server.wasm", fs::read(SERVER).unwrap());
+    env.write(
+        "agent.toml",
+        "tool = []\n[[mcp]]\nname = \"s\"\ncomponent = \"server.wasm\"\n",
+    );
+    let ran = call(&env, "count", &json!({}));
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let says = "it runs the component \"server.wasm\" as the MCP server \"s\"";
+    assert!(ran.stderr.contains(says), "{}", ran.stderr);
+}
+
+/// The grants that are shown are those that are enforced.
+#[test]
+fn component_server_is_shown_with_its_grants() {
+    let env = place("idle-seconds = \"1min\"\n[mcp.grants]\ndir = [{ host = \"data\" }]");
+    env.write("data/a.txt", "granted");
+    let shown = env.run(&["inspect", "s"]).stdout;
+    let data = env.work().join("data").canonicalize().unwrap();
+    let grant = format!("  {} as /workspace, read-only", data.display());
+    for says in [
+        "  runs        in the sandbox",
+        "  ends        after 60 s without a call, and at an age of 86400 s; the next call starts it again",
+        grant.as_str(),
+        "  no network",
+    ] {
+        assert!(shown.contains(says), "{says}: {shown}");
+    }
+    assert!(!shown.contains("outside of the sandbox"), "{shown}");
+    let shown = env.run(&["inspect", "s", "--json"]).json();
+    assert_eq!(shown["component"]["idle-seconds"], 60);
+    assert_eq!(shown["component"]["grants"]["dirs"].as_array().map(Vec::len), Some(1));
+    let doctor = env.run(&["doctor"]).stdout;
+    assert!(doctor.contains("server.wasm (sha256:"), "{doctor}");
+}
+
+#[test]
+fn component_that_is_not_a_server_is_refused() {
+    for (file, says) in [
+        (
+            "conformance.wasm",
+            "the component is not a program: it does not export `wasi:cli/run@0.2`",
+        ),
+        ("absent.wasm", "cannot read the component's file"),
+    ] {
+        let env = place("");
+        let dist = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/guests/dist/");
+        match fs::read(format!("{dist}{file}")) {
+            Ok(bytes) => drop(env.write("server.wasm", bytes)),
+            Err(_) => fs::remove_file(env.work().join("server.wasm")).unwrap(),
+        }
+        let ran = call(&env, "count", &json!({}));
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(says), "{says}: {}", ran.stderr);
+    }
+}
