@@ -43,7 +43,12 @@ fn results(env: &TestEnv, calls: &[(&str, Value)]) -> Vec<String> {
         (Some(0), "Done.\n"),
         "{ran:?}"
     );
-    server.tool_results()
+    let requests = server.requests();
+    let messages = requests.last().unwrap()["messages"].as_array().unwrap();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    results
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -228,7 +233,10 @@ fn component_server_is_shown_with_its_grants() {
     assert!(!shown.contains("outside of the sandbox"), "{shown}");
     let shown = env.run(&["inspect", "s", "--json"]).json();
     assert_eq!(shown["component"]["idle-seconds"], 60);
-    assert_eq!(shown["component"]["grants"]["dirs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        shown["component"]["grants"]["dir"].as_array().map(Vec::len),
+        Some(1)
+    );
     let doctor = env.run(&["doctor"]).stdout;
     assert!(doctor.contains("server.wasm (sha256:"), "{doctor}");
 }

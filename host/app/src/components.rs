@@ -90,7 +90,14 @@ pub(crate) async fn load_one(
     tool: &ToolConfig,
     packages: Packages<'_>,
 ) -> Result<ComponentEntry, HostError> {
-    let loaded = load_source(sandbox, &tool.name, &tool.source, ComponentKind::Calls, packages).await?;
+    let loaded = load_source(
+        sandbox,
+        &tool.name,
+        &tool.source,
+        ComponentKind::Calls,
+        packages,
+    )
+    .await?;
     let component = loaded.component;
     // A plain component has functions that are no tools; a tool that is declared should be usable.
     if component.declares_effects() {

@@ -50,7 +50,8 @@ pub(crate) async fn load(
         &config.source,
         ComponentKind::Calls,
         packages,
-    ).await?;
+    )
+    .await?;
     if !loaded.component.is_hook() {
         return Err(HostError::NotAHook {
             name: config.name.clone(),

@@ -78,8 +78,9 @@ pub use call_kind::CallKind;
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
 pub use config::{
-    ComponentServer, ComponentSource, Config, ConfigError, ConfigProblem, Environment, HookConfig, ModelConfig,
-    OnHookError, OnUntrusted, Overrides, StoreConfig, allowing_flag, config_schema, nearest,
+    ComponentServer, ComponentSource, Config, ConfigError, ConfigProblem, Environment, HookConfig,
+    ModelConfig, OnHookError, OnUntrusted, Overrides, StoreConfig, allowing_flag, config_schema,
+    nearest,
 };
 pub use distribution::{PulledComponent, PushedComponent, check_login, pull, push};
 pub use error::HostError;

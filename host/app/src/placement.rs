@@ -3,8 +3,8 @@
 //! that they reach.
 
 use crate::{
-    agents::ConfiguredAgents, components::ComponentEntry, config::ComponentServer, reach::grant_lines,
-    store::session_project,
+    agents::ConfiguredAgents, components::ComponentEntry, config::ComponentServer,
+    reach::grant_lines, store::session_project,
 };
 use agent_host_journal::Placement;
 use agent_host_types::id::{Digest, json_digest};

@@ -1,10 +1,7 @@
 //! The MCP servers of a running host, connected all at once.
 
 use crate::{
-    components::check_confirmations,
-    config::McpConfig,
-    error::HostError,
-    sandboxed_server::Serving,
+    components::check_confirmations, config::McpConfig, error::HostError, sandboxed_server::Serving,
 };
 use agent_host_mcp_client::McpServer;
 use agent_host_types::{

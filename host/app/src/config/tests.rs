@@ -15,6 +15,7 @@ mod instructions;
 mod keys;
 mod left_out;
 mod mcp;
+mod mcp_components;
 mod models;
 mod named_providers;
 mod rules;

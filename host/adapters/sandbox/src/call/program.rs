@@ -32,18 +32,13 @@ use agent_host_types::{
     limits::Limits,
     tool::Effect,
 };
-use std::{
-    future::poll_fn,
-    sync::Arc,
-    task::Poll,
-    time::{Duration, Instant},
-};
+use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use wasmtime_wasi::{I32Exit, p2::bindings::CommandPre};
 
-/// The most bytes shown of the last line of a program's stderr.
-const MAX_LINE_BYTES: usize = 500;
+/// The most bytes shown of how a program ended.
+const MAX_END_BYTES: usize = 500;
 
 /// How long the end of a program is waited for after its output has ended.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
@@ -89,12 +84,10 @@ pub struct ProgramControl {
 
 /// One run of a program's main function.
 struct ProgramJob {
-    /// Fields drop in this order, so the permit is released last.
     setup: CallSetup,
     pre: CommandPre<CallState>,
     activity: Arc<Activity>,
     secrets: Arc<Secrets>,
-    #[expect(dead_code, reason = "held until the job is dropped")]
     permit: OwnedSemaphorePermit,
 }
 
@@ -158,7 +151,9 @@ impl ToolComponent {
             secrets: Arc::clone(&secrets),
             permit,
         });
-        let task = shared.guests.spawn(&handle.schedule, run(job));
+        let task = shared
+            .guests
+            .spawn_program(&handle.schedule, &activity, run(job));
         let stop = CancellationToken::new();
         let (end, ended) = watch::channel(None);
         let supervised = Supervised {
@@ -246,59 +241,60 @@ impl ProgramControl {
 
 /// Runs the main function, and returns how it ended, as a clause.
 async fn run(job: Box<ProgramJob>) -> String {
-    let (activity, telemetry) = (
-        Arc::clone(&job.activity),
-        Arc::clone(&job.setup.telemetry),
-    );
+    let (activity, telemetry) = (Arc::clone(&job.activity), Arc::clone(&job.setup.telemetry));
     let (secrets, limits) = (Arc::clone(&job.secrets), job.setup.limits.clone());
     let mut main = Box::pin(main(job));
-    // An idle program holds no thread, so what it computes is measured in polls.
-    let ended = poll_fn(|context| {
-        let began = Instant::now();
-        let polled = main.as_mut().poll(context);
-        match activity.computed(began.elapsed()) {
-            false if polled.is_pending() => Poll::Ready(Err(expired(Expired::Busy, &limits))),
-            _ => polled,
-        }
+    // Its slices are added up by the task that polls this.
+    let ended = poll_fn(|context| match activity.is_busy_for_too_long() {
+        true => Poll::Ready(Ended::Stopped(busy(&limits))),
+        false => main.as_mut().poll(context),
     })
     .await;
     drop(main);
-    let stderr = telemetry.stderr.text();
-    let said = last_line(&stderr);
-    let how = match ended {
-        Ok(()) => "it ended itself".to_owned(),
-        Err(why) => why,
+    let said = match ended {
+        // The message of a crash is in the reason.
+        Ended::Stopped(why) => why,
+        Ended::Itself(how) => {
+            let stderr = telemetry.stderr.text();
+            match last_line(&stderr) {
+                "" => how,
+                said => format!("{how}, and its last line on stderr was: {said}"),
+            }
+        }
     };
-    let said = match said {
-        "" => how,
-        said => format!("{how}, and its last line on stderr was: {said}"),
-    };
-    text::sanitize(&secrets.text(&said), 2 * MAX_LINE_BYTES)
+    text::sanitize(&secrets.text(&said), MAX_END_BYTES)
 }
 
-async fn main(job: Box<ProgramJob>) -> Result<(), String> {
-    // Declared after the job, so the store and its instance drop before the permit.
-    let store = configure_store(job.pre.engine(), job.setup).await;
-    let mut store = store.map_err(|failure| clause(&failure))?;
+/// How a main function ended, as a clause.
+enum Ended {
+    Itself(String),
+    Stopped(String),
+}
+
+async fn main(job: Box<ProgramJob>) -> Ended {
+    let (engine, setup) = (job.pre.engine().clone(), job.setup);
+    // Declared after the permit, so the store and its instance drop before it.
+    let _permit = job.permit;
+    let mut store = match configure_store(&engine, setup).await {
+        Ok(store) => store,
+        Err(failure) => return Ended::Stopped(clause(&failure)),
+    };
     let ran = match job.pre.instantiate_async(&mut store).await {
         Ok(command) => command.wasi_cli_run().call_run(&mut store).await,
         Err(error) => Err(error),
     };
-    let error = match ran {
-        Ok(Ok(())) => return Ok(()),
-        Ok(Err(())) => return Err("it ended itself with an error".to_owned()),
-        Err(error) => error,
+    let code = match ran {
+        Ok(Ok(())) => 0,
+        Ok(Err(())) => 1,
+        Err(error) => match (error.downcast_ref(), error.downcast_ref()) {
+            (Some(I32Exit(code)), _) => *code,
+            (None, Some(Unwind::Deadline)) => return Ended::Stopped(LIFETIME.to_owned()),
+            _ => return Ended::Stopped(clause(&failure::explained(&error, store.data()))),
+        },
     };
-    if let Some(I32Exit(code)) = error.downcast_ref() {
-        return match code {
-            0 => Ok(()),
-            code => Err(format!("it ended itself with exit code {code}")),
-        };
-    }
-    let limits = &store.data().limits;
-    Err(match error.downcast_ref::<Unwind>() {
-        Some(Unwind::Deadline) => expired(Expired::Lifetime, limits),
-        _ => clause(&failure::explained(&error, store.data())),
+    Ended::Itself(match code {
+        0 => "it ended itself".to_owned(),
+        code => format!("it ended itself with exit code {code}"),
     })
 }
 
@@ -327,7 +323,7 @@ impl Supervised {
                 () = self.stop.cancelled() => break "the connection was closed".to_owned(),
                 why = self.activity.expired() => break match why {
                     Expired::Idle => "it was idle (`idle-seconds`)".to_owned(),
-                    Expired::Lifetime | Expired::Busy => LIFETIME.to_owned(),
+                    Expired::Lifetime => LIFETIME.to_owned(),
                 },
                 lines = self.telemetry.lines(not_before) => {
                     for line in lines.lines() {
@@ -346,14 +342,11 @@ impl Supervised {
 
 const LIFETIME: &str = "it reached its greatest age (`lifetime-seconds`)";
 
-fn expired(why: Expired, limits: &Limits) -> String {
-    match why {
-        Expired::Busy => format!(
-            "it was stopped: it computed for more than {} ms without taking another message (`deadline-ms`)",
-            limits.deadline_ms
-        ),
-        Expired::Idle | Expired::Lifetime => LIFETIME.to_owned(),
-    }
+fn busy(limits: &Limits) -> String {
+    format!(
+        "it was stopped: it computed for more than {} ms without taking another message (`deadline-ms`)",
+        limits.deadline_ms
+    )
 }
 
 /// Returns the first sentence of a failure as a clause about the program.

@@ -8,6 +8,9 @@ use std::{
 };
 use tokio::sync::Notify;
 
+/// The bound on each duration, so that no sum of them overflows.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
 /// How long a program lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lifespan {
@@ -25,8 +28,6 @@ pub(crate) struct Lifespan {
 pub(crate) enum Expired {
     Idle,
     Lifetime,
-    /// It computed for too long without taking another message.
-    Busy,
 }
 
 pub(crate) struct Activity {
@@ -49,6 +50,11 @@ struct ActivityState {
 impl Activity {
     pub(crate) fn new(lifespan: Lifespan) -> Self {
         let started = Instant::now();
+        let lifespan = Lifespan {
+            idle: lifespan.idle.min(LONGEST),
+            lifetime: lifespan.lifetime.min(LONGEST),
+            call: lifespan.call.min(LONGEST),
+        };
         Self {
             lifespan,
             started,
@@ -79,11 +85,16 @@ impl Activity {
         lock(&self.state).last = Instant::now();
     }
 
-    /// Adds time that the guest held a thread, and returns whether it may continue.
-    pub(crate) fn computed(&self, time: Duration) -> bool {
+    /// Adds time that the guest held a thread, and returns all of it since it last took input.
+    pub(crate) fn add_computed(&self, time: Duration) -> Duration {
         let mut state = lock(&self.state);
         state.computed += time;
-        state.computed <= self.lifespan.call
+        state.computed
+    }
+
+    /// Returns whether the guest has computed for longer than it may.
+    pub(crate) fn is_busy_for_too_long(&self) -> bool {
+        lock(&self.state).computed > self.lifespan.call
     }
 
     /// Begins a call. Returns how many others run; `None` if the program has ended.

@@ -14,11 +14,15 @@
 //! to its caller, the loop that runs its calls, since one of the two always waits for the other. It
 //! moves to the long threads, too, after a few slices (256 calls, and its start, fit into two) or
 //! before work that cannot be interrupted.
+//!
+//! A program with a lifespan, such as a server, is measured anew with each input that it takes: it
+//! returns to the short threads when it has answered quickly again.
 
 #[cfg(test)]
 mod tests;
 
 use crate::schedule::{
+    activity::Activity,
     blocking::{BlockingThreads, ToolBlocking},
     fair_semaphore::{Acquire, FairSemaphore, Quota, Tenant},
     inline::InlineHistory,
@@ -188,13 +192,28 @@ impl GuestRuntime {
         let stage = AssertUnwindSafe(task.run_short()).catch_unwind();
         TaskHandle {
             place: TaskPlace::Caller(Box::pin(stage)),
+            short: self.short.handle.clone(),
             long: self.long.handle.clone(),
         }
+    }
+
+    /// Runs a program on the guest threads.
+    pub(crate) fn spawn_program<T: Send + 'static>(
+        &self,
+        schedule: &Arc<ToolSchedule>,
+        activity: &Arc<Activity>,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> TaskHandle<T> {
+        self.spawn_task(GuestTask {
+            activity: Some(Arc::clone(activity)),
+            ..GuestTask::new(schedule, work)
+        })
     }
 
     fn spawn_task<T: Send + 'static>(&self, task: GuestTask<T>) -> TaskHandle<T> {
         TaskHandle {
             place: TaskPlace::Threads(self.short.handle.spawn(task.run_short())),
+            short: self.short.handle.clone(),
             long: self.long.handle.clone(),
         }
     }
@@ -235,17 +254,21 @@ pub(crate) async fn yield_slice() {
 struct GuestTask<T> {
     work: Pin<Box<dyn Future<Output = T> + Send>>,
     schedule: Arc<ToolSchedule>,
-    /// The time in which it held a thread.
+    /// The time in which it held a thread; for a program, since it last took input.
     computed: Duration,
     yields: u32,
     is_attached: bool,
+    /// Of a program.
+    activity: Option<Arc<Activity>>,
 }
 
-/// How a task left the short threads.
+/// How a task left its threads.
 enum TaskStage<T> {
     Finished(T),
     /// It computed for longer than a slice.
     Preempted(GuestTask<T>),
+    /// It took input and computed for less than a slice since.
+    Answered(GuestTask<T>),
 }
 
 impl<T: Send + 'static> GuestTask<T> {
@@ -256,6 +279,7 @@ impl<T: Send + 'static> GuestTask<T> {
             computed: Duration::ZERO,
             yields: 0,
             is_attached: false,
+            activity: None,
         }
     }
 
@@ -263,7 +287,10 @@ impl<T: Send + 'static> GuestTask<T> {
         YIELDED.set(false);
         let started = Instant::now();
         let polled = self.work.as_mut().poll(context);
-        self.computed += started.elapsed();
+        self.computed = match &self.activity {
+            Some(activity) => activity.add_computed(started.elapsed()),
+            None => self.computed + started.elapsed(),
+        };
         let history = &self.schedule.history;
         match &polled {
             Poll::Ready(_) if self.is_long() => history.on_long(),
@@ -277,6 +304,11 @@ impl<T: Send + 'static> GuestTask<T> {
     /// one.
     fn is_long(&self) -> bool {
         self.computed >= if self.is_attached { ATTACHED } else { TICK }
+    }
+
+    /// True if it moves back to the short threads, after a poll.
+    fn has_answered(&self) -> bool {
+        self.activity.is_some() && !self.is_long()
     }
 
     /// True if it moves to the long threads, after a poll.
@@ -306,29 +338,41 @@ impl<T: Send + 'static> GuestTask<T> {
 
     async fn run_long(mut self) -> TaskStage<T> {
         let mut acquire: Option<Acquire> = None;
-        poll_fn(|context| {
+        let finished = poll_fn(|context| {
             let next = match &mut acquire {
                 Some(next) => next,
                 None => match self.schedule.long_slices.acquire() {
                     Ok(next) => acquire.insert(next),
                     // Unreachable, because the queue is unbounded. The slice then runs without a
                     // permit.
-                    Err(_) => return self.poll(context).map(TaskStage::Finished),
+                    Err(_) => return self.poll(context).map(Some),
                 },
             };
             let permit = ready!(Pin::new(next).poll(context));
             acquire = None;
             let polled = self.poll(context);
             drop(permit);
-            polled.map(TaskStage::Finished)
-        })
-        .await
+            match polled {
+                Poll::Pending if self.has_answered() => Poll::Ready(None),
+                polled => polled.map(Some),
+            }
+        });
+        match finished.await {
+            Some(result) => TaskStage::Finished(result),
+            None => {
+                self.schedule
+                    .history
+                    .on_finished(self.computed, self.yields);
+                TaskStage::Answered(self)
+            }
+        }
     }
 }
 
 /// A task of a guest. Dropping it cancels the task.
 pub(crate) struct TaskHandle<T> {
     place: TaskPlace<T>,
+    short: Handle,
     long: Handle,
 }
 
@@ -347,6 +391,9 @@ impl<T: Send + 'static> TaskHandle<T> {
                 TaskStage::Finished(result) => return Ok(result),
                 TaskStage::Preempted(task) => {
                     self.place = TaskPlace::Threads(self.long.spawn(task.run_long()));
+                }
+                TaskStage::Answered(task) => {
+                    self.place = TaskPlace::Threads(self.short.spawn(task.run_short()));
                 }
             }
         }

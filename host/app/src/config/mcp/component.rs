@@ -5,7 +5,8 @@ use super::{
     raw::{IDLE_SECONDS, LIFETIME_SECONDS, RawMcp},
 };
 use crate::config::{
-    ComponentSource, ConfigError, GrantsSection, LimitsSection, dir_grants, grants, paths::Scope,
+    ComponentSource, ConfigError, GrantsSection, LimitsSection, dir_grants, grants,
+    paths::Scope,
     problem::{config_error, resolve_steps},
     tools,
 };

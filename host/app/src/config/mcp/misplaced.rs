@@ -22,8 +22,12 @@ pub(super) fn misplaced_key(raw: &RawMcp) -> Option<(&'static str, &'static str,
         }
     };
     let found = match kind {
-        ServerKind::Program => not_of_web(raw, "pass it with [[mcp.env]]", "pass them with [[mcp.env]]")
-            .or_else(|| not_of_component(raw)),
+        ServerKind::Program => not_of_web(
+            raw,
+            "pass it with [[mcp.env]]",
+            "pass them with [[mcp.env]]",
+        )
+        .or_else(|| not_of_component(raw)),
         ServerKind::Web => not_of_program(
             raw,
             "has [[mcp.env]], but a server with a `url` is not started here",

@@ -33,16 +33,21 @@ section! {
         /// The working directory of the program; absent for the file's directory.
         dir: Option<String> => together;
         /// A component that runs in the sandbox: a file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         component [Component]: Option<String> => together;
         /// The grants of the component: lists instead of the general ones.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         grants: Option<GrantsSection> => section;
         /// Limits of the component instead of the general ones.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         limits: Option<LimitsSection> => by(demand_limits);
         /// The time without a call and without a message after which the component ends; the next
         /// call starts it again. Absent for 10 minutes.
+        #[serde(skip_serializing_if = "Option::is_none")]
         idle_seconds: Option<NonZeroU64>, in seconds, within(1, MAX_AGE_SECONDS) => at_most(IDLE_SECONDS);
         /// The age at which the component ends between two calls; the next call starts it again.
         /// Absent for one day.
+        #[serde(skip_serializing_if = "Option::is_none")]
         lifetime_seconds: Option<NonZeroU64>, in seconds, within(1, MAX_AGE_SECONDS) => at_most(LIFETIME_SECONDS);
         /// The address of a running server.
         url: Option<String> => asks(Network, "sends calls to {value} as the MCP server {who}");

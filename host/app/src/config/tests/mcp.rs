@@ -72,7 +72,7 @@ fn mcp_program_is_written_as_clients_write_it() {
         ),
         (
             "args = [\"-y\"]",
-            "needs either `command`, to start it, or `url`, to connect to it",
+            "needs one of `command`, to start it, `url`, to connect to it, and `component`",
         ),
         ("command = \"\"", "names no program"),
     ] {
@@ -262,10 +262,10 @@ fn mcp_server_files_are_protected() {
 fn mcp_server_with_bad_settings_is_refused() {
     let tree = Tree::new();
     let cases = [
-        ("", "needs either `command`"),
+        ("", "needs one of `command`"),
         (
             "command = [\"a\"]\nurl = \"https://a\"\n",
-            "needs either `command`",
+            "needs one of `command`",
         ),
         ("command = []\n", "names no program"),
         ("command = [\"\"]\n", "names no program"),

@@ -69,9 +69,8 @@ pub(super) async fn show(
     match component {
         Some(component) => lines.extend(sandbox_lines(component, args.limits)),
         None => {
-            let worst = format!(
-                "  everything that {identity} can access: it is outside of the sandbox"
-            );
+            let worst =
+                format!("  everything that {identity} can access: it is outside of the sandbox");
             section(&mut lines, "At worst", [escape_line(&worst)]);
         }
     }
