@@ -24,6 +24,7 @@ mod integers;
 mod json_schema;
 mod mcp_adapters;
 mod mcp_clients;
+mod mcp_component;
 mod mcp_conformance;
 mod mcp_servers;
 mod metrics;

@@ -32,7 +32,7 @@ pub struct ComponentServer {
 
 impl ComponentServer {
     /// Returns the directories that the server is told to work in: those that it is granted.
-    pub(super) fn roots(&self) -> Vec<PathBuf> {
+    pub(in crate::config) fn roots(&self) -> Vec<PathBuf> {
         let dirs = self.grants.dirs.iter();
         dirs.map(|dir| PathBuf::from(&dir.guest)).collect()
     }

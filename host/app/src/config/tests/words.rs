@@ -78,7 +78,8 @@ impl<'a> Search<'a> {
 }
 
 /// The keys that the tables of these keys need besides, so that the words are looked at.
-const NEEDED: [(&str, &str); 4] = [
+const NEEDED: [(&str, &str); 5] = [
+    ("mcp", "name = \"m\"\ncomponent = \"m.wasm\""),
     ("agent", "name = \"a\"\ndescription = \"A.\""),
     (
         "hook",
