@@ -41,7 +41,7 @@ impl Pipe {
         Poll::Ready(())
     }
 
-    /// Takes at most so many bytes; `None` at the end.
+    /// Takes at most `most` bytes; `None` at the end.
     fn take(&self, most: usize) -> Option<Bytes> {
         let (taken, writer) = {
             let mut state = lock(&self.0);

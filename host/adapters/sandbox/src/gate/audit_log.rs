@@ -117,7 +117,7 @@ impl AuditLog {
         }
     }
 
-    /// Returns the statistics of a gate that moved so many bytes.
+    /// Returns the statistics of a gate that moved these numbers of bytes.
     pub(super) fn stats(&self, bytes_in: u64, bytes_out: u64) -> CallStats {
         CallStats {
             audit: self.entries(),

@@ -132,7 +132,7 @@ async fn crash_and_limits_end_a_program_with_the_reason() {
     }
 }
 
-/// What the host does not read waits in the pipe, and the guest with it.
+/// Output that the host does not read waits in the pipe, and the guest with it.
 #[tokio::test]
 async fn flood_is_held_back_by_the_pipe() {
     let sandbox = sandbox();
