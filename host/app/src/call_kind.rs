@@ -36,9 +36,7 @@ impl CallKind {
     /// Returns the kind of the calls of a tool; `tool` is absent for one that is not known any more.
     #[must_use]
     pub fn new(registry: &Registry, name: &str, tool: Option<&RegisteredTool>) -> Self {
-        if tool.is_some_and(|tool| tool.runtime == ToolRuntime::Agent) {
-            return Self::Agent;
-        }
+        let is_agent = tool.is_some_and(|tool| tool.runtime == ToolRuntime::Agent);
         match (registry.component_of(name), registry.tool(name), name) {
             (Some(component), Some(tool), _) => match &component.source {
                 ComponentSource::Builtin(builtin) => match (builtin.as_str(), name) {
@@ -53,6 +51,7 @@ impl CallKind {
             (None, None, RUN_PROGRAM) => Self::Code,
             (None, None, SEARCH_TOOL | DESCRIBE_TOOLS) => Self::Search,
             (None, None, READ_SKILL | READ_ARTIFACT) => Self::Read,
+            _ if is_agent => Self::Agent,
             _ => Self::Other,
         }
     }
