@@ -114,15 +114,25 @@ fn printed_lines() {
         "console.log('one'); console.log('two'); console.log({hostile}); console.log('last'); \
          await tools.s_act({wait}); return 1;"
     );
-    let model = ChatServer::start(vec![
+    let answers = vec![
         Answer::calls(&[
             ("run_javascript", json!({ "code": code })),
             ("run_javascript", json!({"code": "return 2;"})),
         ]),
         Answer::text("Done."),
-    ]);
+    ];
+    // Lines are told to those who read, so that the calls start when the page does.
+    let (go_on, waits) = mpsc::channel::<()>();
+    let model = ChatServer::watched(answers, move |point| {
+        if point == 0 {
+            waits.recv().unwrap();
+        }
+    });
     let server = ApiServer::start(&env, &model, &[]);
     let mut script = browser.start(&server, "printed");
+    script.stdout.until("asked\n");
+    go_on.send(()).unwrap();
+    script.types("sent\n");
     script.stdout.until("seen\n");
     fs::File::options().write(true).open(until).unwrap();
     script.types("ended\n");

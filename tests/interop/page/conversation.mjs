@@ -142,6 +142,8 @@ export const actions = {
   async printed() {
     const page = await open();
     await start(page, "Work.");
+    await page.locator(".working").waitFor();
+    await tell("asked");
     const step = page.locator(".step");
     const printed = step.locator(".printed");
     await printed.filter({ hasText: "last" }).waitFor();

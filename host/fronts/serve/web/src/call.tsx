@@ -2,7 +2,7 @@
 
 import { useContext, useState } from "preact/hooks";
 import { bytes } from "./api";
-import { Items, ModelContext, useSession } from "./conversation";
+import { Items, useSession } from "./conversation";
 import { EffectBadge } from "./effect";
 import { duration, size } from "./format";
 import { KindIcon } from "./icons";
@@ -46,7 +46,7 @@ function Opened({ session, call }: { session: string; call: CallItem }) {
         {call.rule && ` rule ${call.rule}`}
       </p>
       {call.input && <Arguments input={call.input} />}
-      {call.child && !may.isLink && <Agent session={call.child} call={call.id} />}
+      {call.child && !may.isLink && <Agent session={call.child} />}
       {call.output && <OutputView session={session} output={call.output} />}
       {call.whole && <Whole session={session} digest={call.whole} />}
       {call.audit.length > 0 && <Audit audit={call.audit} />}
@@ -100,8 +100,8 @@ export function used({ ms, used, limits }: CallItem): string {
 }
 
 /// The session of an agent, nested.
-function Agent({ session, call }: { session: string; call: string }) {
-  const { model, error } = useSession(session, { model: useContext(ModelContext), call });
+function Agent({ session }: { session: string }) {
+  const { model, error } = useSession(session);
   return (
     <div class="agent">
       {error ? <p class="error">{error.message}</p> : <Items session={session} model={{ ...model, open: null }} state={model.running ? "running" : "idle"} send={async () => {}} />}

@@ -1,6 +1,5 @@
 // A session: its conversation, what it waits for, and the field for the next message.
 
-import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Explained } from "./explained";
 import { ApiError, bytes, change, post, save, watch, type Connection } from "./api";
@@ -37,12 +36,8 @@ const MOST = 600;
 const MANY_LINES = 50;
 const CATCH_UP_MS = 120;
 
-/// The session that is shown, for the agents inside.
-export const ModelContext = createContext<Model>(newModel());
-
-/// Follows a session. The result changes at most once for each frame. `parent` is the session of the
-/// call that started it as an agent: what an agent on another host does is told there alone.
-export function useSession(session: string, parent?: { model: Model; call: string }): { model: Model; connection: Connection; error: ApiError | null } {
+/// Follows a session. The result changes at most once for each frame.
+export function useSession(session: string): { model: Model; connection: Connection; error: ApiError | null } {
   const [model] = useState(newModel);
   const [, redraw] = useState(0);
   const [connection, setConnection] = useState<Connection>("connecting");
@@ -62,24 +57,11 @@ export function useSession(session: string, parent?: { model: Model; call: strin
       if (lines.length <= MANY_LINES && timer === undefined) draw();
       else timer ??= setTimeout(draw, CATCH_UP_MS);
     };
-    // Whether its own stream tells what happens as it does.
-    let isTold = false;
-    const follow = (call: string, line: Line) => {
-      if (call === parent?.call && !isTold) onLines([line]);
-    };
-    const onOwn = (lines: Line[]) => {
-      const begins = !isTold && lines.some((line) => line.live);
-      isTold ||= begins;
-      // It tells the reply from its start, of which the parent's may have told some.
-      onLines(begins ? [{ live: "restarted" }, ...lines] : lines);
-    };
-    parent?.model.followers.add(follow);
     const stop = watch(
       session,
-      onOwn,
+      onLines,
       (state, problem) => {
         if (state === "connecting" || state === "lost") {
-          isTold = false;
           interrupted(model);
         }
         setConnection(state);
@@ -88,7 +70,6 @@ export function useSession(session: string, parent?: { model: Model; call: strin
     );
     return () => {
       stop();
-      parent?.model.followers.delete(follow);
       clearTimeout(timer);
       cancelAnimationFrame(frame);
     };
@@ -412,48 +393,46 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
         setAway(!follows.current);
       }}
     >
-      <ModelContext.Provider value={model}>
-        <div class="list" ref={list}>
-          {first > 0 && (
-            <button type="button" class="quiet" onClick={showEarlier}>
-              Show {Math.min(first, WINDOW)} of {count(first)} earlier items
-            </button>
-          )}
-          {bySteps(model.items.slice(first, end)).map((block) =>
-            Array.isArray(block) ? (
-              <Guarded key={block[0]!.key}>
-                <StepView session={session} calls={block} />
-              </Guarded>
-            ) : (
-              <Guarded key={block.key}>
-                <ItemView session={session} item={block} />
-              </Guarded>
-            ),
-          )}
-          {model.open && may.isLink && <p class="note">This session waits for its user.</p>}
-          {model.open && !may.isLink && <RequestView key={model.open.request} continuation={model.open} send={send} />}
-          {state === "interrupted" && (
-            <p class="note warning" role="status">
-              This run was interrupted.{" "}
-              {may.send && resume && (
-                <button type="button" onClick={resume}>
-                  Resume
-                </button>
-              )}
-            </p>
-          )}
-          {state === "running" && !model.open && (
-            <p class="quiet working" role="status">
-              Working…
-            </p>
-          )}
-        </div>
-        {(last !== null || isAway) && (
-          <button type="button" class="newest" onClick={showNewest}>
-            Go to the newest item
+      <div class="list" ref={list}>
+        {first > 0 && (
+          <button type="button" class="quiet" onClick={showEarlier}>
+            Show {Math.min(first, WINDOW)} of {count(first)} earlier items
           </button>
         )}
-      </ModelContext.Provider>
+        {bySteps(model.items.slice(first, end)).map((block) =>
+          Array.isArray(block) ? (
+            <Guarded key={block[0]!.key}>
+              <StepView session={session} calls={block} />
+            </Guarded>
+          ) : (
+            <Guarded key={block.key}>
+              <ItemView session={session} item={block} />
+            </Guarded>
+          ),
+        )}
+        {model.open && may.isLink && <p class="note">This session waits for its user.</p>}
+        {model.open && !may.isLink && <RequestView key={model.open.request} continuation={model.open} send={send} />}
+        {state === "interrupted" && (
+          <p class="note warning" role="status">
+            This run was interrupted.{" "}
+            {may.send && resume && (
+              <button type="button" onClick={resume}>
+                Resume
+              </button>
+            )}
+          </p>
+        )}
+        {state === "running" && !model.open && (
+          <p class="quiet working" role="status">
+            Working…
+          </p>
+        )}
+      </div>
+      {(last !== null || isAway) && (
+        <button type="button" class="newest" onClick={showNewest}>
+          Go to the newest item
+        </button>
+      )}
     </div>
   );
 }

@@ -92,9 +92,6 @@ export interface Model {
   answered: boolean;
   /// The number of events of the journal that were read.
   events: number;
-  /// Told of the lines of agents, which come in the stream of the session that started them: the call
-  /// that started the agent, and the line as one of the agent's own session.
-  followers: Set<(call: string, line: Line) => void>;
   /// Whether live text may have been missed: since the stream was opened, no reply has begun.
   gap: boolean;
   /// The model that was chosen for the session, unless it has that of its agent.
@@ -109,7 +106,7 @@ export interface Model {
 const LAST_LINES = 3;
 
 export function newModel(): Model {
-  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, answered: false, events: 0, followers: new Set(), gap: true, now: 0, version: 0 };
+  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, answered: false, events: 0, gap: true, now: 0, version: 0 };
 }
 
 /// Forgets the text of a reply that has not ended: what comes next of it may be missed, and a server
@@ -124,12 +121,8 @@ export function interrupted(model: Model): void {
 
 export function apply(model: Model, lines: Line[]): void {
   for (const line of lines) {
-    const [call, ...path] = line.path ?? [];
-    if (call !== undefined) {
-      for (const tell of model.followers) tell(call, { ...line, path });
-      continue;
-    }
-    // An agent's events come in its own stream, too; each counts once, and in order.
+    // What an agent does is in the stream of its own session, too.
+    if (line.path?.length) continue;
     if (line.event && line.seq !== model.events) continue;
     if (line.event) {
       model.now = line.at_ms ?? 0;
