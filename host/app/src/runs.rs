@@ -135,7 +135,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         // A run that panicked or was abandoned has left its reply open.
-        self.runs.feed(self.session).end_reply();
+        self.runs.feed(self.session).forget_recent();
         lock(&self.runs.runs).remove(&self.session);
         self.runs.count.send_modify(|count| *count -= 1);
         self.runs.forget_unwatched(self.session);

@@ -90,7 +90,7 @@ impl<'r> Working<'r> {
 
 impl Drop for Working<'_> {
     fn drop(&mut self) {
-        self.feed.end_reply();
+        self.feed.forget_recent();
         self.feed.release();
         self.runs.forget_unwatched(self.session);
     }

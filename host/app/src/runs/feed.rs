@@ -5,9 +5,10 @@ mod tests;
 
 use super::{Runs, lock};
 use agent_host_engine::stream::{LiveLine, StreamContent, StreamLine};
-use agent_host_types::id::SessionId;
+use agent_host_types::id::{CallId, SessionId};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
+    mem,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -25,6 +26,9 @@ const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
 /// The bytes of a line with text that was kept. A relay between hosts takes no longer ones.
 const PIECE_BYTES: usize = 2_000;
+
+/// The most lines of running calls that are kept for readers that come later.
+const PRINTED_LINES: usize = 16;
 
 /// The feeds of the sessions that run or are watched.
 pub(super) type Feeds = HashMap<SessionId, Arc<Feed>>;
@@ -58,24 +62,26 @@ impl FeedItem {
     }
 }
 
-/// The feed of a session: its lines, and the reply that arrives.
+/// The feed of a session: its lines, and what readers that come later need of those before.
 #[derive(Debug)]
 pub struct Feed {
     lines: broadcast::Sender<FeedItem>,
-    arriving: Mutex<ArrivingReply>,
+    recent: Mutex<RecentLines>,
     /// Whether it is kept without a reader: an agent of a run works in the session.
     is_held: AtomicBool,
 }
 
-/// The reply of the model that arrives: its event is not in the journal yet.
+/// The content that is in no event yet: the reply of the model that arrives, and the last lines
+/// that running calls printed.
 #[derive(Clone, Debug, Default)]
-struct ArrivingReply {
+struct RecentLines {
     /// The number of the newest event, if one was sent.
     after: Option<u64>,
     text: String,
     reasoning: String,
     /// Whether it is too long, so that nothing of it is kept.
     is_too_long: bool,
+    printed: VecDeque<Arc<StreamLine>>,
 }
 
 /// A reader of a feed. It gets what is sent from now on.
@@ -83,8 +89,8 @@ struct ArrivingReply {
 pub struct FeedReader {
     /// The items.
     pub items: broadcast::Receiver<FeedItem>,
-    /// The reply that arrives, from its start until now.
-    pub reply: Vec<Arc<StreamLine>>,
+    /// The reply that arrives, from its start until now, and the last lines of running calls.
+    pub recent: Vec<Arc<StreamLine>>,
     /// The number of the newest event before, if one was sent.
     pub after: Option<u64>,
 }
@@ -93,7 +99,7 @@ impl Feed {
     fn new() -> Self {
         Self {
             lines: broadcast::Sender::new(FEED_LINES),
-            arriving: Mutex::default(),
+            recent: Mutex::default(),
             is_held: AtomicBool::new(false),
         }
     }
@@ -108,19 +114,19 @@ impl Feed {
     /// Sends an item to those who watch the session.
     pub fn send(&self, item: FeedItem) {
         // Sent under the lock, so that a new reader gets each text either here or there.
-        let mut arriving = lock(&self.arriving);
-        arriving.take(&item);
+        let mut recent = lock(&self.recent);
+        recent.take(&item);
         // There may be no reader.
         let _ = self.lines.send(item);
     }
 
     /// Returns a reader.
     pub fn subscribe(&self) -> FeedReader {
-        let arriving = lock(&self.arriving);
+        let recent = lock(&self.recent);
         FeedReader {
             items: self.lines.subscribe(),
-            reply: arriving.lines(),
-            after: arriving.after,
+            recent: recent.lines(),
+            after: recent.after,
         }
     }
 
@@ -134,16 +140,19 @@ impl Feed {
         self.is_held.store(false, Ordering::Relaxed);
     }
 
-    /// Forgets a reply that does not arrive any more.
-    pub(super) fn end_reply(&self) {
-        lock(&self.arriving).clear();
+    /// Forgets a reply that does not arrive any more, and the lines of calls.
+    pub(super) fn forget_recent(&self) {
+        let mut recent = lock(&self.recent);
+        recent.printed.clear();
+        recent.clear_reply();
     }
 }
 
-impl ArrivingReply {
-    fn clear(&mut self) {
+impl RecentLines {
+    fn clear_reply(&mut self) {
         *self = Self {
             after: self.after,
+            printed: mem::take(&mut self.printed),
             ..Self::default()
         };
     }
@@ -152,7 +161,7 @@ impl ArrivingReply {
     fn keep(&mut self, text: &str, is_reasoning: bool) {
         let length = self.text.len() + self.reasoning.len() + text.len();
         if self.is_too_long || length > MAX_REPLY_BYTES {
-            self.clear();
+            self.clear_reply();
             self.is_too_long = true;
         } else if is_reasoning {
             self.reasoning.push_str(text);
@@ -161,41 +170,68 @@ impl ArrivingReply {
         }
     }
 
+    /// Keeps lines of a running call, unless they are too long.
+    fn keep_printed(&mut self, line: &Arc<StreamLine>) {
+        if line.json().len() <= PIECE_BYTES {
+            self.printed.push_back(Arc::clone(line));
+        }
+        if self.printed.len() > PRINTED_LINES {
+            self.printed.pop_front();
+        }
+    }
+
+    /// Forgets the lines of a call that ended.
+    fn end_call(&mut self, ended: &CallId) {
+        self.printed.retain(|line| match &line.content {
+            StreamContent::Live(LiveLine::CallOutput { call_id, .. }) => call_id != ended,
+            _ => false,
+        });
+    }
+
     /// Keeps the text of an item. While a reply arrives, its session has no event.
     fn take(&mut self, item: &FeedItem) {
         let line = match item {
             FeedItem::Line(line) => line,
             FeedItem::Stored(Some(seq)) => return self.pass(*seq),
-            FeedItem::Stored(None) | FeedItem::Unknown(_) => return,
+            // The ends of calls may be among the lines that were lost.
+            FeedItem::Stored(None) => return self.printed.clear(),
+            FeedItem::Unknown(_) => return,
         };
         match &line.content {
             _ if !line.path.is_empty() => {}
-            StreamContent::Record(record) => self.pass(record.seq),
+            StreamContent::Record(record) => {
+                if let Some(end) = record.event.call_end() {
+                    self.end_call(end.call_id);
+                }
+                self.pass(record.seq);
+            }
             StreamContent::Live(LiveLine::Text { text }) => self.keep(text, false),
             StreamContent::Live(LiveLine::Reasoning { text }) => self.keep(text, true),
-            StreamContent::Live(LiveLine::Restarted | LiveLine::ModelAsked) => self.clear(),
+            StreamContent::Live(LiveLine::Restarted | LiveLine::ModelAsked) => {
+                self.clear_reply();
+            }
+            StreamContent::Live(LiveLine::CallOutput { .. }) => self.keep_printed(line),
+            StreamContent::Live(LiveLine::CallEnded { call_id, .. }) => self.end_call(call_id),
             StreamContent::Live(_) => {}
         }
     }
 
     fn pass(&mut self, seq: u64) {
         self.after = Some(seq);
-        self.clear();
+        self.clear_reply();
     }
 
-    /// Returns the reply as lines; the first one voids what a reader knows of it.
+    /// Returns the reply as lines, of which the first one voids what a reader knows of it, and the
+    /// lines of calls.
     fn lines(&self) -> Vec<Arc<StreamLine>> {
-        if self.text.is_empty() && self.reasoning.is_empty() {
-            return Vec::new();
-        }
+        let has_reply = !(self.text.is_empty() && self.reasoning.is_empty());
         let reasoning = pieces(&self.reasoning).map(|text| LiveLine::Reasoning { text });
         let text = pieces(&self.text).map(|text| LiveLine::Text { text });
-        let lines = [LiveLine::Restarted]
-            .into_iter()
-            .chain(reasoning)
-            .chain(text);
-        lines
+        let restarted = has_reply.then_some(LiveLine::Restarted);
+        let reply = restarted.into_iter().chain(reasoning).chain(text);
+        reply
             .map(|line| Arc::new(StreamLine::new(StreamContent::Live(line), Arc::default())))
+            .chain(self.printed.iter().cloned())
             .collect()
     }
 }
@@ -210,7 +246,7 @@ fn pieces(mut text: &str) -> impl Iterator<Item = Arc<str>> {
 }
 
 impl Runs {
-    /// Returns the lines of a session from now on, and the reply that arrives.
+    /// Returns the lines of a session from now on, and the recent ones that are in no event.
     pub fn watch(&self, session: SessionId) -> FeedReader {
         // Subscribed under the lock: a feed without a reader is forgotten.
         let receiver = feed_of(&mut lock(&self.feeds), session).subscribe();

@@ -41,8 +41,8 @@ pub struct Follower {
     page: VecDeque<EventRecord>,
     /// Whether the journal may have more.
     must_read: bool,
-    /// The reply that arrived when the follower came, and that was not returned yet.
-    reply: VecDeque<Arc<StreamLine>>,
+    /// The lines of before the follower came that are in no event, and were not returned yet.
+    recent: VecDeque<Arc<StreamLine>>,
     /// The number of the newest event that passed in the feed, if one did.
     fed: Option<u64>,
     /// Present until the follower is dropped.
@@ -78,7 +78,7 @@ impl Follower {
     ) -> Self {
         let FeedReader {
             items,
-            reply,
+            recent,
             after,
         } = feed;
         Self {
@@ -88,7 +88,7 @@ impl Follower {
             next,
             page: VecDeque::new(),
             must_read: false,
-            reply: reply.into(),
+            recent: recent.into(),
             fed: after,
             feed: Some(items),
         }
@@ -154,7 +154,7 @@ impl Follower {
     }
 
     /// Returns the next event that is read from the journal, and behind the last one what had
-    /// arrived of a reply.
+    /// arrived of a reply and of the output of calls.
     async fn stored(&mut self) -> Result<Option<Followed>, JournalError> {
         loop {
             if let Some(record) = self.page.pop_front() {
@@ -165,9 +165,9 @@ impl Follower {
             }
             if !self.must_read {
                 if self.is_ahead() {
-                    self.reply.clear();
+                    self.recent.retain(|line| !is_of_reply(line));
                 }
-                return Ok(self.reply.pop_front().map(Followed::Line));
+                return Ok(self.recent.pop_front().map(Followed::Line));
             }
             self.page = match self.store.read(self.session, self.next).await {
                 Ok(page) => page.into(),

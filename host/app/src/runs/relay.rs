@@ -153,7 +153,7 @@ impl Relay {
     async fn run(self, mut feed: FeedReader) {
         let (session, to) = self.key.clone();
         let mut ends = self.runs.count.subscribe();
-        for line in mem::take(&mut feed.reply) {
+        for line in mem::take(&mut feed.recent) {
             let lines = vec![HostLine::Live(Arc::clone(line.json()))];
             self.send(session, &to, lines).await;
         }

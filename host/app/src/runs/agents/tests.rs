@@ -53,7 +53,7 @@ fn settled(id: &str) -> Event {
 
 /// Returns the reply that a reader gets that comes now.
 fn arriving(runs: &Runs, session: SessionId) -> Vec<Value> {
-    let reply = runs.watch(session).reply;
+    let reply = runs.watch(session).recent;
     runs.forget_unwatched(session);
     reply.iter().map(|line| json!(**line)).collect()
 }

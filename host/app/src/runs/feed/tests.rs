@@ -64,3 +64,41 @@ fn feed_is_not_forgotten_under_a_new_reader() {
         runs.forget_unwatched(session);
     }
 }
+
+/// The last lines of running calls are there for a reader that comes later, and go with their call.
+#[test]
+fn printed_lines_are_kept_until_their_call_ends() {
+    let feed = Feed::new();
+    let live = |line| Arc::new(StreamLine::new(StreamContent::Live(line), Arc::default()));
+    let print = |call: &str, text: &str| {
+        let (call_id, text) = (CallId(call.to_owned()), text.to_owned());
+        feed.publish(live(LiveLine::CallOutput { call_id, text }));
+    };
+    let kept = || -> Vec<Value> {
+        let recent = feed.subscribe().recent;
+        recent
+            .iter()
+            .map(|line| json!(**line)["text"].clone())
+            .collect()
+    };
+    print("a", "one");
+    print("b", "two");
+    print("b", &"x".repeat(PIECE_BYTES));
+    assert_eq!(kept(), ["one", "two"]);
+    let settled = json!({
+        "v": EVENT_VERSION, "session": SessionId::new(), "seq": 4, "at_ms": 5, "event": {
+            "kind": "call-settled", "call_id": "a", "tool": "t",
+            "output": {"type": "text", "value": "done"}, "accounting": {
+                "wall_us": 0, "peak_memory_bytes": 0, "bytes_in": 0, "bytes_out": 0,
+            },
+        },
+    });
+    feed.send(FeedItem::from_json(settled.to_string().into()));
+    assert_eq!(kept(), ["two"]);
+    for number in 0..PRINTED_LINES {
+        print("b", &number.to_string());
+    }
+    assert_eq!((kept().len(), &kept()[0]), (PRINTED_LINES, &json!("0")));
+    feed.send(FeedItem::Stored(None));
+    assert_eq!(kept(), [Value::Null; 0]);
+}

@@ -59,7 +59,7 @@ async fn reply_that_arrives_is_told_once_and_in_order() {
     );
     let mut last = Follower::new(sessions, &runs, id, 3);
     assert_eq!(followed(&mut last).await, ["restarted", "The next reply"]);
-    feed.end_reply();
+    feed.forget_recent();
     let mut none = Follower::new(sessions, &runs, id, 3);
     assert_eq!(followed(&mut none).await, Vec::<String>::new());
 }
@@ -72,9 +72,9 @@ async fn reply_beyond_the_bound_is_not_kept() {
     let feed = runs.feed(session);
     let mebibyte = "ü".repeat(512 * 1024);
     feed.publish(text(&mebibyte));
-    let reply = runs.watch(session).reply;
+    let reply = runs.watch(session).recent;
     let pieces = reply.iter().skip(1).map(|line| line.json().len());
     assert!(pieces.clone().count() > 500 && pieces.max() < Some(2_100));
     feed.publish(text("x"));
-    assert_eq!(runs.watch(session).reply.len(), 0);
+    assert_eq!(runs.watch(session).recent.len(), 0);
 }

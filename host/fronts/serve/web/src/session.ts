@@ -208,7 +208,7 @@ function live(model: Model, line: Line): void {
     case "call-output": {
       const running = model.calls.get(line.call_id);
       const printed = line.text.split("\n").filter((text: string) => text.trim() !== "");
-      if (running) running.lines = [...(running.lines ?? []), ...printed].slice(-LAST_LINES);
+      if (running && running.state !== "ended") running.lines = [...(running.lines ?? []), ...printed].slice(-LAST_LINES);
       break;
     }
   }
