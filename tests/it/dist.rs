@@ -52,6 +52,7 @@ fn manifests_match_components_and_sources() {
             ("concurrent", "concurrent"),
             ("conformance", "conformance/rust"),
             ("guard", "examples/guard"),
+            ("mcp-server", "mcp-server"),
             ("mcp-suite", "mcp-suite"),
             ("probe", "probe"),
             ("redact", "examples/redact"),

@@ -40,10 +40,10 @@ fn answer(session: &mut Session, line: &str) -> io::Result<()> {
             return send(&json!({"jsonrpc": "2.0", "id": null, "error": error}));
         }
     };
-    let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
+    let method = message.get("method").and_then(Value::as_str);
+    let (Some(id), Some(method)) = (message.get("id"), method) else {
         return Ok(());
     };
-    let params = &message["params"];
     let result = match method {
         "initialize" => Some(json!({
             "protocolVersion": PROTOCOL,
@@ -52,18 +52,17 @@ fn answer(session: &mut Session, line: &str) -> io::Result<()> {
         })),
         "ping" => Some(json!({})),
         "tools/list" => Some(json!({"tools": tools::list()})),
-        "tools/call" => Some(session.call(params)?),
+        "tools/call" => Some(session.call(message.get("params"))?),
         _ => None,
     };
-    let mut answer = json!({"jsonrpc": "2.0", "id": id});
-    match result {
-        Some(result) => answer["result"] = result,
+    send(&match result {
+        Some(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         None => {
             let message = format!("no method `{method}`");
-            answer["error"] = json!({"code": METHOD_NOT_FOUND, "message": message});
+            let error = json!({"code": METHOD_NOT_FOUND, "message": message});
+            json!({"jsonrpc": "2.0", "id": id, "error": error})
         }
-    }
-    send(&answer)
+    })
 }
 
 /// Sends one message.

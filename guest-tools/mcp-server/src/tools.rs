@@ -48,10 +48,11 @@ pub(crate) fn list() -> Value {
 
 impl Session {
     /// Calls a tool. What goes wrong in it is a result for the model.
-    pub(crate) fn call(&mut self, params: &Value) -> io::Result<Value> {
+    pub(crate) fn call(&mut self, params: Option<&Value>) -> io::Result<Value> {
         self.calls += 1;
-        let token = &params["_meta"]["progressToken"];
-        let result = self.run(&params["name"], &params["arguments"], token)?;
+        let part = |path| params.and_then(|params| params.pointer(path));
+        let name = part("/name").and_then(Value::as_str).unwrap_or_default();
+        let result = self.run(name, part("/arguments"), part("/_meta/progressToken"))?;
         let (text, is_error) = match result {
             Ok(text) => (text, false),
             Err(why) => (why, true),
@@ -61,12 +62,13 @@ impl Session {
 
     fn run(
         &self,
-        name: &Value,
-        input: &Value,
-        token: &Value,
+        name: &str,
+        input: Option<&Value>,
+        token: Option<&Value>,
     ) -> io::Result<Result<String, String>> {
-        let text = |key: &str| input[key].as_str().unwrap_or_default();
-        Ok(match name.as_str().unwrap_or_default() {
+        let argument = |key: &str| input.and_then(|input| input.get(key));
+        let text = |key: &str| argument(key).and_then(Value::as_str).unwrap_or_default();
+        Ok(match name {
             "echo" => Ok(text("text").to_owned()),
             "count" => Ok(self.calls.to_string()),
             "steps" => {
@@ -89,9 +91,12 @@ impl Session {
             "spin" => spin(),
             "flood" => flood()?,
             "allocate" => {
-                let mib = input["mib"].as_u64().unwrap_or_default();
+                let mib = argument("mib").and_then(Value::as_u64).unwrap_or_default();
                 let bytes = usize::try_from(mib).unwrap_or_default() * MIB;
-                Ok(format!("{} bytes", std::hint::black_box(vec![1_u8; bytes]).len()))
+                Ok(format!(
+                    "{} bytes",
+                    std::hint::black_box(vec![1_u8; bytes]).len()
+                ))
             }
             other => Err(format!("no tool `{other}`")),
         })

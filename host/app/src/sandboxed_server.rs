@@ -110,8 +110,8 @@ impl ServerControl for RunningServer {
         self.0.begin_call()
     }
 
-    fn end_call(&self) -> (Accounting, Vec<AuditEntry>) {
-        self.0.end_call()
+    fn end_call(&self, is_answered: bool) -> (Accounting, Vec<AuditEntry>) {
+        self.0.end_call(is_answered)
     }
 
     fn has_ended(&self) -> bool {

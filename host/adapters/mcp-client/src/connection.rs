@@ -7,7 +7,7 @@ use crate::{
     config::{Reach, ServerConfig},
     error::ConnectError,
     handler::{ClientSide, ProgressUpdate, Signals},
-    handshake::{HandshakeError, handshake_error, login_error, timeout_error, with_sources},
+    handshake::{HandshakeError, handshake_error, timeout_error, web_error, with_sources},
     http::{self, Challenge},
     lines::Lines,
     listing::ToolPages,
@@ -168,19 +168,7 @@ impl Connection {
                 let detail = started.exit_clause().await;
                 return Err(handshake_error(config, &error, &detail));
             }
-            (Ok(Err(error)), None) => {
-                let challenge = error.auth_challenge();
-                if let Some(login) = challenge.and_then(|text| login_error(config, text)) {
-                    return Err(login.into());
-                }
-                if let Reach::Http(endpoint) = &config.reach
-                    && http::speaks_http_sse(endpoint).await
-                {
-                    let server = config.name.clone();
-                    return Err(ConnectError::HttpSse { server }.into());
-                }
-                return Err(handshake_error(config, &error, ""));
-            }
+            (Ok(Err(error)), None) => return Err(web_error(config, &error).await),
             (Err(_), started) => {
                 let detail = started.as_mut().map(Started::exit_clause_so_far);
                 return Err(timeout_error(config, &detail.unwrap_or_default()).into());

@@ -4,7 +4,7 @@ use crate::{
     config::{Reach, ServerConfig},
     connection::SHOWN_BYTES,
     error::ConnectError,
-    oauth,
+    http, oauth,
 };
 use agent_host_engine::text;
 use rmcp::{
@@ -22,7 +22,7 @@ pub(crate) fn timeout_error(config: &ServerConfig, detail: &str) -> ConnectError
 
 /// Returns the error of a server that wants a login, and notes the scopes that it wants; `None` if
 /// its token is configured.
-pub(crate) fn login_error(config: &ServerConfig, challenge: &str) -> Option<ConnectError> {
+fn login_error(config: &ServerConfig, challenge: &str) -> Option<ConnectError> {
     let Reach::Http(endpoint) = &config.reach else {
         return None;
     };
@@ -52,6 +52,24 @@ pub(crate) fn handshake_error(
         error if refuses_initialize(error) => HandshakeError::NoInitialize(told),
         _ => HandshakeError::Other(told),
     }
+}
+
+/// Returns the error of a handshake with a web server.
+pub(crate) async fn web_error(
+    config: &ServerConfig,
+    error: &ClientInitializeError,
+) -> HandshakeError {
+    let challenge = error.auth_challenge();
+    if let Some(login) = challenge.and_then(|text| login_error(config, text)) {
+        return login.into();
+    }
+    if let Reach::Http(endpoint) = &config.reach
+        && http::speaks_http_sse(endpoint).await
+    {
+        let server = config.name.clone();
+        return ConnectError::HttpSse { server }.into();
+    }
+    handshake_error(config, error, "")
 }
 
 /// Whether the server refused `initialize` as of an unsupported version: it had taken

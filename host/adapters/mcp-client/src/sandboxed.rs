@@ -45,8 +45,9 @@ pub trait ServerControl: Send + Sync {
     /// Begins a call. Returns false if the server has ended.
     fn begin_call(&self) -> bool;
 
-    /// Ends a call, and returns what the server did since the last one ended.
-    fn end_call(&self) -> (Accounting, Vec<AuditEntry>);
+    /// Ends a call, and returns what the server did since the last one ended. A server that is stuck
+    /// in a call that was given up ends with it.
+    fn end_call(&self, is_answered: bool) -> (Accounting, Vec<AuditEntry>);
 
     /// Returns whether it has ended, or ends now.
     fn has_ended(&self) -> bool;
@@ -70,16 +71,16 @@ impl SandboxedCall {
     }
 
     /// Ends the call, and returns what the server did.
-    pub(crate) fn end(mut self) -> (Accounting, Vec<AuditEntry>) {
+    pub(crate) fn end(mut self, is_answered: bool) -> (Accounting, Vec<AuditEntry>) {
         let control = self.0.take();
-        control.map_or_else(Default::default, |control| control.end_call())
+        control.map_or_else(Default::default, |control| control.end_call(is_answered))
     }
 }
 
 impl Drop for SandboxedCall {
     fn drop(&mut self) {
         if let Some(control) = self.0.take() {
-            control.end_call();
+            control.end_call(false);
         }
     }
 }

@@ -255,7 +255,8 @@ impl McpServer {
             ) => answer,
             () = cancel.cancelled() => Some(Err(ToolFailure::stopped(self.effect(tool)))),
         };
-        *did = ready.sandboxed.take().map(SandboxedCall::end);
+        let is_answered = answer.is_some() && !cancel.is_cancelled();
+        *did = ready.sandboxed.take().map(|call| call.end(is_answered));
         answer.unwrap_or_else(|| {
             let what = format!(
                 "did not answer within {} ms, so the call was cancelled. It may or may not have taken effect.",

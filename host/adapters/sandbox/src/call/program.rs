@@ -8,7 +8,7 @@ mod tests;
 use crate::{
     caps::{
         as_count,
-        pipe::{self, ProgramInput, ProgramOutput},
+        pipe::{self, InputWait, ProgramInput, ProgramOutput},
         telemetry::Telemetry,
         unwind::Unwind,
     },
@@ -21,7 +21,7 @@ use crate::{
     schedule::{
         activity::{Activity, Expired, Lifespan},
         deadline::Deadline,
-        guest_runtime::TaskHandle,
+        guest_runtime::{GuestRuntime, TaskHandle},
     },
     text,
 };
@@ -34,7 +34,7 @@ use agent_host_types::{
 };
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 use wasmtime_wasi::{I32Exit, p2::bindings::CommandPre};
 
 /// The most bytes shown of how a program ended.
@@ -78,8 +78,15 @@ pub struct ProgramControl {
     secrets: Arc<Secrets>,
     telemetry: Arc<Telemetry>,
     activity: Arc<Activity>,
+    waits: InputWait,
     ended: watch::Receiver<Option<String>>,
-    _stop: DropGuard,
+    stop: CancellationToken,
+}
+
+impl Drop for ProgramControl {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
 }
 
 /// One run of a program's main function.
@@ -104,24 +111,17 @@ impl ToolComponent {
     /// # Errors
     /// The component is not a program, or too many of them run.
     pub fn serve(&self, using: ProgramUse) -> Result<RunningProgram, ToolFailure> {
-        let ProgramUse {
-            name,
-            grants,
-            secrets,
-            limits,
-            idle,
-            lifetime,
-        } = using;
         let shared = &self.loaded.shared;
+        let (grants, secrets, limits) = (using.grants, using.secrets, using.limits);
         let unavailable = |why| ToolFailure::new(ToolErrorCode::ToolUnavailable, why);
         let pre = self.loaded.linked.program.clone();
         let pre = pre.ok_or_else(|| unavailable("The component is not a program."))?;
         let permit = Arc::clone(&shared.servers)
             .try_acquire_owned()
-            .map_err(|_| unavailable("Too many servers run in the sandbox."))?;
+            .map_err(|_| unavailable("the maximum number of servers runs in the sandbox"))?;
         let activity = Arc::new(Activity::new(Lifespan {
-            idle,
-            lifetime,
+            idle: using.idle,
+            lifetime: using.lifetime,
             call: Duration::from_millis(limits.deadline_ms),
         }));
         // Its effects are bounded by its grants alone.
@@ -155,31 +155,26 @@ impl ToolComponent {
             .guests
             .spawn_program(&handle.schedule, &activity, run(job));
         let stop = CancellationToken::new();
-        let (end, ended) = watch::channel(None);
         let supervised = Supervised {
-            name,
+            name: using.name,
             task,
             telemetry: Arc::clone(&telemetry),
             activity: Arc::clone(&activity),
             stop: stop.clone(),
             interval: shared.progress_interval,
         };
-        drop(
-            shared
-                .guests
-                .spawn_host(async move { end.send_replace(Some(supervised.end().await)) }),
-        );
         Ok(RunningProgram {
-            input,
-            output,
             control: ProgramControl {
                 gate,
                 secrets,
                 telemetry,
                 activity,
-                ended,
-                _stop: stop.drop_guard(),
+                waits: input.wait(),
+                ended: supervised.spawn(&shared.guests),
+                stop,
             },
+            input,
+            output,
         })
     }
 }
@@ -201,10 +196,13 @@ impl ProgramControl {
     }
 
     /// Ends a call, and returns what the program did since the last one ended: its audit, the bytes
-    /// that it moved and the hosts that it reached. The limits are left out, since files that it
+    /// that it moved and the hosts that it reached. A program that is stuck in a call that was given up
+    /// ends, and the next call starts another. The limits are left out, since files that it
     /// changes are not kept to undo the call.
-    pub fn end_call(&self) -> (Accounting, Vec<AuditEntry>) {
-        self.activity.end_call();
+    pub fn end_call(&self, is_answered: bool) -> (Accounting, Vec<AuditEntry>) {
+        if self.activity.end_call(is_answered, self.waits.get()) {
+            self.stop.cancel();
+        }
         let mut stats = self.gate.take_stats();
         stats.redact(&self.secrets);
         let accounting = Accounting {
@@ -310,6 +308,14 @@ struct Supervised {
 }
 
 impl Supervised {
+    /// Watches the program in a task of the host, which tells how it ended.
+    fn spawn(self, guests: &GuestRuntime) -> watch::Receiver<Option<String>> {
+        let (end, ended) = watch::channel(None);
+        let watching = async move { end.send_replace(Some(self.end().await)) };
+        drop(guests.spawn_host(watching));
+        ended
+    }
+
     /// Logs its stderr until it ends, or ends it; returns how it ended.
     async fn end(mut self) -> String {
         let mut not_before = None;
@@ -320,7 +326,7 @@ impl Supervised {
                     self.activity.set_ended();
                     return ended.unwrap_or_else(|_| "the host failed while running it".to_owned());
                 }
-                () = self.stop.cancelled() => break "the connection was closed".to_owned(),
+                () = self.stop.cancelled() => break "it was stopped".to_owned(),
                 why = self.activity.expired() => break match why {
                     Expired::Idle => "it was idle (`idle-seconds`)".to_owned(),
                     Expired::Lifetime => LIFETIME.to_owned(),

@@ -126,6 +126,21 @@ pub(crate) fn pipes(activity: &Arc<Activity>) -> (ProgramInput, ProgramOutput, G
 /// The input of a program, which the host writes. Dropping it ends the input.
 pub struct ProgramInput(Pipe);
 
+/// Tells whether a program waits for input.
+pub(crate) struct InputWait(Pipe);
+
+impl InputWait {
+    pub(crate) fn get(&self) -> bool {
+        lock(&self.0.0).reader.is_some()
+    }
+}
+
+impl ProgramInput {
+    pub(crate) fn wait(&self) -> InputWait {
+        InputWait(self.0.clone())
+    }
+}
+
 /// The output of a program, which the host reads. Dropping it breaks the guest's pipe.
 pub struct ProgramOutput(Pipe);
 

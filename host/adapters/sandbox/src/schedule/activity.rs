@@ -41,6 +41,7 @@ pub(crate) struct Activity {
 struct ActivityState {
     /// The time of the last byte either way, or of the start or end of a call.
     last: Instant,
+    last_input: Instant,
     /// The time that it held a thread since it last took input.
     computed: Duration,
     calls: usize,
@@ -60,6 +61,7 @@ impl Activity {
             started,
             state: Mutex::new(ActivityState {
                 last: started,
+                last_input: started,
                 computed: Duration::ZERO,
                 calls: 0,
                 has_ended: false,
@@ -77,6 +79,7 @@ impl Activity {
     pub(crate) fn received(&self) {
         let mut state = lock(&self.state);
         state.last = Instant::now();
+        state.last_input = state.last;
         state.computed = Duration::ZERO;
     }
 
@@ -109,13 +112,20 @@ impl Activity {
         Some(others)
     }
 
-    pub(crate) fn end_call(&self) {
-        {
+    /// Ends a call. Returns whether the program ends with it, because it is stuck: it did not answer,
+    /// does not wait for input, and took none for half the time of a call.
+    pub(crate) fn end_call(&self, is_answered: bool, waits_for_input: bool) -> bool {
+        let ends = {
             let mut state = lock(&self.state);
             state.calls = state.calls.saturating_sub(1);
             state.last = Instant::now();
-        }
+            let took_none = state.last_input.elapsed() > self.lifespan.call / 2;
+            let ends = !is_answered && !waits_for_input && took_none;
+            state.has_ended |= ends;
+            ends
+        };
         self.call_ended.notify_one();
+        ends
     }
 
     /// Lets no call begin any more.

@@ -176,7 +176,7 @@ async fn idle_and_old_programs_end_between_calls() {
                 "a"
             );
         }
-        program.control.end_call();
+        program.control.end_call(true);
         assert_eq!(program.output.read(&mut [0]).await.unwrap(), 0, "{says}");
         assert_eq!(program.control.ended().await.as_deref(), Some(says));
         assert!(!program.control.begin_call());
@@ -216,7 +216,7 @@ async fn effects_of_a_program_pass_the_gate_call_by_call() {
         assert!(program.control.begin_call());
         let (text, failed) = call(&mut program, tool, input).await;
         assert_eq!(failed, is_error, "{tool}: {text}");
-        let (accounting, audit) = program.control.end_call();
+        let (accounting, audit) = program.control.end_call(true);
         let verdicts: Vec<AuditVerdict> = audit.iter().map(|entry| entry.verdict).collect();
         assert_eq!(verdicts, [verdict], "{tool}");
         assert_eq!(accounting.bytes_in, if is_error { 0 } else { 5 });
@@ -250,8 +250,8 @@ async fn quotas_are_renewed_when_a_call_begins_alone() {
     assert!(!call(&mut program, "write", input.clone()).await.1);
     assert!(program.control.begin_call());
     assert!(call(&mut program, "write", input.clone()).await.1);
-    program.control.end_call();
-    program.control.end_call();
+    program.control.end_call(true);
+    program.control.end_call(true);
     assert!(program.control.begin_call());
     assert!(!call(&mut program, "write", input).await.1);
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 use agent_host_app::{ComponentServer, ServerEntry, grant_lines};
 use agent_host_engine::policy::CallRule;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) async fn show(
     entry: &ServerEntry,
@@ -19,31 +19,13 @@ pub(super) async fn show(
     let server = &entry.server;
     let config = server.config();
     let features = server.features();
-    let (identity, version) = (entry.identity(), server.version().await);
-    let component = entry.config.component();
+    let version = server.version().await;
     if args.json {
-        let tools = server.definitions().iter();
-        let tools = tools.map(|tool| tool_list::as_json(tool, tool.effect, rules));
-        return terminal.println(&json_text(&json!({
-            "server": config.reach.identity(),
-            "component": component.map(|component| json!({
-                "file": component.source.to_string(),
-                "grants": component.grants.to_json(),
-                "limits": component.limits,
-                "idle-seconds": component.idle.as_secs(),
-                "lifetime-seconds": component.lifetime.as_secs(),
-            })),
-            "protocol": version,
-            "tools": tools.collect::<Vec<_>>(),
-            "resources": features.resources.map(|count| count.to_string()),
-            "resource-templates": features.templates.map(|count| count.to_string()),
-            "prompts": features.prompts.map(|count| count.to_string()),
-            "notes": server.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "deadline-ms": config.deadline.as_millis() as u64,
-            "output-bytes": config.output_bytes,
-            "concurrent-calls": config.concurrent_calls,
-        })));
+        let shown = as_json(entry, version.as_deref(), rules);
+        return terminal.println(&json_text(&shown));
     }
+    let identity = entry.identity();
+    let component = entry.config.component();
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", escape_line(&entry.config.name)),
         format!("  server      {}", escape_line(&identity)),
@@ -89,6 +71,36 @@ pub(super) async fn show(
             shell_quoted(&entry.config.name)
         ));
     }
+}
+
+fn as_json(entry: &ServerEntry, version: Option<&str>, rules: &[CallRule]) -> Value {
+    let server = &entry.server;
+    let config = server.config();
+    let features = server.features();
+    let tools = server.definitions().iter();
+    let tools = tools.map(|tool| tool_list::as_json(tool, tool.effect, rules));
+    let component = entry.config.component().map(|component| {
+        json!({
+            "file": component.source.to_string(),
+            "grants": component.grants.to_json(),
+            "limits": component.limits,
+            "idle-seconds": component.idle.as_secs(),
+            "lifetime-seconds": component.lifetime.as_secs(),
+        })
+    });
+    json!({
+        "server": config.reach.identity(),
+        "component": component,
+        "protocol": version,
+        "tools": tools.collect::<Vec<_>>(),
+        "resources": features.resources.map(|count| count.to_string()),
+        "resource-templates": features.templates.map(|count| count.to_string()),
+        "prompts": features.prompts.map(|count| count.to_string()),
+        "notes": server.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "deadline-ms": config.deadline.as_millis() as u64,
+        "output-bytes": config.output_bytes,
+        "concurrent-calls": config.concurrent_calls,
+    })
 }
 
 /// Formats what a server in the sandbox is granted, and its bounds.
