@@ -4,6 +4,20 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { accessible, argument, fits, open, openLink, picture, start } from "./browser.mjs";
 
+/** What a day, a model or an agent used. */
+const FIGURES = {
+  sessions: 1,
+  model_calls: 1,
+  input_tokens: 1,
+  cached_input_tokens: 0,
+  output_tokens: 1,
+  unpriced_model_calls: 0,
+  tool_calls: 0,
+  failed: 0,
+  denied: 0,
+  tool_us: 0,
+};
+
 export const actions = {
   async management() {
     const page = await open();
@@ -166,8 +180,33 @@ export const actions = {
     assert.deepEqual(total, JSON.parse(argument));
     await usage.getByLabel("By").selectOption("model");
     await usage.locator("tbody th:has-text('openai-compat:m')").waitFor();
+    assert.equal(await usage.locator(".chart").count(), 0);
+    // Days with and without use, and a name that is no markup.
+    const figures = (name, cost_micros) => ({ ...FIGURES, name, cost_micros });
+    const answers = {
+      day: [figures("2026-03-30", 10_000), figures("2026-04-02", 40_000)],
+      agent: [figures("<img src=x onerror='window.harmed=1'>", 20_000), figures("clerk", 0)],
+    };
+    await page.route("**/stats?*", (route) => {
+      const rows = answers[new URL(route.request().url()).searchParams.get("by")];
+      return route.fulfill({ json: { rows, total: figures("", 50_000), unreadable: [] } });
+    });
+    await usage.getByRole("combobox", { name: "By" }).selectOption("day");
+    const chart = usage.getByRole("img", { name: "cost by day, at most $0.04 (2026-04-02)" });
+    await chart.waitFor();
+    const bars = () => usage.locator(".chart rect").evaluateAll((all) => all.map((bar) => [bar.textContent, bar.getAttribute("height")]));
+    assert.deepEqual(await bars(), [
+      ["2026-03-30: $0.01", "10"],
+      ["2026-03-31: $0.0000", "0"],
+      ["2026-04-01: $0.0000", "0"],
+      ["2026-04-02: $0.04", "40"],
+    ]);
     await accessible(page, "usage");
     await fits(page, "usage");
+    await usage.getByRole("combobox", { name: "By" }).selectOption("agent");
+    await usage.getByRole("img", { name: /^cost by agent/ }).waitFor();
+    assert.deepEqual(await bars(), [["<img src=x onerror='window.harmed=1'>: $0.02", "40"], ["clerk: $0.0000", "0"]]);
+    assert.equal(await page.evaluate(() => window.harmed), undefined);
   },
 
   async workflow() {

@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";
 import { Back } from "./back";
+import { Chart } from "./chart";
 import { cost, count, duration } from "./format";
 
 interface Figures {
@@ -65,6 +66,7 @@ export function Usage() {
         <Choice label="Since" value={since} choices={PERIODS} set={setSince} />
       </div>
       {problem && <p class="error" role="alert">{problem}</p>}
+      {stats && <Chart rows={stats.rows} by={by} />}
       {stats && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Figures">
           <table class="usage">
