@@ -21,6 +21,8 @@ interface Figures {
 }
 
 interface Stats {
+  /// The subject of the rows, as it was asked for.
+  by: string;
   rows: ({ name: string } & Figures)[];
   total: Figures;
   unreadable: string[];
@@ -47,16 +49,16 @@ export function Usage() {
   const [problem, setProblem] = useState("");
   useEffect(() => {
     let stale = false;
-    get<Stats>(`/stats?by=${by}${since && `&since=${since}`}`)
+    get<Omit<Stats, "by">>(`/stats?by=${by}${since && `&since=${since}`}`)
       .then((read) => {
-        if (!stale) setStats(read);
+        if (!stale) setStats({ ...read, by });
       })
       .catch((error: Error) => setProblem(error.message));
     return () => {
       stale = true;
     };
   }, [by, since]);
-  const subject = SUBJECTS.find(([value]) => value === by)?.[1];
+  const subject = SUBJECTS.find(([value]) => value === stats?.by)?.[1];
   return (
     <div class="tools" tabIndex={0} role="region" aria-label="Usage">
       <Back />
@@ -66,7 +68,7 @@ export function Usage() {
         <Choice label="Since" value={since} choices={PERIODS} set={setSince} />
       </div>
       {problem && <p class="error" role="alert">{problem}</p>}
-      {stats && <Chart rows={stats.rows} by={by} />}
+      {stats && <Chart rows={stats.rows} by={stats.by} />}
       {stats && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Figures">
           <table class="usage">
