@@ -179,7 +179,15 @@ fn conforms_behind_filters(env: &TestEnv, component: &Path) {
     let paths = [component, &filter, &filter, &composed].map(|path| path.to_str().unwrap());
     let [tool, first, second, output] = paths;
     let args = [
-        "compose", tool, "--with", first, "--with", second, "--output", output,
+        "compose",
+        tool,
+        "--with",
+        first,
+        "--with",
+        second,
+        "--output",
+        output,
+        "--unfiltered-pieces",
     ];
     let ran = env.run(&args);
     assert_eq!(ran.code, Some(0), "{ran:?}");

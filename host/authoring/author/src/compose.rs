@@ -69,6 +69,16 @@ impl Part {
     }
 }
 
+/// How to compose a part that gives its result piece by piece behind a filter, which does not see
+/// the pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pieces {
+    /// Not at all.
+    Refused,
+    /// The pieces go past the filters.
+    Unfiltered,
+}
+
 /// A composed component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Composed {
@@ -87,7 +97,7 @@ pub struct Composed {
 /// # Errors
 /// A part is not a component, or not what it is named as; it has a filter in front that would not
 /// see its results; the parts do not fit together.
-pub fn compose(tool: &Part, filters: &[Part]) -> Result<Composed, AuthorError> {
+pub fn compose(tool: &Part, filters: &[Part], pieces: Pieces) -> Result<Composed, AuthorError> {
     let mut whole = Interface::of(tool, Role::Tool, 0)?;
     let leaves_hooks_out = whole.exports.iter().any(|name| name == HOOKS);
     let mut imports = vec![whole.imports.clone()];
@@ -97,15 +107,14 @@ pub fn compose(tool: &Part, filters: &[Part]) -> Result<Composed, AuthorError> {
         whole.merge(interface).map_err(|why| misfit(&why))?;
     }
     let inner_first = std::iter::once(tool).chain(filters.iter().rev());
-    let filtered = inner_first.clone().zip(&imports).take(filters.len());
-    for (part, imports) in filtered {
-        if imports.iter().any(|name| name == PARTIAL) {
-            return Err(AuthorError::Usage(format!(
-                "cannot put a filter in front of `{}`: it imports `{PARTIAL}`, with which it gives results that no \
-                 filter sees",
-                part.name
-            )));
-        }
+    let mut filtered = inner_first.clone().zip(&imports).take(filters.len());
+    let gives_pieces = filtered.find(|(_, imports)| imports.iter().any(|name| name == PARTIAL));
+    if let (Some((part, _)), Pieces::Refused) = (gives_pieces, pieces) {
+        return Err(AuthorError::Usage(format!(
+            "cannot put a filter in front of `{}`: it imports `{PARTIAL}`, with which it gives results that no \
+             filter sees; `--unfiltered-pieces` lets them go past the filters",
+            part.name
+        )));
     }
     let bytes = encode(&whole, inner_first.zip(&imports), tool).map_err(|why| misfit(&why))?;
     if bytes.len() as u64 > MAX_COMPONENT_BYTES {

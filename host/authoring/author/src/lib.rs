@@ -24,7 +24,7 @@ mod wit_usage;
 
 pub use build::{BuildOptions, Built, Candidate, compile};
 pub use componentize::component_of_module;
-pub use compose::{Composed, Part, compose};
+pub use compose::{Composed, Part, Pieces, compose};
 pub use describe::{Description, LanguageSource, Producers, WrittenIn};
 pub use error::AuthorError;
 pub use inputs::ProjectFiles;

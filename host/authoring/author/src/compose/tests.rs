@@ -25,6 +25,10 @@ fn says(text: &'static [u8]) -> Guest<'static> {
     Guest::returning(Body::Text(0, text))
 }
 
+fn compose(tool: &Part, filters: &[Part]) -> Result<Composed, AuthorError> {
+    super::compose(tool, filters, Pieces::Refused)
+}
+
 fn composed(tool: &Part, filters: &[Part]) -> Vec<u8> {
     compose(tool, filters).unwrap().bytes
 }
@@ -306,7 +310,7 @@ fn results_that_no_filter_sees_are_refused() {
     };
     let (tool, gives_tool) = (part("tool", &says(b"tool")), gives(&[PARTIAL_TEXT]));
     let (passes, gives_filter) = (filter("passes", PASS), gives(&[PARTIAL_TEXT, BEHIND]));
-    let refused = "cannot put a filter in front of `gives`: it imports `agent:tool/partial@0.1.0`, with which it gives results that no filter sees";
+    let refused = "cannot put a filter in front of `gives`: it imports `agent:tool/partial@0.1.0`, with which it gives results that no filter sees; `--unfiltered-pieces` lets them go past the filters";
     for (tool, filters, expected) in [
         (&gives_tool, vec![passes.clone()], Some(refused)),
         (
@@ -318,6 +322,7 @@ fn results_that_no_filter_sees_are_refused() {
     ] {
         let error = compose(tool, &filters).err().map(|error| error.to_string());
         assert_eq!(error.as_deref(), expected);
+        assert!(super::compose(tool, &filters, Pieces::Unfiltered).is_ok());
     }
 }
 

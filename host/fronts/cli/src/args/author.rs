@@ -61,6 +61,9 @@ pub(crate) struct ComposeArgs {
     /// outermost.
     #[arg(long = "with", value_name = "FILTER", required = true)]
     pub(crate) filters: Vec<PathBuf>,
+    /// Let the results that a part gives piece by piece go past the filters in front of it.
+    #[arg(long)]
+    pub(crate) unfiltered_pieces: bool,
     /// The file to write, which must not exist [default: the tool's name with `-filtered.wasm`, in
     /// the current directory].
     #[arg(long, short, value_name = "FILE")]

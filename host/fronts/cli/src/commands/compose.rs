@@ -6,7 +6,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, escape_line, path_text, section},
 };
-use agent_host_author::{self as author, ComposedPart, Part};
+use agent_host_author::{self as author, ComposedPart, Part, Pieces};
 use agent_host_sandbox::MAX_COMPONENT_BYTES;
 use agent_host_types::id::Digest;
 use serde_json::json;
@@ -32,7 +32,12 @@ pub(super) async fn compose(args: ComposeArgs, terminal: &Terminal) -> Result<Ex
     let filters = filters.collect::<Result<Vec<_>, _>>()?;
     let parts: Vec<_> = filters.iter().chain([&tool]).map(Part::describe).collect();
     // A decoder may panic on malformed bytes.
-    let composed = tokio::task::spawn_blocking(move || author::compose(&tool, &filters)).await;
+    let pieces = match args.unfiltered_pieces {
+        true => Pieces::Unfiltered,
+        false => Pieces::Refused,
+    };
+    let compose = move || author::compose(&tool, &filters, pieces);
+    let composed = tokio::task::spawn_blocking(compose).await;
     let composed = composed
         .map_err(|_| Failure::usage("a component has contents that cannot be parsed"))??;
     pull::write(&output, &composed.bytes)?;
