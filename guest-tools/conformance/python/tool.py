@@ -23,6 +23,7 @@ from agent_tool import (
     context,
     current_call,
     denied,
+    error,
     error_json,
     file,
     file_url,
