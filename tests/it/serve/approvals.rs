@@ -10,12 +10,16 @@ fn waiting_calls_are_told_with_their_reach() {
     let env = TestEnv::new();
     let script = here("it/mcp_client/server.py");
     let command = json!(["python3", script, "tells"]);
+    let server = here("guests/dist/mcp-server.wasm");
+    env.write("server.wasm", fs::read(server).unwrap());
     env.configure(format!(
         "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n\
          [[tool.dir]]\nhost = \".\"\nmode = \"read-write\"\n\
          [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\napproval = \"always\"\n\
          [[tool.http]]\nhost = \"a.example\"\n\
-         [[mcp]]\nname = \"far\"\ncommand = {command}\n"
+         [[mcp]]\nname = \"far\"\ncommand = {command}\n\
+         [[mcp]]\nname = \"near\"\ncomponent = \"server.wasm\"\n\
+         [mcp.grants]\nhttp = [{{ host = \"b.example\" }}]\n"
     ));
     fs::create_dir(env.work().join("src")).unwrap();
     let calls = [
@@ -25,6 +29,7 @@ fn waiting_calls_are_told_with_their_reach() {
         ),
         ("fetch", json!({"url": "https://a.example/x/../y"})),
         ("far_act", json!({})),
+        ("near_count", json!({})),
     ];
     let model = ChatServer::start(vec![Answer::calls(&calls)]);
     let server = ApiServer::start(&env, &model, &[]);
@@ -56,6 +61,12 @@ fn waiting_calls_are_told_with_their_reach() {
                 "effect": "may change things", "is_outside": true,
                 "beyond": "Outside the sandbox: the MCP server `far` decides what happens, and where. It is a program \
                            with all of your permissions.",
+            }),
+            json!({
+                "effect": "may change things", "is_outside": false,
+                "beyond": format!(
+                    "Sandboxed; at most it can reach: files in {work} (read-only); network: b.example (any method)."
+                ),
             }),
         ]
     );
