@@ -8,6 +8,9 @@ use crate::{
 use std::sync::Arc;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
+/// The name of a program, as it is told.
+const PROGRAM_NAME: &str = "server";
+
 /// The WASI context of one call, built on first use: seeding its random numbers takes a tenth of
 /// the time of a short call, and many tools need nothing but their arguments.
 pub(crate) struct LazyWasiCtx {
@@ -44,7 +47,8 @@ impl LazyWasiCtx {
         self.made.get_or_insert_with(|| {
             let mut wasi = builder(&self.gate, &self.telemetry, self.random_bytes, self.seed);
             if let Some(GuestPipes { stdin, stdout }) = self.pipes.take() {
-                wasi.stdin(stdin).stdout(stdout);
+                // Programs take the first argument to be their own name.
+                wasi.stdin(stdin).stdout(stdout).arg(PROGRAM_NAME);
             }
             wasi.build()
         })
