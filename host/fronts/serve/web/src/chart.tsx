@@ -19,7 +19,7 @@ interface Row {
   tool_calls: number;
 }
 
-/// What the bars measure: the first of these that is not 0 everywhere.
+/// The measures of the bars; the first one that is not 0 everywhere counts.
 const MEASURES: [string, (row: Row) => number, (value: number) => string][] = [
   ["cost", (row) => row.cost_micros, cost],
   ["tokens", (row) => row.input_tokens + row.output_tokens, count],
