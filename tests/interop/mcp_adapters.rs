@@ -19,7 +19,7 @@ use std::{
 const GUESTS: [&str; 1] = ["conformance"];
 
 /// The number of its tools, and of the built-in ones.
-const TOOLS: usize = 28 + 9;
+const TOOLS: usize = 29 + 9;
 
 /// An image of one pixel, in base64.
 const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -23,7 +23,7 @@ use std::{
 const GUESTS: [&str; 2] = ["mcp-suite", "conformance"];
 
 /// The tools of the second component, in order.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "give_text",
     "give_json",
     "give_content",
@@ -38,6 +38,7 @@ const NAMES: [&str; 28] = [
     "who",
     "report",
     "report_unmeasured",
+    "give_pieces",
     "ask_question",
     "fill_form",
     "read_context",

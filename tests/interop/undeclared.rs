@@ -52,6 +52,7 @@ fn python_component_imports_what_is_declared() {
             "wasi:http/types@0.2.9",
             "wasi:http/outgoing-handler@0.2.9",
             "agent:tool/progress@0.1.0",
+            "agent:tool/partial@0.1.0",
             "agent:tool/types@0.1.0",
             "agent:tool/state@0.1.0",
             "agent:tool/human@0.1.0",

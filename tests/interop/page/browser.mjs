@@ -18,6 +18,9 @@ export const browser = await chromium.launch({
   args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
 });
 
+/** The most that a test waits for the page. A component that it needs may have to be compiled first. */
+const TIMEOUT_MS = 180_000;
+
 /** The faults of all pages: no text of a model or a tool may cause one. */
 export const faults = [];
 
@@ -60,6 +63,7 @@ export async function openLink(address) {
 export async function open(hash = "", { as = token, ready = "#message", ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(TIMEOUT_MS);
   page.on("dialog", (dialog) => {
     faults.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();

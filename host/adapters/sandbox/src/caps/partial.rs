@@ -43,13 +43,15 @@ impl PartialCtx {
             return returned;
         }
         match returned {
-            ToolResultOutput::Text(text) => drop(self.add_text(text)),
+            ToolResultOutput::Text(text) => {
+                self.add_text(text);
+            }
             ToolResultOutput::Content(parts) => {
                 for part in parts {
                     match part {
-                        ContentPart::Text(text) => drop(self.add_text(text)),
-                        file @ ContentPart::File(_) => drop(self.add(file)),
-                    }
+                        ContentPart::Text(text) => self.add_text(text),
+                        file @ ContentPart::File(_) => self.add(file),
+                    };
                 }
             }
             whole => return whole,

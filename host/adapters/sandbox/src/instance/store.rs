@@ -193,7 +193,6 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
         }
         None => FilesCtx::without_dirs(Arc::clone(&gate)),
     };
-    let output = Arc::clone(&telemetry);
     let mut table = ResourceTable::new();
     table.set_max_capacity(as_count(limits.open_resources));
     let secrets = Redactors {
@@ -235,7 +234,13 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
             permit: setup.permit,
             deadline,
         },
-        wasi: LazyWasiCtx::new(gate, output, limits.random_bytes, seed, setup.pipes),
+        wasi: LazyWasiCtx::new(
+            gate,
+            Arc::clone(&telemetry),
+            limits.random_bytes,
+            seed,
+            setup.pipes,
+        ),
         limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,
         secrets,
