@@ -195,7 +195,7 @@ fn bad_input_writes_nothing() {
     env.write("there.wasm", "mine");
     let pipe = env.work().join("pipe.wasm");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
-    let table: [(&str, &str, &str, i32, &str); 9] = [
+    let table: [(&str, &str, &str, i32, &str); 10] = [
         (
             "tool.wasm",
             "tool.wasm",

@@ -14,6 +14,7 @@ pub(crate) mod human;
 pub(crate) mod partial;
 pub(crate) mod pipe;
 pub(crate) mod progress;
+pub(crate) mod result_size;
 pub(crate) mod seeded;
 pub(crate) mod state;
 pub(crate) mod stdio;

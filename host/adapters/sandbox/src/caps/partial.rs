@@ -8,8 +8,11 @@ use crate::{
         partial,
         types::{ContentPart, FileData, FilePart, ToolResultOutput},
     },
-    caps::{stdio, telemetry::Telemetry},
-    instance::convert::{cut, part_bytes},
+    caps::{
+        result_size::{mark_cut, most_bytes, part_bytes},
+        stdio,
+        telemetry::Telemetry,
+    },
 };
 use agent_host_types::limits::Limits;
 use std::{mem, sync::Arc};
@@ -32,7 +35,7 @@ impl PartialCtx {
         Self {
             telemetry,
             parts: Vec::new(),
-            left: cut::most_bytes(limits),
+            left: most_bytes(limits),
             is_cut: false,
         }
     }
@@ -62,7 +65,7 @@ impl PartialCtx {
             _ => ToolResultOutput::Content(parts),
         };
         if self.is_cut {
-            cut::mark_cut(output)
+            mark_cut(output)
         } else {
             output
         }

@@ -20,11 +20,9 @@ use crate::{
         },
         types as wit,
     },
+    caps::result_size::{mark_cut, most_bytes},
     component::collect::{Collected, StreamedItem, collect},
-    instance::{
-        convert::cut::{mark_cut, most_bytes},
-        store::CallState,
-    },
+    instance::store::CallState,
 };
 use agent_host_engine::definitions::RawDefinition;
 use serde_json::{Map, Value};

@@ -21,11 +21,8 @@ pub(crate) use docs::Docs;
 pub(crate) use without_async::without_async;
 
 use crate::{
-    bindings::types as wit,
-    component::error::LoadError,
-    instance::{convert::cut::mark_cut, store::CallState},
-    schedule::guest_runtime::yield_slice,
-    text,
+    bindings::types as wit, caps::result_size::mark_cut, component::error::LoadError,
+    instance::store::CallState, schedule::guest_runtime::yield_slice, text,
 };
 use agent_host_engine::definitions::{MAX_DESCRIPTION_BYTES, RawDefinition};
 use agent_host_types::{

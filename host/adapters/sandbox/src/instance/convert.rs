@@ -1,11 +1,13 @@
 //! Conversions from WIT values to those of the core crate. JSON text of guests is parsed here and
 //! nowhere else. A blob reference never comes from a guest, because WIT has no case for it.
 
-pub(crate) mod cut;
 #[cfg(test)]
 mod tests;
 
-use crate::{bindings::types as wit, instance::failure, secrets::Redactors, text};
+use crate::{
+    bindings::types as wit, caps::result_size::part_bytes, instance::failure, secrets::Redactors,
+    text,
+};
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     json::JsonText,
@@ -101,22 +103,6 @@ fn size_bytes(output: &wit::ToolResultOutput) -> u64 {
         wit::ToolResultOutput::Content(parts) => parts.iter().map(part_bytes).sum(),
     };
     bytes as u64
-}
-
-/// Returns the bytes of a part; an empty one counts as well, so that the number of parts is
-/// bounded.
-pub(crate) fn part_bytes(part: &wit::ContentPart) -> usize {
-    size_of::<ContentPart>()
-        + match part {
-            wit::ContentPart::Text(text) => text.len(),
-            wit::ContentPart::File(file) => {
-                let data = match &file.data {
-                    wit::FileData::Bytes(bytes) => bytes.len(),
-                    wit::FileData::Url(text) | wit::FileData::Text(text) => text.len(),
-                };
-                file.media_type.len() + data + file.filename.as_ref().map_or(0, String::len)
-            }
-        }
 }
 
 fn part(part: wit::ContentPart) -> ContentPart {

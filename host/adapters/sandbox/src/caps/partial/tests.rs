@@ -125,15 +125,12 @@ async fn full_result_ends_with_a_note() {
     )
     .await;
     assert_eq!(fit, [true, true, false, false]);
-    let expected = cut::mark_cut(text(&format!("a{LONG}")));
+    let expected = mark_cut(text(&format!("a{LONG}")));
     assert_eq!(format!("{output:?}"), format!("{expected:?}"));
     // What is returned is left out as well, where it does not fit.
     let (output, fit) = complete(&[Text(LONG)], text(LONG), 4096).await;
     assert_eq!(fit, [true]);
-    assert_eq!(
-        format!("{output:?}"),
-        format!("{:?}", cut::mark_cut(text(LONG)))
-    );
+    assert_eq!(format!("{output:?}"), format!("{:?}", mark_cut(text(LONG))));
     // Files without content are bounded, too.
     let files: Vec<Piece> = (0..100).map(|_| File("a/b", None)).collect();
     let (_, fit) = complete(&files, text(""), 4096).await;

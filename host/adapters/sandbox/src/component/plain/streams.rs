@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{
     bindings::types as wit,
+    caps::result_size::most_bytes,
     component::collect::{Collected, StreamedItem, collect},
-    instance::{convert::cut::most_bytes, store::CallState},
+    instance::store::CallState,
 };
 use std::{
     borrow::Cow,
