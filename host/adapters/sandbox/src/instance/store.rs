@@ -180,19 +180,7 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
         seed: program.seed,
         started_ms: program.started_ms,
     });
-    let files = match setup.dirs {
-        Some(blocking) => {
-            let opened = FilesCtx::open(
-                Arc::clone(&gate),
-                setup.protected,
-                blocking,
-                setup.context.undo,
-            )
-            .await;
-            opened.map_err(|error| not_opened(&error))?
-        }
-        None => FilesCtx::without_dirs(Arc::clone(&gate)),
-    };
+    let files = open_files(&gate, setup.protected, setup.dirs, setup.context.undo).await?;
     let mut table = ResourceTable::new();
     table.set_max_capacity(as_count(limits.open_resources));
     let secrets = Redactors {
@@ -246,6 +234,21 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
         secrets,
         limits,
     })
+}
+
+/// Opens the granted directories, on the threads in `dirs`; without those, a call has no files.
+async fn open_files(
+    gate: &Arc<Gate>,
+    protected: Arc<[PathBuf]>,
+    dirs: Option<Arc<ToolBlocking>>,
+    undo: Option<Arc<UndoWriter>>,
+) -> Result<FilesCtx, ToolFailure> {
+    let gate = Arc::clone(gate);
+    let Some(blocking) = dirs else {
+        return Ok(FilesCtx::without_dirs(gate));
+    };
+    let opened = FilesCtx::open(gate, protected, blocking, undo).await;
+    opened.map_err(|error| not_opened(&error))
 }
 
 /// Returns the failure of a call whose directories were not opened.
