@@ -1,39 +1,16 @@
 //! Async functions and streams of plain components that other toolchains than Rust's made. What
 //! Rust makes is tested in the sandbox.
 
-use agent_host_test_support::{
-    TestEnv,
-    installed::{compiler_from_pypi, here},
-};
+use agent_host_test_support::{TestEnv, installed::component_of_python};
 use pretty_assertions::assert_eq;
-use std::process::Command;
 
 #[test]
 fn async_functions_of_python_run() {
-    let Some(compiler) = compiler_from_pypi("python") else {
-        return;
-    };
     let env = TestEnv::new();
     let component = env.work().join("concurrent.wasm");
-    let built = Command::new(compiler.join("bin/componentize-py"))
-        .current_dir(here("interop/concurrent"))
-        .args([
-            "-d",
-            "world.wit",
-            "-w",
-            "concurrent",
-            "componentize",
-            "app",
-            "-o",
-        ])
-        .arg(&component)
-        .output()
-        .unwrap();
-    assert!(
-        built.status.success(),
-        "{}",
-        String::from_utf8_lossy(&built.stderr)
-    );
+    if component_of_python("concurrent", "concurrent", &component).is_none() {
+        return;
+    }
     env.configure("[sandbox]\nwasi = \"0.3\"\n");
     for (tool, arguments, expected) in [
         ("greet", r#"{"name":"Ann"}"#, "Hello, Ann!\n"),

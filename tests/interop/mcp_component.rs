@@ -1,30 +1,15 @@
 //! An MCP server in Python that runs in the sandbox. The one in Rust is tested in `it`.
 
-use agent_host_test_support::{
-    TestEnv,
-    installed::{compiler_from_pypi, here},
-};
+use agent_host_test_support::{TestEnv, installed::component_of_python};
 use pretty_assertions::assert_eq;
-use std::process::Command;
 
 #[test]
 fn server_in_python_runs_in_the_sandbox() {
-    let Some(compiler) = compiler_from_pypi("python") else {
-        return;
-    };
     let env = TestEnv::new();
-    let built = Command::new(compiler.join("bin/componentize-py"))
-        .current_dir(here("interop/mcp_component"))
-        .args(["-d", "world.wit", "-w", "server", "componentize", "app"])
-        .arg("-o")
-        .arg(env.work().join("server.wasm"))
-        .output()
-        .unwrap();
-    assert!(
-        built.status.success(),
-        "{}",
-        String::from_utf8_lossy(&built.stderr)
-    );
+    let server = env.work().join("server.wasm");
+    if component_of_python("mcp_component", "server", &server).is_none() {
+        return;
+    }
     env.write("data/a.txt", "granted");
     env.write("b.txt", "not granted");
     env.configure(

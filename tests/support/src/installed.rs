@@ -32,6 +32,24 @@ pub fn compiler_from_pypi(language: &str) -> Option<PathBuf> {
     usable(&found, &format!("what builds a tool in {language}"))
 }
 
+/// Compiles `app.py` of a directory below `tests/interop` to a component of a world in its
+/// `world.wit`, with componentize-py.
+///
+/// # Panics
+/// The compiler fails.
+pub fn component_of_python(directory: &str, world: &str, out: &Path) -> Option<()> {
+    let compiler = compiler_from_pypi("python")?.join("bin/componentize-py");
+    let built = Command::new(compiler)
+        .current_dir(here(&format!("interop/{directory}")))
+        .args(["-d", "world.wit", "-w", world, "componentize", "app", "-o"])
+        .arg(out)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{said}");
+    Some(())
+}
+
 /// The `node_modules` that compile JavaScript and TypeScript to components, as the JavaScript
 /// conformance project names them.
 pub fn compiler_from_npm() -> Option<PathBuf> {

@@ -1,6 +1,6 @@
 //! The feeds of sessions that run on other hosts, and of their agents. The host that has claimed a
-//! session is told that it is watched, again and again; it sends the numbers of events, which are read from the journal, and
-//! what is not in the journal, such as text as it arrives.
+//! session is told that it is watched, again and again; it sends the numbers of events, which are
+//! read from the journal, and what is not in the journal, such as text as it arrives.
 
 use super::{FeedItem, FeedReader, Runs, lock, shared::HostRuns};
 use agent_host_journal::{HostId, HostLine, HostMessage};

@@ -71,7 +71,7 @@ impl PartialCtx {
         }
     }
 
-    /// Takes room for a piece; returns whether there was enough.
+    /// Reserves the bytes of a piece; returns whether they fit.
     fn reserve(&mut self, bytes: usize) -> bool {
         match self.left.checked_sub(bytes) {
             Some(left) if !self.is_cut => self.left = left,

@@ -27,6 +27,12 @@ struct PipeState {
     writer: Option<Waker>,
 }
 
+impl PipeState {
+    fn writable(&self) -> Option<usize> {
+        (!self.is_closed).then(|| PIPE_BYTES.saturating_sub(self.bytes.len()))
+    }
+}
+
 #[derive(Clone, Default)]
 struct Pipe(Arc<Mutex<PipeState>>);
 
@@ -56,25 +62,19 @@ impl Pipe {
     }
 
     /// Returns how many bytes may be written now; `None` if no one reads them.
-    fn room(&self) -> Option<usize> {
-        let state = lock(&self.0);
-        (!state.is_closed).then(|| PIPE_BYTES.saturating_sub(state.bytes.len()))
+    fn writable(&self) -> Option<usize> {
+        lock(&self.0).writable()
     }
 
     /// Waits until bytes may be written, or no one reads them.
-    fn poll_room(&self, context: &Context<'_>) -> Poll<Option<usize>> {
-        let room = self.room();
-        if room != Some(0) {
-            return Poll::Ready(room);
-        }
+    fn poll_writable(&self, context: &Context<'_>) -> Poll<Option<usize>> {
         let mut state = lock(&self.0);
-        if state.bytes.len() < PIPE_BYTES || state.is_closed {
-            // It was read meanwhile.
-            context.waker().wake_by_ref();
-        } else {
+        let writable = state.writable();
+        if writable == Some(0) {
             state.writer = Some(context.waker().clone());
+            return Poll::Pending;
         }
-        Poll::Pending
+        Poll::Ready(writable)
     }
 
     fn push(&self, bytes: &[u8]) {
@@ -104,10 +104,10 @@ impl Pipe {
     }
 
     fn poll_write(&self, context: &Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let Some(room) = ready!(self.poll_room(context)) else {
+        let Some(most) = ready!(self.poll_writable(context)) else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         };
-        let now = bytes.get(..room).unwrap_or(bytes);
+        let now = bytes.get(..most).unwrap_or(bytes);
         self.push(now);
         Poll::Ready(Ok(now.len()))
     }
@@ -300,8 +300,8 @@ impl Pollable for Input {
 #[wasmtime_wasi::async_trait]
 impl OutputStream for Output {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let room = self.0.pipe.room().ok_or(StreamError::Closed)?;
-        if bytes.len() > room {
+        let most = self.0.pipe.writable().ok_or(StreamError::Closed)?;
+        if bytes.len() > most {
             return Err(StreamError::trap("it wrote more than it was allowed to"));
         }
         self.0.activity.sent();
@@ -314,13 +314,13 @@ impl OutputStream for Output {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        self.0.pipe.room().ok_or(StreamError::Closed)
+        self.0.pipe.writable().ok_or(StreamError::Closed)
     }
 }
 
 #[wasmtime_wasi::async_trait]
 impl Pollable for Output {
     async fn ready(&mut self) {
-        poll_fn(|context| self.0.pipe.poll_room(context)).await;
+        poll_fn(|context| self.0.pipe.poll_writable(context)).await;
     }
 }

@@ -51,7 +51,7 @@ async fn text_is_seen_while_the_call_runs() {
     let report = tool.call_until(call, &cancel).await.settled().unwrap();
     assert_eq!(*seen.lock().unwrap(), "2 lines\n2 lines\n");
     assert_eq!(code(&report).0, "cancelled");
-    // It is no part of what the guest printed.
+    // It is not among the lines that the guest printed.
     assert_eq!(report.accounting.stdio, "");
 }
 

@@ -113,7 +113,7 @@ async fn pieces_come_before_what_is_returned() {
 
 #[tokio::test]
 async fn full_result_ends_with_a_note() {
-    // A result of 4 KiB has room for 3,584 bytes.
+    // A result of 4 KiB may have 3,584 bytes, and the note.
     const LONG: &str = match str::from_utf8(&[b'x'; 3000]) {
         Ok(text) => text,
         Err(_) => "",
