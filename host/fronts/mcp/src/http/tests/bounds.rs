@@ -211,6 +211,17 @@ async fn request_is_answered_while_idle_connections_fill_the_server() {
     assert_eq!(first, Ok(0), "the oldest connection stays");
 }
 
+/// Asks as an HTTP client does: again on a new connection where one was closed without an answer.
+/// On a busy machine a client may need longer to send its request than a full server waits for it.
+async fn answered(mut connection: Raw, ask: &Ask) -> u16 {
+    loop {
+        match connection.try_ask(ask).await {
+            Ok(answer) => return answer.status,
+            Err(_) => connection = Raw::connect(connection.address).await,
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn thousand_connections_are_served_a_few_at_a_time() {
     let server = Running::bounded(|limits| {
@@ -232,12 +243,12 @@ async fn thousand_connections_are_served_a_few_at_a_time() {
                 // Sends no token.
                 1 => {
                     let ask = Ask::post(call(1, "head")).without("Authorization");
-                    (connection.ask(&ask).await.status, 0)
+                    (answered(connection, &ask).await, 0)
                 }
                 // Sends a request and keeps the connection.
                 _ => {
                     let ask = Ask::post(request(1, "ping", &json!({})));
-                    (connection.ask(&ask).await.status, 0)
+                    (answered(connection, &ask).await, 0)
                 }
             }
         });

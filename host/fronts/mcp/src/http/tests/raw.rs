@@ -152,27 +152,36 @@ impl Answer {
 /// A connection.
 pub(super) struct Raw {
     stream: BufStream<TcpStream>,
-    port: u16,
+    pub(super) address: SocketAddr,
 }
 
 impl Raw {
     pub(super) async fn connect(address: SocketAddr) -> Self {
         Self {
             stream: BufStream::new(TcpStream::connect(address).await.unwrap()),
-            port: address.port(),
+            address,
         }
     }
 
     /// Sends a request and reads the response, with its body if that has a length.
     pub(super) async fn ask(&mut self, ask: &Ask) -> Answer {
-        self.send(&ask.bytes(self.port)).await;
-        self.answer().await.unwrap()
+        self.try_ask(ask).await.unwrap()
+    }
+
+    /// [`Self::ask`] on a connection that the server may close for another one.
+    pub(super) async fn try_ask(&mut self, ask: &Ask) -> io::Result<Answer> {
+        self.try_send(&ask.bytes(self.address.port())).await?;
+        self.answer().await
     }
 
     /// Sends bytes.
     pub(super) async fn send(&mut self, bytes: &str) {
-        self.stream.write_all(bytes.as_bytes()).await.unwrap();
-        self.stream.flush().await.unwrap();
+        self.try_send(bytes).await.unwrap();
+    }
+
+    async fn try_send(&mut self, bytes: &str) -> io::Result<()> {
+        self.stream.write_all(bytes.as_bytes()).await?;
+        self.stream.flush().await
     }
 
     /// Reads a response.
