@@ -15,6 +15,7 @@ mod effective;
 mod env_grants;
 mod environment;
 mod external;
+mod flow;
 mod grants;
 mod headers;
 mod hints;

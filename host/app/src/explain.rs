@@ -64,6 +64,9 @@ pub struct ExplainedCall {
     /// and for a call that needed no decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
+    /// The untrusted sources of its result.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
     /// Its requests to the gate, in the order of the first of each.
     pub asked: Vec<AuditEntry>,
 }
@@ -159,6 +162,7 @@ impl Explanation {
             remedy: None,
             hooks,
             decided_by,
+            sources: end.labels.to_vec(),
             asked: end.audit.to_vec(),
         });
     }
@@ -209,6 +213,11 @@ fn remedy(rule: &str, tool: &str, rules: &[CallRule]) -> String {
              in agent.toml"
                 .to_owned()
         }
+        None if rule.starts_with("flow.") => format!(
+            "text from an untrusted source had reached it, and no one could be asked, or a rule of [flow] denies it; \
+             to run it, add\n[[flow.rule]]\ndecision = \"allow\"\nfrom = \"http:HOST\"\nto = {}",
+            toml::Value::from(tool)
+        ),
         None if rule.starts_with("rule.") => "agent.toml no longer has this [[rule]]".to_owned(),
         None => format!(
             "it needed approval, but no one could be asked; to run it without approval, add\n[[rule]]\ndecision = \

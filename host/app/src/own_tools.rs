@@ -5,6 +5,7 @@ use crate::READ_SKILL;
 use agent_host_engine::{
     artifact::READ_ARTIFACT,
     ask_user::ASK_USER,
+    flow::reader::READ_QUARANTINED,
     program::{DESCRIBE_TOOLS, RUN_PROGRAM},
     todo_list::WRITE_TODOS,
     tool_search::SEARCH_TOOL,
@@ -12,7 +13,7 @@ use agent_host_engine::{
 
 /// The tools of the program, which are offered where there is use for them. Those that start agents
 /// are reserved beside them, by the agents' names.
-pub const OWN_TOOLS: [&str; 7] = [
+pub const OWN_TOOLS: [&str; 8] = [
     READ_ARTIFACT,
     READ_SKILL,
     SEARCH_TOOL,
@@ -20,6 +21,7 @@ pub const OWN_TOOLS: [&str; 7] = [
     WRITE_TODOS,
     RUN_PROGRAM,
     DESCRIBE_TOOLS,
+    READ_QUARANTINED,
 ];
 
 /// Whether a name is that of a tool of the program.

@@ -17,7 +17,7 @@ pub use follower::{Followed, Follower};
 pub use shared::MAX_WAITING;
 pub use unattended::UNATTENDED_EXPIRY_MS;
 
-use crate::{Host, HostError, HostTurn, LOG_CONTEXT};
+use crate::{Host, HostError, HostTurn, LOG_CONTEXT, config::TriggerKind};
 use agent_host_engine::{
     BoxFuture,
     session::Session,
@@ -398,6 +398,8 @@ struct SlotFront<'a> {
     sender: Option<&'a str>,
     /// The idempotency key of the first input.
     key: Option<&'a (String, Digest)>,
+    /// The sources of text in the input besides the user.
+    sources: Vec<String>,
     write: &'a WriteLine<'a>,
 }
 
@@ -420,6 +422,7 @@ impl RunFront for SlotFront<'_> {
                 sender: self.sender.take(),
                 key: self.key.take(),
                 canceller: Some(&self.slot.run.canceller),
+                sources: &self.sources,
             },
         };
         Box::pin(async move {
@@ -451,6 +454,11 @@ async fn run_turns(
         agent,
         setup: agent.setup(),
         sender: slot.by.as_deref(),
+        sources: slot
+            .by
+            .iter()
+            .filter_map(|by| TriggerKind::source(by))
+            .collect(),
         key: slot.key.as_ref(),
         write,
     };

@@ -27,7 +27,11 @@ fn record(session: SessionId, seq: u64) -> EventRecord {
         session,
         seq,
         at_ms: 1_800_000_000_000,
-        event: Event::InputReceived { message, by: None },
+        event: Event::InputReceived {
+            message,
+            labels: Vec::new(),
+            by: None,
+        },
     }
 }
 

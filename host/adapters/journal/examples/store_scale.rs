@@ -200,6 +200,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
     vec![
         Event::InputReceived {
             message: Message::text(Role::User, format!("What is in file {question}?")),
+            labels: Vec::new(),
             by: None,
         },
         requested(turn),
@@ -227,6 +228,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
             path: Vec::new(),
             child: None,
             labels: Vec::new(),
+            reference: None,
             tape: None,
             whole: None,
         },

@@ -9,6 +9,7 @@ use agent_host_engine::{
     agents::{AgentLoop, Agents, Journals, LoopSource, MadeLoop, SubAgent},
     artifact::artifact_reader,
     ask_user::ask_user,
+    flow::reader::quarantined_reader,
     journal::{Journal, JournalError},
     model::Model,
     policy::{Grants, NameGlob},
@@ -19,7 +20,7 @@ use agent_host_engine::{
     turn::{Agent, Prompts, Settings, StandardMode},
 };
 use agent_host_journal::JournalStore;
-use agent_host_types::{id::SessionId, tool::Effect, turn::TurnError};
+use agent_host_types::{flow::FlowMode, id::SessionId, tool::Effect, turn::TurnError};
 use std::{
     collections::HashSet,
     sync::{Arc, OnceLock},
@@ -87,6 +88,7 @@ impl ConfiguredAgents {
             artifact_bytes: self.config.session.artifact_bytes,
             approval_expiry_ms: self.config.approval_expiry_ms,
             context: self.config.context,
+            flow: Arc::clone(&self.config.flow),
             ..Settings::default()
         }
     }
@@ -213,6 +215,13 @@ impl ConfiguredAgents {
         agents: Option<Arc<Agents>>,
         writes_code: bool,
     ) -> Agent {
+        // What reads a result for the model is an agent, too.
+        let agents = match self.config.flow.mode {
+            FlowMode::Quarantine => {
+                agents.or_else(|| Some(Arc::new(Agents::new(Vec::new(), self.journals()))))
+            }
+            FlowMode::Off | FlowMode::Observe | FlowMode::Ask => agents,
+        };
         let programs = self.registry.programs().filter(|_| writes_code);
         let prompts = settings.prompts;
         let tools = match programs {
@@ -263,6 +272,11 @@ impl ConfiguredAgents {
     fn own_tools(&self, prompts: Prompts) -> impl Iterator<Item = ToolEntry> {
         let asks = (prompts == Prompts::Ask).then(ask_user).flatten();
         let reads = self.skill_reader.clone();
-        asks.into_iter().chain(reads).chain(artifact_reader())
+        let is_quarantined = self.config.flow.mode == FlowMode::Quarantine;
+        let asks_about = is_quarantined.then(quarantined_reader).flatten();
+        asks.into_iter()
+            .chain(reads)
+            .chain(asks_about)
+            .chain(artifact_reader())
     }
 }

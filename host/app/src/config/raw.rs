@@ -10,6 +10,7 @@ use super::{
     budgets::RawBudgets,
     context::RawContext,
     external::{self, RawExternalTool},
+    flow::RawFlow,
     hooks::{self, RawHook},
     hosts::{self, RawHosts},
     instructions, lists,
@@ -150,6 +151,8 @@ section! {
         hook [Named]: Vec<RawHook> => each(hooks::demand);
         /// The rules about calls.
         rule [All]: Vec<RawRule> => each(rules::demand);
+        /// What text from untrusted sources may do.
+        flow: RawFlow => section;
         /// The runs that start at times.
         schedule [Named]: Vec<RawSchedule> => each(schedules::demand);
         /// The runs that start with requests of other programs.

@@ -3,7 +3,7 @@
 use super::{
     AgentConfig, Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig,
     ModelsConfig, Overrides, RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets,
-    context, external, grants, hooks, hosts, instructions, mcp, network,
+    context, external, flow, grants, hooks, hosts, instructions, mcp, network,
     paths::{Scope, canonical},
     prices,
     problem::{config_error, resolve_steps},
@@ -82,6 +82,7 @@ impl Config {
             external_tools = external::resolve(raw.external_tool, scope);
             _bounds = whole.bounds();
             rules = rules::resolve(raw.rule);
+            flow = flow::resolve(raw.flow);
             publishers = publishers::resolve(raw.publisher, scope);
             rule_flags = rule_flags::resolve(&overrides.allow, &overrides.deny);
             workflows = workflows::resolve(workflow);
@@ -207,6 +208,7 @@ impl Config {
             schedules,
             webhooks,
             rules,
+            flow,
             registries: RegistriesConfig {
                 publishers,
                 network,

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::skill::Skill;
 use agent_host_engine::{
+    flow::FlowPolicy,
     policy::{CallRule, Grants},
     turn::{Prompts, Timing},
 };
@@ -134,6 +135,8 @@ pub struct Config {
     pub webhooks: Vec<WebhookConfig>,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,
+    /// What text from untrusted sources may do.
+    pub flow: Arc<FlowPolicy>,
     /// How components from registries are pulled, and which of them are accepted.
     pub(crate) registries: RegistriesConfig,
     /// The rules about calls of the command line.

@@ -85,6 +85,16 @@ pub(super) enum RawDecision {
     Deny,
 }
 
+impl From<RawDecision> for RuleDecision {
+    fn from(raw: RawDecision) -> Self {
+        match raw {
+            RawDecision::Allow => Self::Allow,
+            RawDecision::Ask => Self::Ask,
+            RawDecision::Deny => Self::Deny,
+        }
+    }
+}
+
 /// Resolves the rules. Their names differ.
 pub(super) fn resolve(raw: Vec<RawRule>) -> Result<Arc<[CallRule]>, ConfigError> {
     let fix = "combine rules that differ only in their tools: `tool` takes a list";
@@ -113,7 +123,7 @@ pub(super) fn resolve(raw: Vec<RawRule>) -> Result<Arc<[CallRule]>, ConfigError>
 
 fn resolve_one(raw: RawRule, name: String) -> Result<CallRule, ConfigError> {
     resolve_steps! {
-        tools = tools(&name, &raw.tool);
+        tools = tools(&name, "tool", &raw.tool);
         agent = raw.agent.as_deref().map(NameGlob::new).transpose()
             .map_err(|error| unusable(&name, "agent", &error));
         arguments = arguments(&name, &raw.arguments);
@@ -121,11 +131,7 @@ fn resolve_one(raw: RawRule, name: String) -> Result<CallRule, ConfigError> {
     }
     Ok(CallRule {
         name,
-        decision: match raw.decision {
-            RawDecision::Allow => RuleDecision::Allow,
-            RawDecision::Ask => RuleDecision::Ask,
-            RawDecision::Deny => RuleDecision::Deny,
-        },
+        decision: raw.decision.into(),
         tools,
         agent,
         arguments,
@@ -143,21 +149,22 @@ pub(super) fn tool_globs(tool: &Value) -> Option<Vec<&str>> {
     }
 }
 
-fn tools(name: &str, raw: &Value) -> Result<Vec<NameGlob>, ConfigError> {
+/// Compiles the globs of tools in a key of a rule.
+pub(super) fn tools(name: &str, key: &str, raw: &Value) -> Result<Vec<NameGlob>, ConfigError> {
     let globs = tool_globs(raw).unwrap_or_default();
     if globs.is_empty() || globs.len() > MAX_PARTS {
         return Err(config_error!(
-            "tool",
-            "`tool` of {name} is neither a tool name nor a list of 1 to {MAX_PARTS} names",
+            key,
+            "`{key}` of {name} is neither a tool name nor a list of 1 to {MAX_PARTS} names",
             "write it like \"write_file\" or [\"write_file\", \"github_*\"]; \"*\" is every tool"
         ));
     }
     let compile = |glob: &&str| {
         let compiled =
-            NameGlob::new(glob).map_err(|error| unusable(name, "tool", &error).with_value(glob))?;
+            NameGlob::new(glob).map_err(|error| unusable(name, key, &error).with_value(glob))?;
         match compiled.as_exact() {
             Some(exact) if !is_tool_name(exact) => Err(config_error!(
-                "tool",
+                key,
                 "{name} is for the tool `{exact}`, which is not a valid tool name: names have 1 to 64 letters (A to \
                  Z), digits, `_` and `-`",
                 "correct it"

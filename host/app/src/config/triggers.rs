@@ -88,6 +88,14 @@ impl TriggerKind {
         prefixes.iter().any(|prefix| sender.starts_with(prefix))
     }
 
+    /// Returns the source of text in a message from others, by its sender: a webhook, such as
+    /// `webhook:issues`. The message of a schedule is the operator's.
+    #[must_use]
+    pub fn source(sender: &str) -> Option<String> {
+        let name = sender.strip_prefix(Self::Webhook.prefix())?;
+        Some(format!("webhook:{name}"))
+    }
+
     fn prefix(self) -> &'static str {
         match self {
             Self::Schedule => "schedule ",

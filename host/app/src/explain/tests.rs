@@ -38,6 +38,7 @@ fn settled(seq: u64, tool: &str, output: ToolResultOutput, audit: Vec<AuditEntry
             path: Vec::new(),
             child: None,
             labels: Vec::new(),
+            reference: None,
             tape: None,
             whole: None,
         },
@@ -66,6 +67,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
     let mut other = settled(1, "t", ToolResultOutput::Text(String::new()), Vec::new());
     other.event = Event::InputReceived {
         message: Message::text(Role::User, "hello"),
+        labels: Vec::new(),
         by: None,
     };
     let records = [
@@ -99,6 +101,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
         outcome: outcome.to_owned(),
         hooks: Vec::new(),
         decided_by: None,
+        sources: Vec::new(),
         asked,
     };
     let calls = vec![

@@ -43,6 +43,7 @@ async fn m01_listed_call_interrupts_before_any_runs() {
         requested_input: None,
         executables: Vec::new(),
         identity: world.identity("send"),
+        sources: Vec::new(),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };

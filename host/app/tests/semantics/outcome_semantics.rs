@@ -49,6 +49,7 @@ fn pending(world: &World, call: &str, input: &Value) -> PendingCall {
         requested_input: None,
         executables: Vec::new(),
         identity: world.identity("outside"),
+        sources: Vec::new(),
         rule: "approval.never".into(),
         decisions: DecisionKind::ALL.into(),
     }

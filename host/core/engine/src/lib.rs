@@ -12,6 +12,7 @@
 //!   model asks the user, with [`todo_list`] it keeps its tasks; [`agents`] are started by another
 //!   agent, and a [`workflow`] runs them and tools as a graph.
 //! - [`setup`] is what the journal has of an agent; [`replay`] runs the loop over a recorded session.
+//! - [`flow`] keeps text from untrusted sources from deciding what is called.
 //! - [`call_summary`] tells a call in a line of words for the user.
 //! - [`stream`] writes a run as lines of JSON; [`documents`] has the schemas of what programs read.
 
@@ -28,6 +29,7 @@ pub mod call_summary;
 pub mod context;
 pub mod definitions;
 pub mod documents;
+pub mod flow;
 pub mod hook;
 pub mod journal;
 pub mod middleware;

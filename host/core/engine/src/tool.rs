@@ -115,6 +115,9 @@ pub struct CallReport<O = ToolResultOutput> {
     pub child: Option<ChildSummary>,
     /// The rule of the policy that denied it; set by the loop.
     pub rule: Option<String>,
+    /// The sources of the result that `audit` does not have: [`crate::flow::SHARED_STATE`], and of
+    /// an agent what it has seen.
+    pub sources: Vec<String>,
 }
 
 /// A change of its session that a call asks for.
@@ -142,6 +145,7 @@ impl<O> CallReport<O> {
             verdicts: Vec::new(),
             child: None,
             rule: None,
+            sources: Vec::new(),
         }
     }
 
@@ -162,6 +166,7 @@ impl<O> CallReport<O> {
             verdicts: self.verdicts,
             child: self.child,
             rule: self.rule,
+            sources: self.sources,
         }
     }
 }

@@ -16,6 +16,7 @@ mod compaction;
 mod continuation;
 mod drive;
 mod execute;
+mod flow;
 mod hooks;
 mod job;
 mod mode;
@@ -56,9 +57,9 @@ pub use step_reader::{StepReader, TurnStep};
 pub use until::{UntilEnd, UntilTool};
 
 use crate::{
-    BoxFuture, agents::Agents, artifact::DEFAULT_QUOTA_BYTES, hook::Hook, journal::JournalError,
-    model::Model, observer::Observer, policy::CallRule, program::Program, schema::AnswerSchema,
-    session::Session, tool_set::ToolSet, workflow::Graph,
+    BoxFuture, agents::Agents, artifact::DEFAULT_QUOTA_BYTES, flow::FlowPolicy, hook::Hook,
+    journal::JournalError, model::Model, observer::Observer, policy::CallRule, program::Program,
+    schema::AnswerSchema, session::Session, tool_set::ToolSet, workflow::Graph,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -197,6 +198,8 @@ pub struct Settings {
     pub accepts_changed_workflow: bool,
     /// The limits of the model's window; `None` for an unlimited one, such as a script's.
     pub context: Option<ContextLimits>,
+    /// What is trusted, and what untrusted text may do.
+    pub flow: Arc<FlowPolicy>,
 }
 
 impl Settings {
@@ -235,6 +238,7 @@ impl Default for Settings {
             artifact_bytes: DEFAULT_QUOTA_BYTES,
             accepts_changed_workflow: false,
             context: Some(ContextLimits::default()),
+            flow: Arc::default(),
         }
     }
 }
@@ -286,6 +290,8 @@ pub struct Actors<'a> {
     pub key: Option<&'a (String, Digest)>,
     /// The one who cancels the turn, which is set before [`TurnContext::cancel`] is cancelled.
     pub canceller: Option<&'a OnceLock<String>>,
+    /// The untrusted sources of text in the input, such as `webhook:issues`.
+    pub sources: &'a [String],
 }
 
 impl Actors<'_> {

@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::{
+    flow::ArgumentSources,
     id::{CallId, Digest, SessionId},
     message::ToolResult,
     model::Usage,
@@ -127,6 +128,9 @@ pub struct PendingCall {
     /// [`RegisteredTool::identity`]: crate::tool::RegisteredTool::identity
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Digest>,
+    /// The untrusted sources of its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<ArgumentSources>,
     /// The rule that requires approval; for an external call, the rule that allows it.
     pub rule: String,
     /// The allowed decisions.

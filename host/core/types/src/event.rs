@@ -99,6 +99,9 @@ pub enum Event {
     InputReceived {
         /// The message; files are blobs.
         message: Message,
+        /// The untrusted sources of text in the message, such as `webhook:issues`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        labels: Vec<String>,
         /// The sender, as the front end names it; absent for the user of the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
@@ -382,9 +385,13 @@ pub enum Event {
         /// The enclosing calls, outermost first; empty for a call of the model.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         path: Vec<CallId>,
-        /// The labels of the output for information flow control.
+        /// The untrusted sources of the output, such as `http:example.com`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         labels: Vec<String>,
+        /// The reference that the model sees in place of the result, such as `@r3`. `output` is
+        /// then its text, and `whole` the result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
         /// The entry of a recording that the result was written to or replayed from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tape: Option<String>,

@@ -39,6 +39,7 @@ pub mod continuation;
 pub mod custom_context;
 pub mod event;
 pub mod failure;
+pub mod flow;
 pub mod form;
 pub mod hook;
 pub mod id;

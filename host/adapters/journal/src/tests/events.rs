@@ -34,6 +34,7 @@ pub(crate) fn record(session: SessionId, seq: u64, event: Event) -> EventRecord 
 pub(crate) fn input(text: &str) -> Event {
     Event::InputReceived {
         message: Message::text(Role::User, text),
+        labels: Vec::new(),
         by: None,
     }
 }
@@ -279,6 +280,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         path: Vec::new(),
         child: None,
         labels: Vec::new(),
+        reference: None,
         tape: None,
         whole: None,
     }));
@@ -341,6 +343,7 @@ fn pending(call_id: &CallId) -> PendingCall {
         requested_input: None,
         executables: Vec::new(),
         identity: None,
+        sources: Vec::new(),
         rule: "effect.effectful".to_owned(),
         decisions: DecisionKind::ALL.into(),
     }
@@ -413,6 +416,7 @@ fn settled(blob: &Blob) -> Event {
         path: Vec::new(),
         child: None,
         labels: Vec::new(),
+        reference: None,
         tape: None,
         whole: None,
     }

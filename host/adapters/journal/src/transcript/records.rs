@@ -71,7 +71,11 @@ impl Records {
         } = spill_message(Message::parts(Role::User, parts));
         self.keep(blobs);
         self.events.extend(stored);
-        self.events.push(Event::InputReceived { message, by: None });
+        self.events.push(Event::InputReceived {
+            message,
+            labels: Vec::new(),
+            by: None,
+        });
         Ok(())
     }
 
@@ -151,6 +155,7 @@ impl Records {
             rule: None,
             path: Vec::new(),
             labels: Vec::new(),
+            reference: None,
             tape: None,
         });
     }

@@ -62,7 +62,11 @@ fn started(system: Option<&str>) -> Event {
 
 fn input(parts: Vec<ContentPart>) -> Event {
     let message = Message::parts(Role::User, parts);
-    Event::InputReceived { message, by: None }
+    Event::InputReceived {
+        message,
+        labels: Vec::new(),
+        by: None,
+    }
 }
 
 /// A reply with these calls: id, tool, arguments.
@@ -101,6 +105,7 @@ fn settled(call: &str, tool: &str, output: ToolResultOutput) -> Event {
         rule: None,
         path: Vec::new(),
         labels: Vec::new(),
+        reference: None,
         tape: None,
     }
 }

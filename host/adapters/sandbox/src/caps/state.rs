@@ -2,7 +2,11 @@
 //! start of its first run; its deltas go into the report, and the loop merges them if the call
 //! settles.
 
-use crate::{bindings::state, caps::unwind::Unwind, secrets::Redactors};
+use crate::{
+    bindings::state,
+    caps::{telemetry::Telemetry, unwind::Unwind},
+    secrets::Redactors,
+};
 use agent_host_types::json;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -16,16 +20,22 @@ pub(crate) struct StateCtx {
     snapshot: Arc<Map<String, Value>>,
     secrets: Redactors,
     merged_bytes: usize,
+    telemetry: Arc<Telemetry>,
     /// The merged deltas, in the order of the calls of `merge`.
     pub(crate) merges: Vec<Map<String, Value>>,
 }
 
 impl StateCtx {
-    pub(crate) fn new(snapshot: Arc<Map<String, Value>>, secrets: Redactors) -> Self {
+    pub(crate) fn new(
+        snapshot: Arc<Map<String, Value>>,
+        secrets: Redactors,
+        telemetry: Arc<Telemetry>,
+    ) -> Self {
         Self {
             snapshot,
             secrets,
             merged_bytes: 0,
+            telemetry,
             merges: Vec::new(),
         }
     }
@@ -33,6 +43,7 @@ impl StateCtx {
 
 impl state::Host for StateCtx {
     async fn get(&mut self) -> wasmtime::Result<String> {
+        self.telemetry.note_state_read();
         Ok(serde_json::to_string(&*self.snapshot)?)
     }
 

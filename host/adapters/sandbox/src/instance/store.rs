@@ -211,7 +211,11 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
         },
         progress: ProgressCtx::new(Arc::clone(&telemetry), setup.progress_interval),
         partial: PartialCtx::new(Arc::clone(&telemetry), &limits),
-        state: StateCtx::new(setup.context.shared, secrets.clone()),
+        state: StateCtx::new(
+            setup.context.shared,
+            secrets.clone(),
+            Arc::clone(&telemetry),
+        ),
         context: ContextCtx {
             snapshot: setup.context.custom,
         },

@@ -55,6 +55,7 @@ fn settled(call_id: CallId, tool: &str) -> Event {
         rule: None,
         path: Vec::new(),
         labels: Vec::new(),
+        reference: None,
         tape: None,
     }
 }

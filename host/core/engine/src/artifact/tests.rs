@@ -69,6 +69,7 @@ fn bytes(name: &str, bytes: &[u8]) -> ContentPart {
 fn settled(results: Vec<Vec<ContentPart>>) -> impl Iterator<Item = Event> {
     let said = Event::InputReceived {
         message: Message::parts(Role::User, vec![bytes("theirs.txt", b"0")]),
+        labels: Vec::new(),
         by: None,
     };
     let calls = results
@@ -84,6 +85,7 @@ fn settled(results: Vec<Vec<ContentPart>>) -> impl Iterator<Item = Event> {
             path: Vec::new(),
             child: None,
             labels: Vec::new(),
+            reference: None,
             tape: None,
             whole: None,
         });
@@ -148,6 +150,7 @@ fn whole_result_is_an_artifact() {
         path: Vec::new(),
         child: None,
         labels: Vec::new(),
+        reference: None,
         tape: None,
     };
     let text = || ToolResultOutput::Text("preview".into());

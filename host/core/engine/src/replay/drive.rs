@@ -308,6 +308,7 @@ impl<'r> Driver<'r> {
                 sender: turn.sender.as_deref(),
                 key: turn.key.as_ref(),
                 canceller: Some(&canceller),
+                sources: &turn.sources,
             },
         };
         let report = tokio::select! {

@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub(super) struct RecordedTurn {
     pub(super) input: AgentInput,
     pub(super) sender: Option<String>,
+    /// The untrusted sources of the input.
+    pub(super) sources: Vec<String>,
     /// The idempotency key, and the digest of the input.
     pub(super) key: Option<(String, Digest)>,
     /// The position behind its last event.
@@ -80,9 +82,14 @@ impl RecordedTurn {
             Event::KeyTaken { key, input } => Some((key.clone(), *input)),
             _ => None,
         });
+        let sources = events.iter().find_map(|record| match &record.event {
+            Event::InputReceived { labels, .. } => Some(labels.clone()),
+            _ => None,
+        });
         Some(Self {
             input,
             sender,
+            sources: sources.unwrap_or_default(),
             key,
             behind,
             end,
@@ -115,7 +122,7 @@ fn input_of(
     end: Option<&EventRecord>,
 ) -> (AgentInput, Option<String>) {
     for record in events {
-        if let Event::InputReceived { message, by } = &record.event {
+        if let Event::InputReceived { message, by, .. } = &record.event {
             let message = restored_message(tape, events, message.clone());
             return (AgentInput::Message(message), by.clone());
         }

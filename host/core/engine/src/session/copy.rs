@@ -230,6 +230,7 @@ impl SessionCopy {
                 rule: None,
                 path: Vec::new(),
                 labels: Vec::new(),
+                reference: None,
                 tape: None,
                 child: None,
                 whole: None,

@@ -13,6 +13,7 @@ use crate::{
     arguments::LastCheck,
     artifact::Artifacts,
     context::{estimate::Measured, summary::Inputs},
+    flow::FlowState,
 };
 use agent_host_types::{
     approval::{ApprovalRule, Decision},
@@ -92,6 +93,8 @@ pub struct SessionState {
     found_tools: BTreeSet<String>,
     /// The artifacts of the calls of its model, and those that were stored.
     artifacts: Arc<Artifacts>,
+    /// The sources of its text.
+    pub(crate) flow: FlowState,
     /// The run of a workflow for the user's last message.
     workflow: Option<WorkflowProgress>,
     /// The number of the last run of a workflow.

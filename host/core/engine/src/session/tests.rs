@@ -77,7 +77,14 @@ async fn session_resumes_at_its_last_record() {
     assert_eq!((again.state(), again.next_seq()), (first.state(), 1));
     assert_eq!(again.state().system(), Some("Be brief."));
     let message = Message::text(agent_host_types::message::Role::User, "hi");
-    again.record(Event::InputReceived { message, by: None }, Vec::new());
+    again.record(
+        Event::InputReceived {
+            message,
+            labels: Vec::new(),
+            by: None,
+        },
+        Vec::new(),
+    );
     let places: Vec<u64> = journal
         .records(0)
         .await
@@ -103,7 +110,14 @@ async fn lost_blob_is_an_error() {
         filename: None,
     });
     let message = Message::parts(agent_host_types::message::Role::User, vec![part]);
-    session.record(Event::InputReceived { message, by: None }, Vec::new());
+    session.record(
+        Event::InputReceived {
+            message,
+            labels: Vec::new(),
+            by: None,
+        },
+        Vec::new(),
+    );
     let mut messages = session.conversation().unwrap();
     let error = session.hydrate_all(&mut messages).await.unwrap_err();
     assert_eq!(

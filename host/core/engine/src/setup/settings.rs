@@ -1,6 +1,7 @@
 //! The JSON form of the settings of a loop.
 
 use crate::{
+    flow::FlowPolicy,
     policy::CallRule,
     schema::AnswerSchema,
     turn::{Prompts, Settings, Timing, UntilTool},
@@ -43,6 +44,13 @@ pub struct SettingsForm {
     accepts_changed_workflow: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<ContextLimits>,
+    /// What is trusted; absent in setups of before it existed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    flow: Arc<FlowPolicy>,
+}
+
+fn is_default(flow: &FlowPolicy) -> bool {
+    *flow == FlowPolicy::default()
 }
 
 /// A schema of answers, as JSON.
@@ -88,6 +96,7 @@ impl SettingsForm {
             artifact_bytes,
             accepts_changed_workflow,
             context,
+            flow,
         } = settings.clone();
         Self {
             budgets,
@@ -109,6 +118,7 @@ impl SettingsForm {
             artifact_bytes,
             accepts_changed_workflow,
             context,
+            flow,
         }
     }
 
@@ -135,6 +145,7 @@ impl SettingsForm {
             artifact_bytes: self.artifact_bytes,
             accepts_changed_workflow: self.accepts_changed_workflow,
             context: self.context,
+            flow: self.flow,
         }
     }
 }

@@ -61,6 +61,7 @@ fn settings_round_trip_with_every_field_set() {
         parallel_agents: 9,
         artifact_bytes: 10,
         accepts_changed_workflow: true,
+        flow: Arc::default(),
         context: Some(ContextLimits::default()),
     };
     let json = json!(SettingsForm::from_settings(&settings)).to_string();

@@ -41,7 +41,7 @@ impl Agent {
             let ruling = known.or_else(|| self.ruling_before_run(session, entry, cx));
             match ruling {
                 Some(ruling) if self.asks(session.id(), entry, &ruling) => {
-                    let call = self.describe(entry, ruling.rule().to_owned());
+                    let call = self.describe(session, entry, ruling.rule().to_owned());
                     waiting.extend(call.map(|call| (index, call)));
                 }
                 // The tool step need not ask again.
@@ -81,7 +81,7 @@ impl Agent {
     ) -> Option<PendingCall> {
         let ruling = self.ruling_before_run(session, entry, cx)?;
         match self.asks(session.id(), entry, &ruling) {
-            true => self.describe(entry, ruling.rule().to_owned()),
+            true => self.describe(session, entry, ruling.rule().to_owned()),
             false => None,
         }
     }
@@ -138,7 +138,8 @@ impl Agent {
         let remembered = session.state().remembered().iter();
         let remembered = remembered.chain(cx.approvals);
         let (rules, approved) = (&self.settings.rules, &self.settings.approved);
-        Self::after_review(entry, decide_call(&call, rules, approved, remembered))
+        let ruling = Self::after_review(entry, decide_call(&call, rules, approved, remembered));
+        self.after_flow(session, entry, call.tool, ruling)
     }
 
     /// Checks arguments of a call.
@@ -194,7 +195,12 @@ impl Agent {
     }
 
     /// Returns a call as the caller of the loop sees it.
-    pub(super) fn describe(&self, entry: &BatchCall, rule: String) -> Option<PendingCall> {
+    pub(super) fn describe(
+        &self,
+        session: &Session,
+        entry: &BatchCall,
+        rule: String,
+    ) -> Option<PendingCall> {
         let tool = self.tool(&entry.call.name)?;
         let input = entry.effective_input()?.clone();
         let requested = entry.call.input.clone();
@@ -209,6 +215,7 @@ impl Agent {
             executables: self.tools.executables(&entry.call.name, &input),
             input,
             identity: Some(tool.identity()),
+            sources: self.argument_sources(session, entry),
             rule,
             decisions: tool.decisions.clone(),
         })

@@ -42,7 +42,7 @@ pub struct CallFrame {
     pub target: Option<String>,
     /// The other arguments in a frame; empty if there are none.
     pub arguments: String,
-    /// Notes about a path with `..`, programs that the call may rewrite, words that mix alphabets, and characters
+    /// Notes about a path with `..`, untrusted sources, programs that the call may rewrite, words that mix alphabets, and characters
     /// that are not visible, each after a line break.
     pub warnings: String,
     /// A sentence about further reach of the tool, where the caller of [`Self::unwrapped`] knows it.
@@ -128,6 +128,7 @@ impl CallFrame {
                 false => framed(&text, columns, usize::MAX),
             },
             warnings: leads_to
+                + &sources(call, columns)
                 + &executables(call, input, columns)
                 + &mixed(call, input, columns)
                 + hidden(input),
@@ -195,6 +196,23 @@ fn executables(call: &PendingCall, input: &Map<String, Value>, columns: usize) -
     }
     let names = framed(&call.executables.join("\n"), columns, MAX_PROMPT_ROWS);
     format!("\nThe call may rewrite these files, which run now or later:\n{names}")
+}
+
+/// Returns a note on the untrusted sources of the arguments.
+fn sources(call: &PendingCall, columns: usize) -> String {
+    let rows = call.sources.iter().map(|argument| {
+        let sources = argument.sources.join(", ");
+        match argument.pointer.as_str() {
+            "" => format!("the model has read text from {sources}"),
+            pointer => format!("{pointer} is from {sources}, which the model has not read"),
+        }
+    });
+    let rows: Vec<String> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let rows = framed(&rows.join("\n"), columns, MAX_PROMPT_ROWS);
+    format!("\nUntrusted sources may have decided its arguments:\n{rows}")
 }
 
 /// Returns a note on the names in a call that may look like others.

@@ -99,8 +99,11 @@ impl Agent {
             stored: mut events,
             blobs,
         } = spill_message(message);
-        let by = cx.actors.sent_by();
-        events.push(Event::InputReceived { message, by });
+        events.push(Event::InputReceived {
+            message,
+            labels: self.input_labels(cx),
+            by: cx.actors.sent_by(),
+        });
         session.record_all(events, blobs);
         Transition::to(Step::CheckBudgets)
     }

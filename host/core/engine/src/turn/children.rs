@@ -36,10 +36,6 @@ use serde_json::{Value, json};
 use std::time::Instant;
 
 impl Agent {
-    pub(super) fn sub_agent(&self, tool: &str) -> Option<&SubAgent> {
-        self.agents.as_ref()?.of_tool(tool)
-    }
-
     /// Opens the session of a call's agent, or starts it.
     pub(super) async fn open_child(
         &self,
@@ -106,7 +102,7 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> JobEnd {
         let call = &run.entry.call;
-        let Some(child) = self.sub_agent(&call.name) else {
+        let Some(child) = self.sub_agent(&call.name, &run.input) else {
             let failure = ToolFailure::new(ToolErrorCode::ToolUnavailable, "Unknown agent.");
             return Ok(CallReport::of(failure.into()).into());
         };
@@ -125,9 +121,9 @@ impl Agent {
         let report = match self.may_run(&invocation).await {
             Ok(passed) => {
                 verdicts = passed;
-                let (session, end) = self.drive(child, caller, run, share, cx).await?;
+                let (session, end) = self.drive(&child, caller, run, share, cx).await?;
                 let output = result_of(&session, run, end).await?;
-                report_of(child, &session, output).await?
+                report_of(&child, &session, output).await?
             }
             Err(mut report) => {
                 verdicts.append(&mut report.verdicts);
@@ -170,6 +166,7 @@ impl Agent {
         let actors = Actors {
             sender,
             key: None,
+            sources: &run.sources,
             ..cx.actors
         };
         let inherited = match agent.program {
@@ -223,6 +220,7 @@ async fn report_of(
 ) -> Result<CallReport, TurnError> {
     let mut report = CallReport::of(output);
     report.child = Some(summary(child, session));
+    report.sources = session.state().flow.seen();
     if report.output.is_success() {
         report.changes = session.own_changes().await?;
     }
@@ -277,10 +275,11 @@ fn first_input(run: &CallRun) -> AgentInput {
 
 fn instructions(input: &serde_json::Map<String, Value>) -> String {
     // The source of a program stands in their place.
-    let text = input.get("instructions").or_else(|| input.get("code"));
+    let text = ["instructions", "code", "question"];
+    let text = text.iter().find_map(|name| input.get(*name));
     let text = text.and_then(Value::as_str);
     let text = text.unwrap_or_default();
-    match input.get("context") {
+    match input.get("context").or_else(|| input.get("value")) {
         None => text.to_owned(),
         Some(context) => format!("{text}\n\n[context]\n{context:#}"),
     }

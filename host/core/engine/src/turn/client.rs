@@ -152,7 +152,7 @@ impl Agent {
                 return Ok(self.settle_skipped_call(session, cx, call, output));
             }
             let id = session.lock().id();
-            if let Some(review) = self.review(id, &call.entry, cx).await {
+            if let Some(review) = self.review(id, &call.entry, None, cx).await {
                 let event = reviewed(&call.entry, review.clone());
                 session.lock().record(event, Vec::new());
                 call.entry.review = Some(review);
@@ -171,8 +171,8 @@ impl Agent {
                 }
                 CallPlan::Ask(rule) => {
                     let asks = self.settings.prompts == Prompts::Ask;
-                    if let Some(pending) = self.describe(&call.entry, rule.clone()).filter(|_| asks)
-                    {
+                    let pending = self.describe(&session.lock(), &call.entry, rule.clone());
+                    if let Some(pending) = pending.filter(|_| asks) {
                         return Ok(ClientCallEnd::Confirm(Box::new(pending)));
                     }
                     return Ok(self.settle_skipped_call(session, cx, call, self.unapproved(&rule)));

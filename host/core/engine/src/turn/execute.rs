@@ -185,7 +185,7 @@ impl Agent {
         }
         let calls: Vec<PendingCall> = external
             .iter()
-            .filter_map(|run| self.describe(&run.entry, run.rule.clone()))
+            .filter_map(|run| self.describe(session, &run.entry, run.rule.clone()))
             .collect();
         if calls.is_empty() {
             return None;

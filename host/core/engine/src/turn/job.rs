@@ -25,6 +25,7 @@ use agent_host_types::{
     turn::TurnError,
 };
 use std::{
+    borrow::Cow,
     pin::pin,
     sync::Arc,
     time::{Duration, Instant},
@@ -104,7 +105,10 @@ impl Agent {
     pub(super) fn spawned(&self, session: &Session, run: &CallRun) -> Option<Event> {
         let call = &run.entry.call;
         let child = match run.runtime {
-            ToolRuntime::Agent => run.in_session.as_deref().or(self.sub_agent(&call.name))?,
+            ToolRuntime::Agent => match run.in_session.as_deref() {
+                Some(child) => Cow::Borrowed(child),
+                None => self.sub_agent(&call.name, &run.input)?,
+            },
             ToolRuntime::Host | ToolRuntime::External => return None,
         };
         Some(Event::AgentSpawned {
@@ -115,11 +119,29 @@ impl Agent {
         })
     }
 
-    /// Records the end of a call.
+    /// Records the end of a call that ran.
     pub(super) fn settle(&self, session: &mut Session, call: &ToolCall, report: CallReport) {
+        let labels = self.labels(session, call, &report);
+        self.settle_labelled(session, call, report, labels);
+    }
+
+    /// Records the end of a call whose result has these untrusted sources.
+    fn settle_labelled(
+        &self,
+        session: &mut Session,
+        call: &ToolCall,
+        report: CallReport,
+        labels: Vec<String>,
+    ) {
         let report = self.within_quota(session, report, ToolResultOutput::from);
         let (call_id, tool) = (call.id.clone(), call.name.clone());
-        let mut spilled = spill_output(report.output, &result_name(&call.id).to_string());
+        let (mut spilled, reference) = match self.quarantine(session, &report.output, &labels) {
+            Some((spilled, reference)) => (spilled, Some(reference)),
+            None => {
+                let name = result_name(&call.id).to_string();
+                (spill_output(report.output, &name), None)
+            }
+        };
         let changes = report.changes.into_iter();
         let changed: Vec<Event> = changes
             .map(|change| change.into_event(&call_id, &tool, &mut spilled.blobs))
@@ -135,7 +157,8 @@ impl Agent {
             audit: report.audit,
             rule: report.rule,
             path: Vec::new(),
-            labels: Vec::new(),
+            labels,
+            reference,
             tape: None,
         };
         let events = decided(report.verdicts, Some(&call.id))
@@ -145,7 +168,19 @@ impl Agent {
         session.record_all(events, spilled.blobs);
     }
 
-    /// Answers a call that does not run.
+    /// Records the result that an external call was given.
+    pub(super) fn settle_external(
+        &self,
+        session: &mut Session,
+        cx: &TurnContext<'_>,
+        call: &ToolCall,
+        output: ToolResultOutput,
+    ) {
+        let report = self.skipped_report(call, output, cx);
+        self.settle(session, call, report);
+    }
+
+    /// Answers a call that does not run, in the host's words.
     pub(super) fn settle_skipped(
         &self,
         session: &mut Session,
@@ -154,7 +189,7 @@ impl Agent {
         report: impl Into<CallReport>,
     ) {
         let report = self.skipped_report(call, report, cx);
-        self.settle(session, call, report);
+        self.settle_labelled(session, call, report, Vec::new());
     }
 
     async fn run_call(&self, caller: &Caller, run: &CallRun, cx: &TurnContext<'_>) -> RunEnd {

@@ -6,6 +6,7 @@ use super::{
     hooks::{Judged, decided},
 };
 use crate::{
+    flow::reference::PROMPT,
     model::{ModelDelta, traced as traced_request},
     observer::{Live, Traced},
     session::{Session, SessionState},
@@ -149,7 +150,7 @@ impl Agent {
         let mut request = ModelRequest {
             system: self.system(session),
             messages: without_empty_replies(session.conversation()?),
-            tools: self.offered(session).cloned().collect(),
+            tools: self.offered_definitions(session),
             answer_schema: self
                 .settings
                 .output_schema
@@ -349,7 +350,9 @@ impl Agent {
         });
         let own = session.state().system().map(str::to_owned);
         let added = self.hooks.iter().filter_map(|hook| hook.prompt(session));
-        let parts: Vec<String> = own.into_iter().chain(added).chain(schema).collect();
+        let flow = self.quarantines().then(|| PROMPT.to_owned());
+        let parts = own.into_iter().chain(flow).chain(added).chain(schema);
+        let parts: Vec<String> = parts.collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 }

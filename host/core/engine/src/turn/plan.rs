@@ -2,11 +2,13 @@
 
 use super::{
     Agent, Prompts, TurnContext,
+    flow::unanswerable,
     review::{fallback_of, idempotency_key, is_hook_rule, unreviewed},
 };
 use crate::{
     agents::SubAgent,
     arguments::Arguments,
+    flow::is_flow_rule,
     policy::{Ruling, denied_call},
     session::{BatchCall, Session},
     tool::CallReport,
@@ -53,6 +55,8 @@ pub(super) struct CallRun {
     /// The policy rule that allows it.
     pub(super) rule: String,
     pub(super) runtime: ToolRuntime,
+    /// The untrusted sources of the arguments.
+    pub(super) sources: Vec<String>,
     /// The files of the message to an agent.
     pub(super) files: Vec<FilePart>,
     /// The agent of a session for this call alone, in which the user decides on it.
@@ -94,13 +98,20 @@ impl Agent {
         };
         let arguments = match self.accepted(entry, &input) {
             Ok(arguments) => arguments,
-            Err(failure) => return CallPlan::answer(failure),
+            // The answer of a hook, or the reason why references stand for nothing.
+            Err(failure) => match fallback_of(entry) {
+                Some(output) => return CallPlan::answer(output.clone()),
+                None => return CallPlan::answer(failure),
+            },
         };
         if self.lacks_review(entry) {
             return CallPlan::answer(match cx.cancel.is_cancelled() {
                 true => ToolFailure::not_started(),
                 false => unreviewed(),
             });
+        }
+        if let Some(failure) = unanswerable(&call.name, &input) {
+            return CallPlan::answer(failure);
         }
         // A repeated run needs the same approval as the first one.
         let confirmed = entry.decision.is_some() || !entry.answers.is_empty();
@@ -130,6 +141,7 @@ impl Agent {
                 effect: tool.effect,
                 rule,
                 runtime: tool.runtime,
+                sources: self.input_sources(session, entry),
                 files: Vec::new(),
                 in_session: None,
                 resumed_with: None,
@@ -157,6 +169,9 @@ impl Agent {
         let why = match self.settings.prompts {
             Prompts::Deny if is_hook_rule(rule) => {
                 "no one can be asked in this run. The hook of this name requires it, whatever the rules allow"
+            }
+            Prompts::Deny if is_flow_rule(rule) => {
+                "no one can be asked in this run. It depends on text from an untrusted source; to allow such calls, the user can add a [[flow.rule]] to agent.toml"
             }
             Prompts::Deny if self.settings.rules.iter().any(|known| known.name == rule) => {
                 "no one can be asked in this run. To allow such calls, the user can change this [[rule]] in agent.toml"

@@ -170,7 +170,7 @@ impl Agent {
             .collect();
         for call in waiting {
             if let Some(result) = results.iter().find(|result| result.call_id == call.id) {
-                self.settle_skipped(session, cx, &call, result.output.clone());
+                self.settle_external(session, cx, &call, result.output.clone());
             }
         }
         Ok(Transition::to(Step::ExecuteTools))

@@ -4,6 +4,7 @@
 use super::{Agent, Step, StepResult, TurnContext};
 use crate::{
     BoxFuture,
+    flow::Input,
     hook::{CallVerdict, Hook, MAX_REASON_BYTES, RequestedCall, Verdict},
     policy::Ruling,
     session::{BatchCall, Session},
@@ -26,6 +27,9 @@ use std::sync::Arc;
 /// The beginning of the names of rules that stand for hooks.
 const HOOK_RULE: &str = "hook.";
 
+/// The name that stands for the host in the review of a call with references.
+const REFERENCES: &str = "references";
+
 /// The name of a hook that has none.
 const UNNAMED: &str = "embedder";
 
@@ -41,7 +45,8 @@ impl Agent {
                 // The tool step answers every call of a cancelled turn.
                 return Ok(StepResult::go(Step::ExecuteTools));
             }
-            if let Some(review) = self.review(session.id(), &entry, cx).await {
+            let given = self.resolve_references(session, &entry).await?;
+            if let Some(review) = self.review(session.id(), &entry, given, cx).await {
                 session.record(reviewed(&entry, review), Vec::new());
             }
         }
@@ -53,7 +58,7 @@ impl Agent {
 
     /// Returns the step before the policy and the user decide on calls.
     pub(super) fn before_approval(&self) -> Step {
-        match self.hooks.is_empty() {
+        match self.hooks.is_empty() && !self.quarantines() {
             true => Step::CheckApproval,
             false => Step::ReviewCalls,
         }
@@ -64,27 +69,40 @@ impl Agent {
         let tool = entry.call.name.as_str();
         entry.review.is_none()
             && entry.result.is_none()
-            && self.hooks.iter().any(|hook| hook.reviews(tool))
+            && (self.has_references(entry) || self.hooks.iter().any(|hook| hook.reviews(tool)))
     }
 
-    /// Reviews a call; `None` if there is nothing to review, or the turn is cancelled.
+    /// Reviews a call; `None` if there is nothing to review, or the turn is cancelled. `given` are
+    /// its arguments with values in place of references.
     pub(super) async fn review(
         &self,
         session: SessionId,
         entry: &BatchCall,
+        given: Option<Result<Input, ToolFailure>>,
         cx: &TurnContext<'_>,
     ) -> Option<CallReview> {
         if !self.lacks_review(entry) || self.is_in_doubt(entry) {
             return None;
         }
+        let was_given = given.is_some();
+        let input = match given {
+            Some(Ok(input)) => input,
+            Some(Err(failure)) => return Some(unresolved(failure)),
+            None => Arc::clone(entry.effective_input()?),
+        };
         // A call that cannot run is answered without any hook.
-        let input = entry.effective_input()?;
-        self.accepted(entry, input).ok()?;
-        tokio::select! {
-            biased;
-            () = cx.cancel.cancelled() => None,
-            review = self.ask_reviewers(session, entry, input) => Some(review),
+        if let Err(failure) = self.accepted(entry, &input) {
+            return was_given.then(|| unresolved(failure));
         }
+        let mut review = tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => return None,
+            review = self.ask_reviewers(session, entry, &input) => review,
+        };
+        if was_given {
+            review.input.get_or_insert(input);
+        }
+        Some(review)
     }
 
     async fn ask_reviewers(
@@ -202,6 +220,19 @@ impl Agent {
             },
             (ruling, _) => ruling,
         }
+    }
+}
+
+/// Returns the review of a call whose references stand for nothing that it can run with.
+fn unresolved(failure: ToolFailure) -> CallReview {
+    let end = ReviewEnd::Fallback {
+        hook: REFERENCES.to_owned(),
+        output: failure.into(),
+    };
+    CallReview {
+        verdicts: Vec::new(),
+        input: None,
+        end,
     }
 }
 

@@ -22,6 +22,7 @@ mod limits;
 mod middleware;
 mod modes;
 mod program;
+mod quarantine;
 mod questions;
 mod replay;
 mod restarts;

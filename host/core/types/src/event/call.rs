@@ -53,6 +53,8 @@ pub struct CallEnd<'a> {
     pub audit: &'a [AuditEntry],
     /// The policy rule that denied it.
     pub rule: Option<&'a str>,
+    /// The untrusted sources of the result.
+    pub labels: &'a [String],
     /// The enclosing calls, outermost first.
     pub path: &'a [CallId],
 }
@@ -124,6 +126,7 @@ impl Event {
                 accounting,
                 audit,
                 rule,
+                labels,
                 path,
                 ..
             } => Some(CallEnd {
@@ -137,6 +140,7 @@ impl Event {
                 accounting,
                 audit,
                 rule: rule.as_deref(),
+                labels,
                 path,
             }),
             Self::NodeSettled {
@@ -161,6 +165,7 @@ impl Event {
                 accounting,
                 audit,
                 rule: rule.as_deref(),
+                labels: &[],
                 path: &[],
             }),
             _ => self.failed_attempt(),
@@ -189,6 +194,7 @@ impl Event {
                 accounting,
                 audit,
                 rule: None,
+                labels: &[],
                 path: &[],
             }),
             _ => None,

@@ -83,6 +83,12 @@ fn call_text(call: &ExplainedCall) -> String {
     if let Some(by) = &call.decided_by {
         lines.push(format!("decided by {}", escape_line(by)));
     }
+    if !call.sources.is_empty() {
+        let sources = escape_line(&call.sources.join(", "));
+        lines.push(format!(
+            "{YELLOW}untrusted{YELLOW:#} result, from {sources}"
+        ));
+    }
     let hooks = call.hooks.iter();
     lines.extend(hooks.map(|verdict| format!("hook {}", verdict_line(verdict, MAX_REASON))));
     for entry in &call.asked {

@@ -213,6 +213,12 @@ function Shown({ call, preview, place }: ShownProps & { place: string }) {
         </p>
       )}
       {reach?.beyond && !reach.is_outside && <p class="reach quiet">{reach.beyond}</p>}
+      {(call.sources ?? []).map(({ pointer, sources }) => (
+        <p class="warning" key={pointer}>
+          {pointer === "" ? "The model has read untrusted text from " : <><code>{pointer}</code> is untrusted, from </>}
+          <code>{sources.join(", ")}</code>
+        </p>
+      ))}
       {(call.executables ?? []).length > 0 && (
         <p class="warning">
           May rewrite programs: <code>{call.executables!.join(", ")}</code>

@@ -68,6 +68,8 @@ export interface PendingCall {
   /// The digest of the tool as it was at the request: its component, definition and grants.
   identity?: string;
   executables?: string[];
+  /// The untrusted sources of its arguments; without a reference, of what the model had read.
+  sources?: { pointer: string; reference?: string; sources: string[] }[];
   rule: string;
   decisions: string[];
 }

@@ -77,6 +77,7 @@ fn settled(child: SessionId, file: &Blob) -> Event {
         rule: None,
         path: Vec::new(),
         labels: Vec::new(),
+        reference: None,
         tape: None,
         child: Some(ChildSummary {
             agent: "helper".to_owned(),

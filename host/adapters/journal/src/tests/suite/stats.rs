@@ -275,6 +275,7 @@ pub(in crate::tests) fn settled(tool: &str, output: ToolResultOutput) -> Event {
         rule: None,
         path: Vec::new(),
         labels: Vec::new(),
+        reference: None,
         tape: None,
         child: None,
         whole: None,

@@ -64,6 +64,7 @@ fn settled(call: &str, tool: &str, output: ToolResultOutput, requests: &[&str]) 
         rule: None,
         path: Vec::new(),
         labels: Vec::new(),
+        reference: None,
         tape: None,
     }
 }

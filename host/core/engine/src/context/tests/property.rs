@@ -25,6 +25,7 @@ fn follow(state: &mut SessionState, messages: &[Message]) {
         match message.role {
             Role::User | Role::System => state.apply(&Event::InputReceived {
                 message: message.clone(),
+                labels: Vec::new(),
                 by: None,
             }),
             Role::Assistant => state.apply(&Event::ModelReplied {
@@ -50,6 +51,7 @@ fn follow(state: &mut SessionState, messages: &[Message]) {
                         path: Vec::new(),
                         child: None,
                         labels: Vec::new(),
+                        reference: None,
                         tape: None,
                         whole: None,
                     });

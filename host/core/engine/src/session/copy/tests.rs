@@ -30,6 +30,7 @@ fn pending(id: &str) -> PendingCall {
         requested_input: None,
         executables: Vec::new(),
         identity: None,
+        sources: Vec::new(),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     }
@@ -51,6 +52,7 @@ fn started(ids: &[&str]) -> Vec<Event> {
         },
         Event::InputReceived {
             message: Message::text(Role::User, "send it"),
+            labels: Vec::new(),
             by: None,
         },
         Event::ApprovalRemembered {
@@ -111,6 +113,7 @@ fn settled(id: &str, output: ToolResultOutput) -> Event {
         path: Vec::new(),
         child: None,
         labels: Vec::new(),
+        reference: None,
         tape: None,
         whole: None,
     }
@@ -229,7 +232,16 @@ fn copy_of_an_impossible_record_is_refused() {
     let start = || started(&[]).remove(0);
     let mut with_calls = Message::text(Role::User, "x");
     with_calls.tool_calls = vec![ToolCall::parse(call_id("a"), "send".into(), String::new())];
-    let input = |message| vec![start(), Event::InputReceived { message, by: None }];
+    let input = |message| {
+        vec![
+            start(),
+            Event::InputReceived {
+                message,
+                labels: Vec::new(),
+                by: None,
+            },
+        ]
+    };
     let not_of_the_user = "its event 1 is an input that is not a user message";
     let summary = |messages, message| {
         let summarised = Event::HistorySummarised {
@@ -302,6 +314,7 @@ fn copy_lists_the_blobs_of_its_file_parts() {
     let mut events = started(&["a"]);
     events[1] = Event::InputReceived {
         message: Message::parts(Role::User, vec![part(FileData::Blob(said.reference()))]),
+        labels: Vec::new(),
         by: None,
     };
     let parts = vec![

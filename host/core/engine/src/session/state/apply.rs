@@ -33,6 +33,7 @@ impl SessionState {
         if let Some(open) = OpenTurn::of(event) {
             self.open = Some(open);
         }
+        self.flow.apply(event);
         match event {
             Event::SessionStarted {
                 system,
@@ -66,7 +67,7 @@ impl SessionState {
                 self.end_workflow();
             }
             Event::ContextSet { context } => self.context = Arc::new(context.clone()),
-            Event::InputReceived { message, by } => {
+            Event::InputReceived { message, by, .. } => {
                 self.last_sender.clone_from(by);
                 self.received(message);
             }

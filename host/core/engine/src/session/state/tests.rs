@@ -54,6 +54,7 @@ fn settled(id: &str, output: &str) -> Event {
         path: Vec::new(),
         child: None,
         labels: Vec::new(),
+        reference: None,
         tape: None,
         whole: None,
     }
@@ -124,6 +125,7 @@ fn result_of_no_open_call_is_ignored() {
 fn turns_and_tokens_are_counted() {
     let message = || Event::InputReceived {
         message: Message::text(Role::User, "hi"),
+        labels: Vec::new(),
         by: None,
     };
     // The failed first request is a turn and not a reply.
@@ -149,6 +151,7 @@ fn paused_reply_lasts_until_the_next_reply_or_message() {
     let paused = || replied(&[], Some(StopReason::PauseTurn));
     let message = Event::InputReceived {
         message: Message::text(Role::User, "hi"),
+        labels: Vec::new(),
         by: None,
     };
     let cases = [

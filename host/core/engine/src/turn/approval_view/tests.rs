@@ -36,6 +36,7 @@ fn call(text: &str) -> PendingCall {
         requested_input: None,
         executables: vec![text.to_owned()],
         identity: None,
+        sources: Vec::new(),
         rule: "effect.effectful".to_owned(),
         decisions: DecisionKind::ALL.into(),
     }

@@ -10,7 +10,7 @@ use agent_host_types::{
     id::CallId,
     turn::{AgentInput, ChildInput, TurnEnd, TurnError},
 };
-use std::{collections::HashSet, time::Instant};
+use std::{borrow::Cow, collections::HashSet, time::Instant};
 
 impl Agent {
     /// Checks inputs of agents before anything of the turn is recorded.
@@ -101,7 +101,8 @@ impl Agent {
         }
         let mut batch = session.state().batch().iter();
         let entry = batch.find(|entry| entry.call.id == *call_id)?;
-        self.sub_agent(&entry.call.name).cloned()
+        let child = self.sub_agent(&entry.call.name, entry.effective_input()?);
+        child.map(Cow::into_owned)
     }
 
     /// Checks the input of a session that waits.
@@ -220,9 +221,12 @@ impl Agent {
         }
         let open = session.state().batch().iter();
         for entry in open.filter(|entry| entry.is_spawned && entry.result.is_none()) {
-            if let Some(child) = self.sub_agent(&entry.call.name) {
-                let mut of_child = self.open_child(child, session.id(), &entry.call.id).await?;
-                let made = self.loop_of(child, of_child.id())?;
+            let input = entry.effective_input();
+            if let Some(child) = input.and_then(|it| self.sub_agent(&entry.call.name, it)) {
+                let mut of_child = self
+                    .open_child(&child, session.id(), &entry.call.id)
+                    .await?;
+                let made = self.loop_of(&child, of_child.id())?;
                 made.agent.abandon(&mut of_child, cx).await?;
             }
         }

@@ -20,6 +20,7 @@ impl Agent {
         let settings = &mut made.agent.settings;
         settings.rules = self.settings.rules.clone();
         settings.approved = self.settings.approved.clone();
+        settings.flow = self.settings.flow.clone();
         settings.takes_some_decisions = self.settings.takes_some_decisions;
         let expiry = settings.approval_expiry_ms;
         settings.approval_expiry_ms = expiry.or(self.settings.approval_expiry_ms);

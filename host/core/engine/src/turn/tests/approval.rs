@@ -66,6 +66,7 @@ fn shown_call_names_the_executables_of_its_arguments() {
         requested_input: None,
         executables: vec!["/workspace/run.sh".into(), "/workspace/\u{202e}x".into()],
         identity: None,
+        sources: Vec::new(),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };
@@ -93,6 +94,7 @@ async fn gated_call_pauses_the_whole_batch() {
         requested_input: None,
         executables: Vec::new(),
         identity: bench.agent.tool("send").map(RegisteredTool::identity),
+        sources: Vec::new(),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };

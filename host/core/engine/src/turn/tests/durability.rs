@@ -69,7 +69,11 @@ async fn input_of_a_long_conversation_is_durable_first() {
         let mut bench = Bench::new(vec![says("hi")]);
         for _ in 0..earlier {
             let message = Message::text(Role::User, "before");
-            let received = Event::InputReceived { message, by: None };
+            let received = Event::InputReceived {
+                message,
+                labels: Vec::new(),
+                by: None,
+            };
             bench.session.record(received, Vec::new());
         }
         bench.say("go").await;

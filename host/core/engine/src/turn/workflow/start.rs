@@ -164,7 +164,10 @@ impl Driver<'_> {
         if has_session == Some(&entry.call.name) {
             entry.review = Some(CallReview::none());
         }
-        let review = self.agent.review(self.session.id(), entry, self.cx).await;
+        let review = self
+            .agent
+            .review(self.session.id(), entry, None, self.cx)
+            .await;
         let Some(review) = review else {
             return Vec::new();
         };
@@ -215,6 +218,7 @@ impl Driver<'_> {
             effect,
             rule: SESSION_RULE.to_owned(),
             runtime: ToolRuntime::Agent,
+            sources: self.agent.input_sources(self.session, &entry),
             files: Vec::new(),
             in_session: Some(Box::new(child)),
             resumed_with: None,

@@ -81,7 +81,7 @@ impl Agent {
             let input = node.input.clone().unwrap_or_default();
             return Some(self.in_session(&node.tool, input));
         }
-        self.sub_agent(&node.tool).cloned()
+        self.agents.as_ref()?.of_tool(&node.tool).cloned()
     }
 
     /// Ends the session of a node, if it has one.

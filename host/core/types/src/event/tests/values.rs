@@ -130,6 +130,7 @@ pub(crate) fn pending() -> PendingCall {
         input_digest: Digest::of(b"{}"),
         executables: vec!["/workspace/run".into()],
         identity: Some(Digest::of(b"identity")),
+        sources: Vec::new(),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     }

@@ -96,7 +96,7 @@ fn event(event: &Event) -> String {
                 sender(by.as_deref())
             ),
         ),
-        Event::InputReceived { message, by } => (
+        Event::InputReceived { message, by, .. } => (
             "user",
             format!("{}{}", content(message), sender(by.as_deref())),
         ),

@@ -22,6 +22,7 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
         requested_input: None,
         executables: Vec::new(),
         identity: None,
+        sources: Vec::new(),
         rule: "effect.effectful".to_owned(),
         decisions: decisions.into(),
     }

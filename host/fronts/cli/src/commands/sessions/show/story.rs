@@ -73,7 +73,7 @@ impl Story {
                 date(record.at_ms),
                 event(&record.event)
             )),
-            Event::InputReceived { message, by } => {
+            Event::InputReceived { message, by, .. } => {
                 let who = by.as_deref().map_or_else(|| "You".to_owned(), escape_line);
                 Some(format!("\n{BOLD}{who}: {}{BOLD:#}", said(message)))
             }
@@ -161,14 +161,19 @@ impl Story {
         let rule = end
             .rule
             .map(|rule| format!("{DETAIL}{YELLOW}denied{YELLOW:#} by {}", escape_line(rule)));
+        let sources = (!end.labels.is_empty()).then(|| {
+            let sources = escape_line(&end.labels.join(", "));
+            format!("{DETAIL}{YELLOW}untrusted{YELLOW:#}, from {sources}")
+        });
         let denied = end.audit.iter().filter(|entry| is_denied(entry));
         let denied: String = denied
             .map(|entry| format!("{DETAIL}{}", audit_line(entry)))
             .collect();
         Some(format!(
-            "{}{line}{}{denied}",
+            "{}{line}{}{}{denied}",
             node.unwrap_or_default(),
-            rule.unwrap_or_default()
+            rule.unwrap_or_default(),
+            sources.unwrap_or_default()
         ))
     }
 

@@ -48,6 +48,7 @@ fn call(id: &str, between: usize) -> Vec<Event> {
         rule: None,
         path: Vec::new(),
         labels: Vec::new(),
+        reference: None,
         tape: None,
     };
     let between = std::iter::repeat_with(filler).take(between);

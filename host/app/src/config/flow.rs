@@ -1,0 +1,132 @@
+//! `[flow]`: which sources of text are trusted, and what untrusted text may do.
+
+use super::{
+    ConfigError,
+    lists::{check_count, check_name},
+    problem::{config_error, resolve_all, resolve_steps},
+    review::{Danger, Review, quoted},
+    rules::{self, RawDecision},
+    section::{section, values},
+};
+use agent_host_engine::{
+    flow::{FlowPolicy, FlowRule, MAX_FLOW_RULES},
+    policy::NameGlob,
+};
+use agent_host_types::flow::FlowMode;
+use serde_json::Value;
+use std::{collections::HashSet, sync::Arc};
+
+/// The most globs of a list.
+const MAX_SOURCES: usize = 1_000;
+
+section! {
+    /// `[flow]`.
+    #[derive(Default)]
+    #[serde(default)]
+    pub(super) struct RawFlow {
+        /// The treatment of text from untrusted sources.
+        mode: Option<FlowMode> = FlowMode::Off
+            => asks(Unchecked, "sets what text from untrusted sources may do: mode = {value}");
+        /// Globs of trusted sources, such as `http:intranet.example`.
+        trusted [All]: Vec<String> => by(demand_trust);
+        /// Globs of untrusted sources, such as `dir:/workspace/vendor/**`.
+        untrusted [All]: Vec<String> => pinned;
+        /// Rules about flows.
+        rule [All]: Vec<RawFlowRule> => each(demand_rule);
+    }
+}
+
+section! {
+    /// `[[flow.rule]]`.
+    pub(super) struct RawFlowRule {
+        /// The decision about calls that text from these sources reaches.
+        decision: RawDecision => together;
+        /// A glob of sources.
+        from: String => together;
+        /// A glob of tools, or a list of globs.
+        to: Value => together;
+        /// The name in records and messages; absent for its position.
+        name: Option<String> => pinned;
+    }
+}
+
+values!(FlowMode);
+
+fn demand_trust(trusted: &Vec<String>, _: &str, review: &mut Review<'_>) {
+    if !trusted.is_empty() {
+        let sources: Vec<String> = trusted.iter().map(|source| quoted(source)).collect();
+        let text = format!("trusts text from {}", sources.join(", "));
+        review.demand(Danger::Unchecked, text);
+    }
+}
+
+fn demand_rule(raw: &RawFlowRule, _: &str, review: &mut Review<'_>) {
+    if raw.decision == RawDecision::Allow {
+        let (from, to) = (quoted(&raw.from), quoted(&raw.to.to_string()));
+        let text = format!("lets text from {from} reach calls of {to} without asking");
+        review.demand(Danger::Unchecked, text);
+    }
+}
+
+/// Resolves the section. The names of rules differ.
+pub(super) fn resolve(raw: RawFlow) -> Result<Arc<FlowPolicy>, ConfigError> {
+    let mode = raw.mode();
+    resolve_steps! {
+        trusted = sources("flow.trusted", &raw.trusted);
+        untrusted = sources("flow.untrusted", &raw.untrusted);
+        rules = resolve_rules(raw.rule);
+    }
+    Ok(Arc::new(FlowPolicy {
+        mode,
+        trusted,
+        untrusted,
+        rules,
+    }))
+}
+
+fn sources(key: &str, globs: &[String]) -> Result<Vec<NameGlob>, ConfigError> {
+    check_count(key, "sources", globs.len(), MAX_SOURCES, "use globs")?;
+    globs.iter().map(|glob| source(key, glob)).collect()
+}
+
+fn source(key: &str, glob: &str) -> Result<NameGlob, ConfigError> {
+    NameGlob::new(glob).map_err(|error| {
+        config_error!(
+            key,
+            "invalid source: {error}",
+            "write it like \"http:example.com\", \"mcp:mail\" or \"dir:/workspace/vendor/**\""
+        )
+        .with_value(glob)
+    })
+}
+
+fn resolve_rules(raw: Vec<RawFlowRule>) -> Result<Vec<FlowRule>, ConfigError> {
+    check_count("flow.rule", "rules", raw.len(), MAX_FLOW_RULES, "use globs")?;
+    let mut names = HashSet::new();
+    let mut index = 0;
+    resolve_all("flow.rule", raw, |raw| {
+        let position = index.to_string();
+        index += 1;
+        let short = raw.name.as_deref().unwrap_or(&position);
+        check_name(short, "the rule name `", "`", "[[flow.rule]]")?;
+        if !names.insert(short.to_owned()) {
+            return Err(config_error!(
+                "name",
+                "two rules of [flow] are named `{short}` (a rule without a name has its position, from 0)",
+                "rename one of them"
+            )
+            .with_value(short));
+        }
+        let name = format!("flow.{short}");
+        resolve_steps! {
+            from = source("from", &raw.from);
+            tools = rules::tools(&name, "to", &raw.to);
+        }
+        Ok(FlowRule {
+            decision: raw.decision.into(),
+            name,
+            from,
+            tools,
+        })
+    })
+}

@@ -1,0 +1,184 @@
+//! Information flow: the sources of each result, and what the model and its calls may do with text
+//! from those that the operator does not trust.
+//!
+//! A source is a text such as `http:example.com`, `mcp:mail` or `dir:/workspace/vendor/a.md`. The
+//! sources of a result follow from the requests that the gate allowed, so no tool can hide one. A
+//! model that has read untrusted text is not trusted any more: everything that it writes has the
+//! sources of all that it read. With [`FlowMode::Quarantine`] it does not read such text: it gets
+//! [references](reference), which the host replaces by their values when a call runs.
+
+pub mod reader;
+pub(crate) mod reference;
+pub(crate) mod sources;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use sources::SHARED_STATE;
+pub(crate) use state::FlowState;
+
+use crate::policy::{NameGlob, RuleDecision};
+use agent_host_types::{
+    flow::{ArgumentSources, FlowMode},
+    tool::Effect,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// The rule by which calls with effects ask for approval.
+pub const FLOW_RULE: &str = "flow.untrusted";
+
+/// The beginning of the names of rules about flows.
+const FLOW_RULES: &str = "flow.";
+
+/// Returns whether a rule is about flows.
+pub(crate) fn is_flow_rule(rule: &str) -> bool {
+    rule.starts_with(FLOW_RULES)
+}
+
+/// The maximum number of rules about flows.
+pub const MAX_FLOW_RULES: usize = 1_000;
+
+/// The kinds of sources that are untrusted unless the operator trusts them.
+const UNTRUSTED_KINDS: [&str; 6] = [
+    "http:",
+    "mcp:",
+    "external:",
+    "webhook:",
+    "workflow",
+    "unknown",
+];
+
+/// The names of arguments that are content: no recipient, host, path or command. A value from an
+/// untrusted source may stand there without approval.
+const CONTENT: [&str; 9] = [
+    "body",
+    "comment",
+    "content",
+    "data",
+    "description",
+    "message",
+    "summary",
+    "text",
+    "title",
+];
+
+/// What is trusted, and what untrusted text may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowPolicy {
+    /// The treatment of untrusted text.
+    pub mode: FlowMode,
+    /// Globs of sources that are trusted, such as `http:intranet.example`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trusted: Vec<NameGlob>,
+    /// Globs of sources that are untrusted, even if they match `trusted`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untrusted: Vec<NameGlob>,
+    /// The operator's rules about flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<FlowRule>,
+}
+
+/// A rule about flows from sources into calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowRule {
+    /// The name in records and messages, such as `flow.0`.
+    pub name: String,
+    /// The decision about such calls.
+    pub decision: RuleDecision,
+    /// The sources.
+    pub from: NameGlob,
+    /// The tools. One that matches is enough.
+    pub tools: Vec<NameGlob>,
+}
+
+/// A call with the untrusted sources that it depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowRequest<'a> {
+    /// The name of the tool.
+    pub tool: &'a str,
+    /// The effect of the tool.
+    pub effect: Effect,
+    /// The untrusted sources of what the model has seen.
+    pub seen: &'a [String],
+    /// The arguments from results that it has not seen.
+    pub references: &'a [ArgumentSources],
+}
+
+/// The decision about a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowRuling {
+    /// The decision.
+    pub decision: RuleDecision,
+    /// The rule that decided.
+    pub rule: String,
+    /// The source that it is about.
+    pub source: String,
+}
+
+impl FlowPolicy {
+    /// Whether nothing is recorded or decided.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.mode == FlowMode::Off
+    }
+
+    /// Returns whether a source is untrusted.
+    #[must_use]
+    pub fn is_untrusted(&self, source: &str) -> bool {
+        let matches = |globs: &[NameGlob]| globs.iter().any(|glob| glob.matches(source));
+        let by_kind = UNTRUSTED_KINDS.iter().any(|kind| source.starts_with(kind));
+        matches(&self.untrusted) || (by_kind && !matches(&self.trusted))
+    }
+
+    /// Returns the strictest decision about the flows into a call; `None` if nothing untrusted
+    /// flows into it.
+    #[must_use]
+    pub fn decide(&self, call: &FlowRequest<'_>) -> Option<FlowRuling> {
+        if matches!(self.mode, FlowMode::Off | FlowMode::Observe) {
+            return None;
+        }
+        let seen = call.seen.iter().map(|source| (source, false));
+        let handed_on = call.references.iter().flat_map(|argument| {
+            let is_content = is_content(&argument.pointer);
+            argument.sources.iter().map(move |of| (of, is_content))
+        });
+        let flows = seen.chain(handed_on);
+        let rulings = flows.map(|(source, is_content)| self.decide_one(call, source, is_content));
+        rulings.max_by_key(|ruling| ruling.decision)
+    }
+
+    /// Decides on one flow: a denial wins, then a request for approval; without a rule, effects
+    /// need approval, unless the value is content.
+    fn decide_one(&self, call: &FlowRequest<'_>, source: &str, is_content: bool) -> FlowRuling {
+        let matching = self.rules.iter().filter(|rule| {
+            rule.from.matches(source) && rule.tools.iter().any(|tool| tool.matches(call.tool))
+        });
+        let ruling = |decision, rule: &str| FlowRuling {
+            decision,
+            rule: rule.to_owned(),
+            source: source.to_owned(),
+        };
+        match matching.max_by_key(|rule| rule.decision) {
+            Some(rule) => ruling(rule.decision, &rule.name),
+            None if call.effect == Effect::ReadOnly || is_content => {
+                ruling(RuleDecision::Allow, FLOW_RULE)
+            }
+            None => ruling(RuleDecision::Ask, FLOW_RULE),
+        }
+    }
+}
+
+/// Whether the argument at a pointer is content, by the last name in it.
+fn is_content(pointer: &str) -> bool {
+    let names = pointer.rsplit('/');
+    let mut names = names.filter(|name| name.parse::<usize>().is_err());
+    let last = names.next().unwrap_or_default().to_ascii_lowercase();
+    CONTENT.contains(&last.as_str())
+}
+
+/// The arguments of a call, or their part, with the references in it.
+pub(crate) type Input = Arc<Map<String, Value>>;

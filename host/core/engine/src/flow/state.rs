@@ -1,0 +1,138 @@
+//! What a session knows of the sources of its results: a part of the fold over its events.
+
+use agent_host_types::{
+    accounting::{AuditEntry, AuditVerdict},
+    audit::AuditRequest,
+    event::Event,
+    id::CallId,
+    output::{BlobRef, ToolResultOutput},
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The sources of a session's text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct FlowState {
+    /// The untrusted sources of what the model has seen.
+    seen: BTreeSet<String>,
+    /// The untrusted sources of results, by call. Most calls have none.
+    calls: HashMap<CallId, Vec<String>>,
+    /// The results that the model has references to, by their names.
+    references: BTreeMap<String, QuarantinedResult>,
+    /// The paths that calls wrote which depend on untrusted text, as tools see them.
+    files: BTreeMap<String, Vec<String>>,
+    /// The untrusted sources of the shared state.
+    shared: BTreeSet<String>,
+}
+
+/// A result that the model has a reference to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct QuarantinedResult {
+    /// The call.
+    pub(crate) call_id: CallId,
+    /// An output of the result's variant, without its content.
+    pub(crate) preview: ToolResultOutput,
+    /// The whole result.
+    pub(crate) blob: BlobRef,
+}
+
+impl FlowState {
+    /// Returns the untrusted sources of what the model has seen.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        super::sources::bounded(self.seen.clone())
+    }
+
+    /// Returns a result by the name of its reference.
+    pub(crate) fn result(&self, reference: &str) -> Option<&QuarantinedResult> {
+        self.references.get(reference)
+    }
+
+    /// Returns the name of the next reference.
+    pub(crate) fn next_reference(&self) -> String {
+        format!("@r{}", self.references.len() + 1)
+    }
+
+    pub(crate) fn sources_of(&self, reference: &str) -> &[String] {
+        let result = self.references.get(reference);
+        result.map_or(&[], |result| self.sources_of_call(&result.call_id))
+    }
+
+    pub(crate) fn sources_of_call(&self, call: &CallId) -> &[String] {
+        self.calls.get(call).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the sources of the shared state.
+    pub(crate) fn sources_of_shared(&self) -> impl Iterator<Item = &String> {
+        self.shared.iter()
+    }
+
+    /// Returns the sources of a file, of the directories above it, and of what is below it.
+    pub(crate) fn sources_of_file(&self, path: &str) -> BTreeSet<String> {
+        let path = path.trim_end_matches('/');
+        let above = path
+            .match_indices('/')
+            .filter_map(|(end, _)| path.get(..end));
+        let here = above.chain([path]).filter_map(|path| self.files.get(path));
+        let first = format!("{path}/");
+        let below = self.files.range(first.clone()..);
+        let below = below.take_while(|(written, _)| written.starts_with(&first));
+        let below = below.map(|(_, sources)| sources);
+        here.chain(below).flatten().cloned().collect()
+    }
+
+    /// Takes in an event.
+    pub(crate) fn apply(&mut self, event: &Event) {
+        match event {
+            Event::InputReceived { labels, .. } => self.seen.extend(labels.iter().cloned()),
+            Event::CallSettled {
+                call_id,
+                output,
+                whole,
+                labels,
+                reference,
+                audit,
+                ..
+            } => {
+                match (reference, whole) {
+                    (Some(reference), Some(blob)) => {
+                        let result = QuarantinedResult {
+                            call_id: call_id.clone(),
+                            preview: output.clone(),
+                            blob: blob.clone(),
+                        };
+                        self.references.insert(reference.clone(), result);
+                    }
+                    _ => self.seen.extend(labels.iter().cloned()),
+                }
+                if !labels.is_empty() {
+                    self.calls.insert(call_id.clone(), labels.clone());
+                }
+                self.wrote(labels, audit);
+            }
+            Event::StateMerged { call_id, .. } => {
+                let sources = self.sources_of_call(call_id).to_vec();
+                self.shared.extend(sources);
+                self.shared.extend(self.seen.iter().cloned());
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes the files that a call wrote, if untrusted text can be in them.
+    fn wrote(&mut self, labels: &[String], audit: &[AuditEntry]) {
+        let sources: BTreeSet<String> = labels.iter().chain(&self.seen).cloned().collect();
+        if sources.is_empty() {
+            return;
+        }
+        let sources = super::sources::bounded(sources);
+        let allowed = |entry: &&AuditEntry| entry.verdict == AuditVerdict::Allowed;
+        for entry in audit.iter().filter(allowed) {
+            if let AuditRequest::File { action, path, to } = &entry.request
+                && action.changes()
+            {
+                for path in [path].into_iter().chain(to) {
+                    self.files.insert(path.clone(), sources.clone());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The sources of results and arguments in a turn, and the results in place of references.
+
+use super::{Agent, TurnContext, TurnError};
+use crate::{
+    agents::SubAgent,
+    flow::{
+        FlowRequest, Input,
+        reader::{READ_QUARANTINED, answer_schema, reader},
+        reference::{quarantined, references, replaced, unknown, value_at, with_references},
+        sources::Origin,
+    },
+    policy::{RuleDecision, Ruling},
+    session::{BatchCall, Session},
+    spill::SpilledOutput,
+    tool::CallReport,
+};
+use agent_host_types::{
+    approval::Decision,
+    failure::ToolFailure,
+    flow::{ArgumentSources, FlowMode},
+    message::ToolResult,
+    output::ToolResultOutput,
+    tool::{RegisteredTool, ToolCall, ToolDefinition},
+};
+use serde_json::{Map, Value};
+use std::{borrow::Cow, collections::HashMap};
+
+/// The source of everything in the run of a workflow, whose nodes hand on what they read.
+const WORKFLOW: &str = "workflow";
+
+impl Agent {
+    /// Whether untrusted results are kept from its model. A program and a workflow have none: they
+    /// hold the values, and their results are kept from the model that started them.
+    pub(super) fn quarantines(&self) -> bool {
+        self.settings.flow.mode == FlowMode::Quarantine
+            && self.program.is_none()
+            && self.workflow.is_none()
+            && !self.tools.is_empty()
+    }
+
+    /// Returns the definitions that the model is offered.
+    pub(super) fn offered_definitions(&self, session: &Session) -> Vec<ToolDefinition> {
+        let offered = self.offered(session).cloned();
+        if !self.quarantines() {
+            return offered.collect();
+        }
+        let with_references = |tool: ToolDefinition| ToolDefinition {
+            input_schema: with_references(&tool.input_schema),
+            ..tool
+        };
+        offered.map(with_references).collect()
+    }
+
+    /// Whether a call that the model made has references in its arguments. The user's own arguments
+    /// are taken as they are.
+    pub(super) fn has_references(&self, entry: &BatchCall) -> bool {
+        let is_edited = matches!(entry.decision, Some(Decision::Edit { .. }));
+        self.quarantines() && !is_edited && !references(&entry.call).is_empty()
+    }
+
+    /// Returns the arguments of a call with values in place of its references, or why there are
+    /// none; `None` if it has no references or is reviewed.
+    pub(super) async fn resolve_references(
+        &self,
+        session: &Session,
+        entry: &BatchCall,
+    ) -> Result<Option<Result<Input, ToolFailure>>, TurnError> {
+        if entry.review.is_some() || !self.has_references(entry) {
+            return Ok(None);
+        }
+        let Some(input) = &entry.call.input else {
+            return Ok(None);
+        };
+        let mut outputs: HashMap<String, ToolResultOutput> = HashMap::new();
+        for found in references(&entry.call) {
+            let Some(result) = session.state().flow.result(&found.reference) else {
+                return Ok(Some(Err(unknown(&found.reference))));
+            };
+            if !outputs.contains_key(&found.reference) {
+                let result = ToolResult {
+                    call_id: result.call_id.clone(),
+                    name: String::new(),
+                    output: result.preview.clone(),
+                    whole: Some(result.blob.clone()),
+                };
+                let whole = session.whole_result(result).await?;
+                outputs.insert(found.reference, whole.output);
+            }
+        }
+        let mut value = |name: &str, path: &str| match outputs.get(name) {
+            Some(output) => value_at(output, name, path),
+            None => Err(unknown(name)),
+        };
+        Ok(Some(replaced(input, &mut value)))
+    }
+
+    /// Returns the arguments of a call that its model has not seen.
+    pub(super) fn references(&self, session: &Session, entry: &BatchCall) -> Vec<ArgumentSources> {
+        if self.settings.flow.is_off() {
+            return Vec::new();
+        }
+        let flow = &session.state().flow;
+        let found = references(&entry.call).into_iter();
+        found
+            .map(|found| ArgumentSources {
+                pointer: found.pointer,
+                sources: flow.sources_of(&found.reference).to_vec(),
+                reference: Some(found.reference),
+            })
+            .filter(|argument| !argument.sources.is_empty())
+            .collect()
+    }
+
+    /// Returns the untrusted sources of the arguments of a call, for the user who decides on it.
+    pub(super) fn argument_sources(
+        &self,
+        session: &Session,
+        entry: &BatchCall,
+    ) -> Vec<ArgumentSources> {
+        let mut arguments = self.references(session, entry);
+        let seen = self.seen_sources(session);
+        if !seen.is_empty() {
+            arguments.push(ArgumentSources {
+                pointer: String::new(),
+                reference: None,
+                sources: seen,
+            });
+        }
+        arguments
+    }
+
+    /// Returns the untrusted sources of what the model of a session has seen.
+    pub(super) fn seen_sources(&self, session: &Session) -> Vec<String> {
+        if self.settings.flow.is_off() {
+            return Vec::new();
+        }
+        let mut seen = session.state().flow.seen();
+        let is_workflow = self.workflow.is_some() && self.settings.flow.is_untrusted(WORKFLOW);
+        if is_workflow && !seen.iter().any(|source| source == WORKFLOW) {
+            seen.push(WORKFLOW.to_owned());
+        }
+        seen
+    }
+
+    /// Returns the untrusted sources of the arguments of a call.
+    pub(super) fn input_sources(&self, session: &Session, entry: &BatchCall) -> Vec<String> {
+        let arguments = self.argument_sources(session, entry).into_iter();
+        let mut sources: Vec<String> = arguments.flat_map(|argument| argument.sources).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources
+    }
+
+    /// Returns the untrusted sources of the input of a turn.
+    pub(super) fn input_labels(&self, cx: &TurnContext<'_>) -> Vec<String> {
+        let flow = &self.settings.flow;
+        let sources = cx.actors.sources.iter().filter(|_| !flow.is_off());
+        let untrusted = sources.filter(|source| flow.is_untrusted(source));
+        untrusted.cloned().collect()
+    }
+
+    /// Returns the decision about a call, by what the policy decided and what flows into it: the
+    /// stricter one.
+    pub(super) fn after_flow(
+        &self,
+        session: &Session,
+        entry: &BatchCall,
+        tool: &RegisteredTool,
+        ruling: Ruling,
+    ) -> Ruling {
+        let references = self.references(session, entry);
+        let flow = self.settings.flow.decide(&FlowRequest {
+            tool: &entry.call.name,
+            effect: tool.effect,
+            seen: &self.seen_sources(session),
+            references: &references,
+        });
+        match (ruling, flow) {
+            (ruling @ Ruling::Deny { .. }, _) | (ruling, None) => ruling,
+            (ruling, Some(flow)) => match flow.decision {
+                RuleDecision::Deny => Ruling::Deny {
+                    reason: format!("Text from {} must not reach this call", flow.source),
+                    rule: flow.rule,
+                    grant: None,
+                },
+                RuleDecision::Ask if matches!(ruling, Ruling::Allow { .. }) => {
+                    Ruling::Ask { rule: flow.rule }
+                }
+                RuleDecision::Ask | RuleDecision::Allow => ruling,
+            },
+        }
+    }
+
+    /// Returns the untrusted sources of the result of a call that ran.
+    pub(super) fn labels(
+        &self,
+        session: &Session,
+        call: &ToolCall,
+        report: &CallReport,
+    ) -> Vec<String> {
+        let policy = &self.settings.flow;
+        if policy.is_off() || self.is_closed_answer(call, &report.output) {
+            return Vec::new();
+        }
+        let state = session.state();
+        let origin = Origin {
+            policy,
+            state: &state.flow,
+            artifacts: state.artifacts(),
+            call,
+            runtime: self.tool(&call.name).map(|tool| tool.runtime),
+            audit: &report.audit,
+            known: &report.sources,
+        };
+        origin.untrusted()
+    }
+
+    /// Whether a result is an answer that can say nothing but what its schema allows.
+    fn is_closed_answer(&self, call: &ToolCall, output: &ToolResultOutput) -> bool {
+        let schema = call.input.as_ref().map(|input| answer_schema(input));
+        call.name == READ_QUARANTINED
+            && self.quarantines()
+            && matches!(output, ToolResultOutput::Json(_))
+            && matches!(schema, Some(Ok(schema)) if schema.is_shown)
+    }
+
+    /// Returns a result as the model sees it, if it is kept from it, with the name of the reference.
+    pub(super) fn quarantine(
+        &self,
+        session: &Session,
+        output: &ToolResultOutput,
+        labels: &[String],
+    ) -> Option<(SpilledOutput, String)> {
+        if labels.is_empty() || !self.quarantines() {
+            return None;
+        }
+        let reference = session.state().flow.next_reference();
+        Some((quarantined(output, &reference, labels)?, reference))
+    }
+
+    /// Returns the agent that a call starts.
+    pub(super) fn sub_agent(
+        &self,
+        tool: &str,
+        input: &Map<String, Value>,
+    ) -> Option<Cow<'_, SubAgent>> {
+        if tool == READ_QUARANTINED {
+            return reader(self, input).map(Cow::Owned);
+        }
+        self.agents.as_ref()?.of_tool(tool).map(Cow::Borrowed)
+    }
+}
+
+/// Returns why a question about a value cannot be answered.
+pub(super) fn unanswerable(tool: &str, input: &Map<String, Value>) -> Option<ToolFailure> {
+    if tool != READ_QUARANTINED {
+        return None;
+    }
+    answer_schema(input).err()
+}

@@ -1,0 +1,36 @@
+//! Information flow: what becomes of text from sources that the operator does not trust.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The treatment of text from untrusted sources.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum FlowMode {
+    /// Nothing is recorded or decided.
+    #[default]
+    Off,
+    /// The sources of each result are recorded; they decide nothing.
+    Observe,
+    /// Once the model has seen untrusted text, its calls with effects need approval.
+    Ask,
+    /// The model sees references in place of untrusted results, and hands them on as arguments.
+    Quarantine,
+}
+
+/// The untrusted sources of an argument.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArgumentSources {
+    /// The JSON pointer of the argument; empty for all arguments.
+    pub pointer: String,
+    /// The reference that the model wrote in its place, such as `@r3`; absent for what it wrote
+    /// after it had read text from these sources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The sources, such as `http:example.com`.
+    pub sources: Vec<String>,
+}
