@@ -46,6 +46,7 @@ mod eval;
 mod explain;
 mod external;
 mod first_minutes;
+mod flow;
 mod forms;
 mod hook_example;
 mod hooks;

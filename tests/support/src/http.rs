@@ -1,6 +1,10 @@
-//! Reads HTTP requests, for the test servers.
+//! Reads HTTP requests, for the test servers, and serves a page.
 
-use std::io::BufRead;
+use std::{
+    io::{BufRead, BufReader, Write as _},
+    net::TcpListener,
+    thread,
+};
 
 /// A request. Its body has a `content-length`, as our client sends it.
 #[derive(Clone, Debug)]
@@ -45,4 +49,25 @@ impl Received {
     pub fn target(&self) -> &str {
         self.head.split(' ').nth(1).unwrap()
     }
+}
+
+/// Serves a page at every path on loopback, as long as the process runs, and returns the port.
+pub fn page(media_type: &'static str, body: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            if Received::read(&mut reader).is_some() {
+                let length = body.len();
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\ncontent-length: {length}\r\n\
+                     connection: close\r\n\r\n{body}"
+                );
+            }
+        }
+    });
+    port
 }

@@ -126,6 +126,19 @@ impl FlowPolicy {
         self.mode == FlowMode::Off
     }
 
+    /// Returns the policy for the calls of a client, from whose model no result can be kept: its
+    /// effects ask instead.
+    #[must_use]
+    pub fn for_client(self: &Arc<Self>) -> Arc<Self> {
+        match self.mode {
+            FlowMode::Quarantine => Arc::new(Self {
+                mode: FlowMode::Ask,
+                ..(**self).clone()
+            }),
+            FlowMode::Off | FlowMode::Observe | FlowMode::Ask => Arc::clone(self),
+        }
+    }
+
     /// Returns whether a source is untrusted.
     #[must_use]
     pub fn is_untrusted(&self, source: &str) -> bool {

@@ -91,12 +91,14 @@ impl ToolCatalog {
         let agent = |prompts, served: &Option<Arc<Agents>>| {
             let tools = registry.tool_set().clone();
             let own = served.iter().flat_map(|agents| agents.tools());
-            Agent {
+            let mut agent = Agent {
                 tools: Arc::new(tools.behind(own)),
                 agents: served.clone(),
                 hooks: registry.engine_hooks(),
                 ..agents.agent(prompts)
-            }
+            };
+            agent.settings.flow = agent.settings.flow.for_client();
+            agent
         };
         let asking = agent(Prompts::Ask, &served.asking);
         Self {

@@ -76,6 +76,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
                     },
                 ],
             ),
+            labels: Vec::new(),
             by: None,
         },
         Event::ModelRequested {

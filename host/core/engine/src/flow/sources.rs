@@ -112,7 +112,7 @@ impl Origin<'_> {
 
 /// Returns the source of what an allowed request brought in; `None` if it brought in nothing that
 /// somebody wrote.
-fn source_of(request: &AuditRequest) -> Option<String> {
+pub(super) fn source_of(request: &AuditRequest) -> Option<String> {
     match request {
         AuditRequest::Http { url, .. } => {
             let host = url.split_once("://").map_or("", |(_, rest)| rest);

@@ -1,5 +1,9 @@
 //! What a session knows of the sources of its results: a part of the fold over its events.
 
+use super::{
+    FlowPolicy,
+    sources::{bounded, source_of},
+};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     audit::AuditRequest,
@@ -7,13 +11,19 @@ use agent_host_types::{
     id::CallId,
     output::{BlobRef, ToolResultOutput},
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    mem,
+};
 
 /// The sources of a session's text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FlowState {
     /// The untrusted sources of what the model has seen.
     seen: BTreeSet<String>,
+    /// The hosts and servers of results without untrusted sources: trusted ones, and all of those
+    /// from before flows were recorded.
+    unlabelled: BTreeSet<String>,
     /// The untrusted sources of results, by call. Most calls have none.
     calls: HashMap<CallId, Vec<String>>,
     /// The results that the model has references to, by their names.
@@ -36,9 +46,17 @@ pub(crate) struct QuarantinedResult {
 }
 
 impl FlowState {
-    /// Returns the untrusted sources of what the model has seen.
-    pub(crate) fn seen(&self) -> Vec<String> {
-        super::sources::bounded(self.seen.clone())
+    /// Returns the untrusted sources of what the model has seen, by the policy as it is now.
+    pub(crate) fn seen(&self, policy: &FlowPolicy) -> Vec<String> {
+        let unlabelled = self.unlabelled.iter();
+        let untrusted = unlabelled.filter(|source| policy.is_untrusted(source));
+        bounded(self.seen.iter().chain(untrusted).cloned().collect())
+    }
+
+    /// Returns the untrusted sources of all results, those included that the model has not seen.
+    pub(crate) fn all(&self, policy: &FlowPolicy) -> Vec<String> {
+        let results = self.calls.values().flatten().cloned();
+        bounded(results.chain(self.seen(policy)).collect())
     }
 
     /// Returns a result by the name of its reference.
@@ -103,8 +121,9 @@ impl FlowState {
                     }
                     _ => self.seen.extend(labels.iter().cloned()),
                 }
-                if !labels.is_empty() {
-                    self.calls.insert(call_id.clone(), labels.clone());
+                match labels.is_empty() {
+                    true => self.passed(audit),
+                    false => drop(self.calls.insert(call_id.clone(), labels.clone())),
                 }
                 self.wrote(labels, audit);
             }
@@ -117,13 +136,30 @@ impl FlowState {
         }
     }
 
+    /// Notes where a result without untrusted sources is from. Files are not noted: a session may
+    /// read any number of them.
+    fn passed(&mut self, audit: &[AuditEntry]) {
+        for entry in audit
+            .iter()
+            .filter(|entry| entry.verdict == AuditVerdict::Allowed)
+        {
+            if let AuditRequest::Http { .. } | AuditRequest::McpCall { .. } = &entry.request {
+                let source = source_of(&entry.request);
+                self.unlabelled.extend(source);
+            }
+        }
+        self.unlabelled = bounded(mem::take(&mut self.unlabelled))
+            .into_iter()
+            .collect();
+    }
+
     /// Notes the files that a call wrote, if untrusted text can be in them.
     fn wrote(&mut self, labels: &[String], audit: &[AuditEntry]) {
         let sources: BTreeSet<String> = labels.iter().chain(&self.seen).cloned().collect();
         if sources.is_empty() {
             return;
         }
-        let sources = super::sources::bounded(sources);
+        let sources = bounded(sources);
         let allowed = |entry: &&AuditEntry| entry.verdict == AuditVerdict::Allowed;
         for entry in audit.iter().filter(allowed) {
             if let AuditRequest::File { action, path, to } = &entry.request

@@ -123,7 +123,9 @@ impl Agent {
                 verdicts = passed;
                 let (session, end) = self.drive(&child, caller, run, share, cx).await?;
                 let output = result_of(&session, run, end).await?;
-                report_of(&child, &session, output).await?
+                let mut report = report_of(&child, &session, output).await?;
+                report.sources = self.sources_of_child(&session, &report);
+                report
             }
             Err(mut report) => {
                 verdicts.append(&mut report.verdicts);
@@ -220,7 +222,6 @@ async fn report_of(
 ) -> Result<CallReport, TurnError> {
     let mut report = CallReport::of(output);
     report.child = Some(summary(child, session));
-    report.sources = session.state().flow.seen();
     if report.output.is_success() {
         report.changes = session.own_changes().await?;
     }

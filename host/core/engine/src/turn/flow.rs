@@ -21,6 +21,7 @@ use agent_host_types::{
     message::ToolResult,
     output::ToolResultOutput,
     tool::{RegisteredTool, ToolCall, ToolDefinition},
+    turn::TurnEnd,
 };
 use serde_json::{Map, Value};
 use std::{borrow::Cow, collections::HashMap};
@@ -134,7 +135,7 @@ impl Agent {
         if self.settings.flow.is_off() {
             return Vec::new();
         }
-        let mut seen = session.state().flow.seen();
+        let mut seen = session.state().flow.seen(&self.settings.flow);
         let is_workflow = self.workflow.is_some() && self.settings.flow.is_untrusted(WORKFLOW);
         if is_workflow && !seen.iter().any(|source| source == WORKFLOW) {
             seen.push(WORKFLOW.to_owned());
@@ -149,6 +150,25 @@ impl Agent {
         sources.sort_unstable();
         sources.dedup();
         sources
+    }
+
+    /// Returns the untrusted sources of what an agent of this policy hands to its caller: of its
+    /// answer what its model has seen, and of results and changes that it passes on all.
+    pub(super) fn sources_of_child(&self, session: &Session, report: &CallReport) -> Vec<String> {
+        let (policy, flow) = (&self.settings.flow, &session.state().flow);
+        let last = session.state().last_report().map(|report| &report.end);
+        let passes_on = matches!(
+            last,
+            Some(TurnEnd::Done {
+                result: Some(_),
+                ..
+            })
+        );
+        match policy.is_off() {
+            true => Vec::new(),
+            false if passes_on || !report.changes.is_empty() => flow.all(policy),
+            false => flow.seen(policy),
+        }
     }
 
     /// Returns the untrusted sources of the input of a turn.

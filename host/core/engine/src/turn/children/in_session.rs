@@ -125,7 +125,9 @@ impl Agent {
     ) -> JobEnd {
         let (session, _) = self.drive(child, caller, run, share, cx).await?;
         let output = last_result(&session, run).await?;
-        Ok(checked(report_of(child, &session, output).await?).into())
+        let mut report = report_of(child, &session, output).await?;
+        report.sources = session.state().flow.all(&self.settings.flow);
+        Ok(checked(report).into())
     }
 }
 

@@ -122,6 +122,7 @@ pub(crate) fn conversation_events() -> Vec<Event> {
         },
         Event::InputReceived {
             message: Message::text(Role::User, "hi"),
+            labels: vec!["webhook:issues".into()],
             by: Some("ann".into()),
         },
         Event::SenderNamed {
@@ -256,7 +257,8 @@ pub(crate) fn call_events() -> Vec<Event> {
             rule: Some("effect.effectful".into()),
             path: vec![CallId("call_0".into())],
             child: Some(child()),
-            labels: vec!["secret".into()],
+            labels: vec!["http:example.com".into()],
+            reference: Some("@r1".into()),
             tape: Some("tape.jsonl#4".into()),
             whole: Some(blob()),
         },
