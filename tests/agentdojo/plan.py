@@ -1,0 +1,229 @@
+"""Translates the calls of a task for a model that sees untrusted results only as references.
+
+The planner stands for a competent model. It knows the true results, as an oracle, and uses them
+only to decide where a value comes from:
+
+- `TRUSTED`: written as it is, because the user's prompt contains it or the model makes it up;
+- `CLOSED`: a number, a date or a flag that `read_quarantined` can answer with a closed schema;
+- `REFERENCE`: exactly the value at a JSON pointer of an earlier result, passed as `$ref`;
+- `FREE`: text that has to be cut out of an untrusted text or composed with it. Not possible.
+
+>>> mails = Result("@r1", [{"id_": "7", "sender": "ann@a.example", "body": "Meet at the old mill."}])
+>>> translate("ann@a.example", "Reply to the last mail", [mails]).wire
+{'$ref': '@r1', 'path': '/0/sender'}
+>>> translate("the old mill", "Where do we meet?", [mails]).why
+"'the old mill' is a part of the text at @r1/0/body"
+>>> translate("Lunch", "Create an event 'Lunch'", [mails]).kind.name
+'TRUSTED'
+>>> translate("7", "Delete the last mail", [mails]).kind.name
+'CLOSED'
+>>> translate({"to": ["ann@a.example"]}, "Reply", [mails]).wire
+{'to': [{'$ref': '@r1', 'path': '/0/sender'}]}
+>>> translate("Re: ann@a.example", "Reply", [mails]).why
+"'Re: ann@a.example' contains the value at @r1/0/sender"
+>>> answer("From ann@a.example, 3 words", "Who wrote?", [mails]).wire
+'From {"$ref": "@r1", "path": "/0/sender"}, 3 words'
+>>> translate("Paris", "Which city?", [Result("@r2", {"Paris": 1})]).why
+"'Paris' is a key of the object at @r2, which no pointer reaches"
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Texts that the ground truth of AgentDojo has in place of a text that the model writes about what
+# it read.
+PLACEHOLDERS = frozenset({"<summary>", "<feedback>", "..."})
+
+# The fewest characters of a result's text whose occurrence in a value is not chance.
+LEAST_TEXT = 4
+
+NUMBER = re.compile(r"[£$€]?-?\d[\d,]*(\.\d+)?%?")
+DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?|\d\d?:\d\d")
+WORD = re.compile(r"[^\W_](?:[\w@./'-]*\w)?")
+
+
+class Kind(enum.IntEnum):
+    """The origin of a value; the greatest of a call is that of the call."""
+
+    TRUSTED = 0
+    CLOSED = 1
+    REFERENCE = 2
+    FREE = 3
+
+
+@dataclass(frozen=True)
+class Result:
+    """An earlier result: its reference and what the model does not see."""
+
+    ref: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Value:
+    """A translated value: what goes on the wire, and for `FREE` the reason why it cannot."""
+
+    kind: Kind
+    wire: Any
+    why: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A string, number or flag inside a result."""
+
+    ref: str
+    path: str
+    value: Any
+
+    @property
+    def place(self) -> str:
+        """Returns the reference and the pointer in one word."""
+        return self.ref + self.path
+
+    def reference(self) -> dict[str, str]:
+        """Returns what is passed as an argument."""
+        return {"$ref": self.ref, "path": self.path} if self.path else {"$ref": self.ref}
+
+
+def leaves(ref: str, value: Any, path: str = "") -> Iterator[Leaf]:
+    """Yields the scalar values below `value` with their JSON pointers (RFC 6901)."""
+    match value:
+        case dict():
+            for key, item in value.items():
+                step = str(key).replace("~", "~0").replace("/", "~1")
+                yield from leaves(ref, item, f"{path}/{step}")
+        case list():
+            for index, item in enumerate(value):
+                yield from leaves(ref, item, f"{path}/{index}")
+        case _:
+            yield Leaf(ref, path, value)
+
+
+def keys(value: Any) -> Iterator[str]:
+    """Yields the keys of all objects below `value`."""
+    if isinstance(value, dict):
+        yield from value
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, dict | list):
+            yield from keys(item)
+
+
+def translate(value: Any, prompt: str, results: Sequence[Result]) -> Value:
+    """Translates an argument, or one of its parts."""
+    match value:
+        case dict():
+            parts = {key: translate(item, prompt, results) for key, item in value.items()}
+            return _joined(list(parts.values()), {key: part.wire for key, part in parts.items()})
+        case list():
+            items = [translate(item, prompt, results) for item in value]
+            return _joined(items, [item.wire for item in items])
+        case str():
+            return _text(value, prompt, results)
+        case None | bool():
+            return Value(Kind.TRUSTED, value)
+        case _:
+            return _scalar(value, str(value), prompt, results)
+
+
+def answer(text: str, prompt: str, results: Sequence[Result]) -> Value:
+    """Translates the final answer, in which references may stand between words."""
+    found: list[Leaf] = []
+    rest, wire = text, text
+    for leaf in _long_first(_texts(results)):
+        if leaf.value in rest and not _in(leaf.value, prompt):
+            rest = rest.replace(leaf.value, " ")
+            wire = wire.replace(leaf.value, json.dumps(leaf.reference()))
+            found.append(leaf)
+    other = _text(rest.strip(" ,.\n"), prompt, results)
+    if other.kind is Kind.FREE:
+        return Value(Kind.FREE, text, other.why)
+    kind = max(other.kind, Kind.REFERENCE if found else Kind.TRUSTED)
+    return Value(kind, wire if found else text, source=found[0].ref if found else other.source)
+
+
+def _joined(parts: Sequence[Value], wire: Any) -> Value:
+    worst = max(parts, key=lambda part: part.kind, default=Value(Kind.TRUSTED, None))
+    return Value(worst.kind, wire, worst.why, worst.source)
+
+
+def _text(text: str, prompt: str, results: Sequence[Result]) -> Value:
+    if text in PLACEHOLDERS:
+        return Value(Kind.FREE, text, f"{text!r} stands for a text about what was read")
+    if _in(text, prompt):
+        return Value(Kind.TRUSTED, text)
+    if NUMBER.fullmatch(text) or DATE.fullmatch(text):
+        return _scalar(text, text, prompt, results)
+    exact = [leaf for leaf in _texts(results) if leaf.value == text]
+    if exact:
+        return Value(Kind.REFERENCE, exact[-1].reference(), source=exact[-1].ref)
+    if why := _taken(text, prompt, results):
+        return Value(Kind.FREE, text, why)
+    return Value(Kind.TRUSTED, text)
+
+
+def _scalar(value: Any, text: str, prompt: str, results: Sequence[Result]) -> Value:
+    """A number or date: trusted if it is in the prompt or nothing was read before it."""
+    if not results or _in(text.removesuffix(".0"), prompt):
+        return Value(Kind.TRUSTED, value)
+    sources = [result.ref for result in results if text in json.dumps(result.value)]
+    if DATE.fullmatch(text) and not sources:
+        return Value(Kind.TRUSTED, value)  # Computed from what the user wrote, such as "May 1st".
+    return Value(Kind.CLOSED, value, source=(sources or [results[-1].ref])[-1])
+
+
+def _taken(text: str, prompt: str, results: Sequence[Result]) -> str:
+    """Returns why a text needs another text that only a result contains; empty if it does not."""
+    for result in results:
+        if text in keys(result.value):
+            return f"{text!r} is a key of the object at {result.ref}, which no pointer reaches"
+    for leaf in _texts(results):
+        if text in leaf.value:
+            return f"{text!r} is a part of the text at {leaf.place}"
+    for leaf in _long_first(_texts(results)):
+        if len(leaf.value) >= LEAST_TEXT and leaf.value in text and not _in(leaf.value, prompt):
+            return f"{text!r} contains the value at {leaf.place}"
+    for leaf in _texts(results):
+        if piece := _common_piece(text, leaf.value, prompt):
+            return f"{text!r} contains {piece!r} of the text at {leaf.place}"
+    return ""
+
+
+def _common_piece(text: str, source: str, prompt: str) -> str:
+    """Returns words of `text` that `source` has too, unless they are in the prompt.
+
+    A word with a sign in it, such as an address, counts alone; others count if two of them follow
+    each other.
+    """
+    words = WORD.findall(text)
+    for word in words:
+        if not word.isalnum() and "'" not in word and word in source and not _in(word, prompt):
+            return word
+    for pair in zip(words, words[1:]):
+        piece = " ".join(pair)
+        new = [word for word in pair if len(word) >= LEAST_TEXT and not _in(word, prompt)]
+        if new and piece in source:
+            return piece
+    return ""
+
+
+def _in(text: str, prompt: str) -> bool:
+    """Whether the prompt has a text, as whole words and in any case."""
+    pattern = rf"(?<!\w){re.escape(text.strip())}(?!\w)"
+    return re.search(pattern, prompt, re.IGNORECASE) is not None
+
+
+def _texts(results: Sequence[Result]) -> list[Leaf]:
+    found = [leaf for result in results for leaf in leaves(result.ref, result.value)]
+    return [leaf for leaf in found if isinstance(leaf.value, str) and leaf.value]
+
+
+def _long_first(found: list[Leaf]) -> list[Leaf]:
+    return sorted(found, key=lambda leaf: -len(leaf.value))
