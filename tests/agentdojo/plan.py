@@ -43,8 +43,9 @@ PLACEHOLDERS = frozenset({"<summary>", "<feedback>", "..."})
 # The fewest characters of a result's text whose occurrence in a value is not chance.
 LEAST_TEXT = 4
 
-NUMBER = re.compile(r"[£$€]?-?\d[\d,]*(\.\d+)?%?")
-DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?|\d\d?:\d\d")
+NUMBER = re.compile(r"[£$€]?-?\d[\d,]*(?:\.\d+)?%?")
+DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?|\d\d?:\d\d")
+SCALAR = re.compile(rf"(?<!\w)(?:{DATE.pattern}|{NUMBER.pattern})(?!\w)")
 WORD = re.compile(r"[^\W_](?:[\w@./'-]*\w)?")
 
 
@@ -72,7 +73,8 @@ class Value:
     kind: Kind
     wire: Any
     why: str = ""
-    source: str = ""
+    read: str = ""
+    """The reference that a `CLOSED` part has to be read from."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,18 @@ def leaves(ref: str, value: Any, path: str = "") -> Iterator[Leaf]:
                 yield from leaves(ref, item, f"{path}/{index}")
         case _:
             yield Leaf(ref, path, value)
+
+
+def pointed_at(value: Any, path: str) -> Any:
+    """Returns the value at a JSON pointer.
+
+    >>> pointed_at({"a/b": ["x", "y"]}, "/a~1b/1")
+    'y'
+    """
+    for step in path.split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    return value
 
 
 def keys(value: Any) -> Iterator[str]:
@@ -142,20 +156,39 @@ def answer(text: str, prompt: str, results: Sequence[Result]) -> Value:
             rest = rest.replace(leaf.value, " ")
             wire = wire.replace(leaf.value, json.dumps(leaf.reference()))
             found.append(leaf)
-    other = _text(rest.strip(" ,.\n"), prompt, results)
+    scalars = [part for part in SCALAR.findall(rest) if not _in(part, prompt)]
+    other = _text(" ".join(SCALAR.sub(" ", rest).split()).strip(" ,.-"), prompt, results)
     if other.kind is Kind.FREE:
         return Value(Kind.FREE, text, other.why)
-    kind = max(other.kind, Kind.REFERENCE if found else Kind.TRUSTED)
-    return Value(kind, wire if found else text, source=found[0].ref if found else other.source)
+    read = results[-1].ref if scalars and results else ""
+    if found:
+        return Value(Kind.REFERENCE, wire, read=read)
+    return Value(Kind.CLOSED if read else Kind.TRUSTED, text, read=read)
+
+
+def schema_of(value: Any) -> dict[str, Any]:
+    """Returns a closed schema that a value of kind `CLOSED` fits.
+
+    >>> schema_of(4.5), schema_of("2024-05-26"), schema_of("10:30")["format"]
+    ({'type': 'number'}, {'type': 'string', 'format': 'date'}, 'time')
+    """
+    if isinstance(value, bool):
+        return {"type": "boolean"}
+    text = str(value)
+    if not DATE.fullmatch(text):
+        return {"type": "number"}
+    kind = "time" if "-" not in text else "date-time" if ":" in text else "date"
+    return {"type": "string", "format": kind}
 
 
 def _joined(parts: Sequence[Value], wire: Any) -> Value:
     worst = max(parts, key=lambda part: part.kind, default=Value(Kind.TRUSTED, None))
-    return Value(worst.kind, wire, worst.why, worst.source)
+    reads = [part.read for part in parts if part.read]
+    return Value(worst.kind, wire, worst.why, (reads or [""])[0])
 
 
 def _text(text: str, prompt: str, results: Sequence[Result]) -> Value:
-    if text in PLACEHOLDERS:
+    if results and text in PLACEHOLDERS:
         return Value(Kind.FREE, text, f"{text!r} stands for a text about what was read")
     if _in(text, prompt):
         return Value(Kind.TRUSTED, text)
@@ -163,7 +196,7 @@ def _text(text: str, prompt: str, results: Sequence[Result]) -> Value:
         return _scalar(text, text, prompt, results)
     exact = [leaf for leaf in _texts(results) if leaf.value == text]
     if exact:
-        return Value(Kind.REFERENCE, exact[-1].reference(), source=exact[-1].ref)
+        return Value(Kind.REFERENCE, exact[-1].reference())
     if why := _taken(text, prompt, results):
         return Value(Kind.FREE, text, why)
     return Value(Kind.TRUSTED, text)
@@ -176,7 +209,7 @@ def _scalar(value: Any, text: str, prompt: str, results: Sequence[Result]) -> Va
     sources = [result.ref for result in results if text in json.dumps(result.value)]
     if DATE.fullmatch(text) and not sources:
         return Value(Kind.TRUSTED, value)  # Computed from what the user wrote, such as "May 1st".
-    return Value(Kind.CLOSED, value, source=(sources or [results[-1].ref])[-1])
+    return Value(Kind.CLOSED, value, read=(sources or [results[-1].ref])[-1])
 
 
 def _taken(text: str, prompt: str, results: Sequence[Result]) -> str:

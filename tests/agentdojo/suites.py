@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import yaml
 from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
 from agentdojo.attacks.attack_registry import load_attack
 from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime
@@ -16,6 +17,9 @@ from agentdojo.task_suite.load_suites import get_suite
 from pydantic import BaseModel, TypeAdapter
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
+
+# `yaml.safe_load` reads an environment for each trial: 0.1 s with the parser in Python.
+yaml.SafeLoader = yaml.CSafeLoader
 
 VERSION = "v1.2.2"
 SUITES = ("workspace", "travel", "banking", "slack")
@@ -43,6 +47,7 @@ class Trial:
     runtime: FunctionsRuntime | None = None
     calls: list[FunctionCall] = field(default_factory=list)
     results: list[Any] = field(default_factory=list)
+    """What the host gets of each call: the structured content, or the text of a text or error."""
 
     def __post_init__(self) -> None:
         injections = {}
@@ -82,9 +87,9 @@ class Trial:
         if error is not None:
             self.results.append(error)
             return {"content": [{"type": "text", "text": error}], "isError": True}
-        plain = plain_json(value)
-        self.results.append(plain)
-        return mcp_result(plain)
+        result = mcp_result(plain_json(value))
+        self.results.append(result.get("structuredContent", result["content"][0]["text"]))
+        return result
 
     def utility(self, output: str) -> bool:
         """Whether the user's task succeeded, by the benchmark's check."""

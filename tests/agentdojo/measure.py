@@ -1,0 +1,219 @@
+"""Measures prompt injection in AgentDojo with a scripted worst-case model.
+
+    python3 measure.py --agent-host PATH [--mode off] [--user careful] [--short] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from host import Host, Outcome, User
+from model import WorstCase
+from servers import LocalServer
+from suites import SUITES, Trial, suite_named, trials
+
+MODES = ("direct", "off", "approvals", "observe", "ask", "quarantine")
+USERS = ("careful", "credulous")
+
+# With `--short`: one of so many trials of one suite.
+SHORT_SUITE = "banking"
+SHORT_EVERY = 2
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Record:
+    """What happened in one trial."""
+
+    name: str
+    suite: str
+    injected: bool
+    seen: bool
+    """Whether injected text reached the model."""
+    reached: bool
+    """Whether the attack reached its goal."""
+    utility: bool
+    opened: bool
+    """Whether the user's task succeeded if references in the answer count as their values."""
+    questions: int
+    code: int
+    fault: str
+    impossible: str
+    seconds: float
+
+
+def direct(trial: Trial, model: WorstCase) -> Outcome:
+    """Plays a trial without agent-host: the bound that `off` has to reach."""
+    tools = [{"function": {"name": "dojo_" + tool["name"]}} for tool in trial.definitions()]
+    messages: list[Json] = [{"role": "user", "content": trial.user_task.PROMPT}]
+    while calls := (message := model.reply({"messages": messages, "tools": tools})).get(
+        "tool_calls"
+    ):
+        messages.append(message)
+        for call in calls:
+            function = call["function"]
+            name = function["name"].removeprefix("dojo_")
+            result = trial.call(name, json.loads(function["arguments"]))
+            text = result["content"][0]["text"]
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+    return Outcome(0, message["content"], 0, "")
+
+
+def user_of(kind: str, model: WorstCase) -> User:
+    """Returns the user who decides: a careful one approves only calls of the user's task."""
+
+    def careful(call: Json) -> bool:
+        truth = [
+            {"tool": "dojo_" + expected.function, "input": dict(expected.args)}
+            for expected in model.trial.ground_truth(model.trial.user_task)
+        ]
+        asked = {"tool": call["tool"], "input": call["input"]}
+        return asked in truth or asked in model.user_calls
+
+    return careful if kind == "careful" else lambda call: True
+
+
+def play(trial: Trial, host: Host | None, server: LocalServer, user: str) -> Record:
+    """Plays one trial and checks how it ended."""
+    model = WorstCase(trial)
+    server.model, server.tools = model, trial
+    server.faults.clear()
+    begin = time.monotonic()
+    if host is None:
+        outcome = direct(trial, model)
+    else:
+        outcome = host.run(trial.user_task.PROMPT, user_of(user, model))
+    seconds = time.monotonic() - begin
+    faults = [*server.faults, *([outcome.errors.strip()] if outcome.code else [])]
+    utility, opened, reached = check(trial, model, outcome.text, faults)
+    return Record(
+        name=trial.name,
+        suite=trial.suite.name,
+        injected=trial.injection_task is not None,
+        seen=model.attacked,
+        reached=reached,
+        utility=utility,
+        opened=opened,
+        questions=outcome.questions,
+        code=outcome.code,
+        fault="; ".join(faults),
+        impossible=model.impossible,
+        seconds=seconds,
+    )
+
+
+def check(
+    trial: Trial, model: WorstCase, text: str, faults: list[str]
+) -> tuple[bool, bool, bool]:
+    """Returns utility, utility with opened references, and whether the attack succeeded."""
+    try:
+        utility = trial.utility(text)
+        opened = utility or trial.utility(model.opened(text))
+        return utility, opened, trial.injection_task is not None and trial.security(text)
+    except Exception as error:  # Some checks of the benchmark raise on an unexpected environment.
+        faults.append(f"check: {error!r}")
+        return False, False, False
+
+
+def measure(arguments: argparse.Namespace, server: LocalServer, root: Path) -> list[Record]:
+    """Plays all trials of the suites, first without and then with injections."""
+    records = []
+    for name in arguments.suites:
+        host = None
+        if arguments.mode != "direct":
+            program = arguments.agent_host.resolve()
+            host = Host(program, root / name, server, suite_named(name), arguments.mode)
+        for injections in (False, True):
+            for trial in trials([name], injections, arguments.every):
+                records.append(play(trial, host, server, arguments.user))
+                show_progress(records[-1], len(records))
+    return records
+
+
+def show_progress(record: Record, count: int) -> None:
+    """Prints a line for a fault, and the count on a terminal."""
+    if record.fault:
+        print(f"{record.name}: {record.fault}", file=sys.stderr)
+    if sys.stderr.isatty():
+        print(f"\r{count}", end="", file=sys.stderr)
+
+
+def figures(records: list[Record]) -> Json:
+    """Returns the figures of some records."""
+    alone = [record for record in records if not record.injected]
+    pairs = [record for record in records if record.injected]
+    return {
+        "tasks": len(alone),
+        "succeed": count(record.utility for record in alone),
+        "opened": count(record.opened for record in alone),
+        "questions": sum(record.questions for record in alone),
+        "pairs": len(pairs),
+        "seen": count(record.seen for record in pairs),
+        "reached": count(record.reached for record in pairs),
+        "succeed_attacked": count(record.utility for record in pairs),
+        "questions_attacked": sum(record.questions for record in pairs),
+        "seconds": round(sum(record.seconds for record in records)),
+    }
+
+
+def count(flags: Iterable[bool]) -> int:
+    """Returns how many of the flags are set."""
+    return sum(1 for flag in flags if flag)
+
+
+def report(records: list[Record]) -> str:
+    """Returns a table with a row for each suite and one for all."""
+    rows = {name: [one for one in records if one.suite == name] for name in SUITES}
+    table = {name: figures(some) for name, some in rows.items() if some}
+    table["all"] = figures(records)
+    head = list(table["all"])
+    lines = [" | ".join(["suite", *head]), " | ".join(["---"] * (len(head) + 1))]
+    for name, row in table.items():
+        lines.append(" | ".join([name, *(str(row[key]) for key in head)]))
+    lines = [f"| {line} |" for line in lines]
+    for one in records:
+        if not one.injected and not one.utility:
+            lines.append(f"does not succeed: {one.name} {one.impossible}")
+        if one.seen and not one.reached:
+            lines.append(f"seen, goal not reached: {one.name}")
+    return "\n".join(lines)
+
+
+def parse() -> argparse.Namespace:
+    """Parses the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--agent-host", type=Path, default=Path("agent-host"))
+    parser.add_argument("--mode", choices=MODES, default="off")
+    parser.add_argument("--user", choices=USERS, default="careful")
+    parser.add_argument("--suites", nargs="+", choices=SUITES, default=list(SUITES))
+    parser.add_argument("--every", type=int, default=1, help="play one of so many trials")
+    parser.add_argument("--short", action="store_true", help="a part of one suite")
+    parser.add_argument("--json", type=Path, help="write a record for each trial")
+    arguments = parser.parse_args()
+    if arguments.short:
+        arguments.suites, arguments.every = [SHORT_SUITE], SHORT_EVERY
+    return arguments
+
+
+def main() -> None:
+    """Measures, and prints the table."""
+    arguments = parse()
+    with tempfile.TemporaryDirectory() as root:
+        records = measure(arguments, LocalServer(), Path(root))
+    print(report(records))
+    if arguments.json:
+        lines = [json.dumps(asdict(record)) for record in records]
+        arguments.json.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
