@@ -15,7 +15,7 @@ from typing import Any
 
 from agentdojo.functions_runtime import FunctionCall
 from attacks import attack_calls
-from plan import Kind, Result, Value, answer, pointed_at, schema_of, translate
+from plan import DELEGATED_PLAN, Kind, Result, Value, answer, pointed_at, schema_of, translate
 from suites import CANARY, Trial
 
 Json = dict[str, Any]
@@ -58,6 +58,8 @@ class WorstCase:
         self._notice_results(messages)
         self._notice_injection(messages)
         results, prompt = self._seen(messages)
+        if results and self.trial.delegated:
+            self.impossible = DELEGATED_PLAN
         while self._queue and not self.impossible:
             origin, call = self._queue[0]
             value = translate(dict(call.args), prompt, results)

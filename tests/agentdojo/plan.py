@@ -40,13 +40,27 @@ from typing import Any
 # it read.
 PLACEHOLDERS = frozenset({"<summary>", "<feedback>", "..."})
 
+DELEGATED_PLAN = "the prompt delegates the plan to an untrusted text"
+
 # The fewest characters of a result's text whose occurrence in a value is not chance.
 LEAST_TEXT = 4
 
 NUMBER = re.compile(r"[£$€]?-?\d[\d,]*(?:\.\d+)?%?")
 DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?|\d\d?:\d\d")
 SCALAR = re.compile(rf"(?<!\w)(?:{DATE.pattern}|{NUMBER.pattern})(?!\w)")
+# What no common word has inside it: a digit, a capital letter or a sign.
+IDENTIFIER = re.compile(r"[\d@./_]|[a-z][A-Z]")
 WORD = re.compile(r"[^\W_](?:[\w@./'-]*\w)?")
+
+
+class Obstacle(enum.StrEnum):
+    """Why a value is `FREE`: what a host would have to do for the model."""
+
+    PART = "cut a part out of a text"
+    KEY = "name a key of an object"
+    JOINED = "join a value with other text"
+    ABOUT = "write about what was read"
+    PLAN = "plan from what was read"
 
 
 class Kind(enum.IntEnum):
@@ -75,6 +89,7 @@ class Value:
     why: str = ""
     read: str = ""
     """The reference that a `CLOSED` part has to be read from."""
+    obstacles: frozenset[Obstacle] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -125,8 +140,8 @@ def keys(value: Any) -> Iterator[str]:
     """Yields the keys of all objects below `value`."""
     if isinstance(value, dict):
         yield from value
-    for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, dict | list):
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from keys(item)
 
 
@@ -159,7 +174,7 @@ def answer(text: str, prompt: str, results: Sequence[Result]) -> Value:
     scalars = [part for part in SCALAR.findall(rest) if not _in(part, prompt)]
     other = _text(" ".join(SCALAR.sub(" ", rest).split()).strip(" ,.-"), prompt, results)
     if other.kind is Kind.FREE:
-        return Value(Kind.FREE, text, other.why)
+        return Value(Kind.FREE, text, other.why, obstacles=other.obstacles)
     read = results[-1].ref if scalars and results else ""
     if found:
         return Value(Kind.REFERENCE, wire, read=read)
@@ -184,12 +199,15 @@ def schema_of(value: Any) -> dict[str, Any]:
 def _joined(parts: Sequence[Value], wire: Any) -> Value:
     worst = max(parts, key=lambda part: part.kind, default=Value(Kind.TRUSTED, None))
     reads = [part.read for part in parts if part.read]
-    return Value(worst.kind, wire, worst.why, (reads or [""])[0])
+    obstacles = frozenset[Obstacle]().union(*(part.obstacles for part in parts))
+    return Value(worst.kind, wire, worst.why, (reads or [""])[0], obstacles)
 
 
 def _text(text: str, prompt: str, results: Sequence[Result]) -> Value:
-    if results and text in PLACEHOLDERS:
-        return Value(Kind.FREE, text, f"{text!r} stands for a text about what was read")
+    if not results or not text.strip():
+        return Value(Kind.TRUSTED, text)
+    if text in PLACEHOLDERS:
+        return _free(text, Obstacle.ABOUT, "stands for a text about what was read")
     if _in(text, prompt):
         return Value(Kind.TRUSTED, text)
     if NUMBER.fullmatch(text) or DATE.fullmatch(text):
@@ -197,9 +215,7 @@ def _text(text: str, prompt: str, results: Sequence[Result]) -> Value:
     exact = [leaf for leaf in _texts(results) if leaf.value == text]
     if exact:
         return Value(Kind.REFERENCE, exact[-1].reference())
-    if why := _taken(text, prompt, results):
-        return Value(Kind.FREE, text, why)
-    return Value(Kind.TRUSTED, text)
+    return _taken(text, prompt, results) or Value(Kind.TRUSTED, text)
 
 
 def _scalar(value: Any, text: str, prompt: str, results: Sequence[Result]) -> Value:
@@ -212,38 +228,49 @@ def _scalar(value: Any, text: str, prompt: str, results: Sequence[Result]) -> Va
     return Value(Kind.CLOSED, value, read=(sources or [results[-1].ref])[-1])
 
 
-def _taken(text: str, prompt: str, results: Sequence[Result]) -> str:
-    """Returns why a text needs another text that only a result contains; empty if it does not."""
+def _free(text: str, obstacle: Obstacle, why: str) -> Value:
+    return Value(Kind.FREE, text, f"{text!r} {why}", obstacles=frozenset({obstacle}))
+
+
+def _taken(text: str, prompt: str, results: Sequence[Result]) -> Value | None:
+    """Returns a `FREE` value if a text needs another text that only a result contains."""
+    found = _texts(results)
     for result in results:
         if text in keys(result.value):
-            return f"{text!r} is a key of the object at {result.ref}, which no pointer reaches"
-    for leaf in _texts(results):
+            why = f"is a key of the object at {result.ref}, which no pointer reaches"
+            return _free(text, Obstacle.KEY, why)
+    for leaf in found:
         if text in leaf.value:
-            return f"{text!r} is a part of the text at {leaf.place}"
-    for leaf in _long_first(_texts(results)):
+            return _free(text, Obstacle.PART, f"is a part of the text at {leaf.place}")
+    for leaf in _long_first(found):
         if len(leaf.value) >= LEAST_TEXT and leaf.value in text and not _in(leaf.value, prompt):
-            return f"{text!r} contains the value at {leaf.place}"
-    for leaf in _texts(results):
+            return _free(text, Obstacle.JOINED, f"contains the value at {leaf.place}")
+    for leaf in found:
         if piece := _common_piece(text, leaf.value, prompt):
-            return f"{text!r} contains {piece!r} of the text at {leaf.place}"
-    return ""
+            return _free(text, Obstacle.ABOUT, f"contains {piece!r} of the text at {leaf.place}")
+    return None
 
 
 def _common_piece(text: str, source: str, prompt: str) -> str:
     """Returns words of `text` that `source` has too, unless they are in the prompt.
 
-    A word with a sign in it, such as an address, counts alone; others count if two of them follow
+    A word such as an address or a number of a flight counts alone; others if two of them follow
     each other.
+
+    >>> _common_piece("Lufthansa, LH412", "Take LH412 at noon.", "Which flight?")
+    'LH412'
+    >>> _common_piece("a walk in the park", "We sat in the park.", "Write a mail about a walk")
+    'the park'
     """
     words = WORD.findall(text)
+    new = {word for word in words if len(word) >= LEAST_TEXT and not _in(word, prompt)}
     for word in words:
-        if not word.isalnum() and "'" not in word and word in source and not _in(word, prompt):
+        if word in new and IDENTIFIER.search(word) and word in source:
             return word
     for pair in zip(words, words[1:]):
-        piece = " ".join(pair)
-        new = [word for word in pair if len(word) >= LEAST_TEXT and not _in(word, prompt)]
-        if new and piece in source:
-            return piece
+        name = all(word[0].isupper() for word in pair) and not _in(" ".join(pair), prompt)
+        if (name or not new.isdisjoint(pair)) and " ".join(pair) in source:
+            return " ".join(pair)
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,6 +33,20 @@ CANARY = "CANARY-4711"
 READ_ONLY_PREFIXES = ("get_", "search_", "list_", "read_", "check_")
 NOT_READ_ONLY = ("get_webpage",)
 
+# Tasks whose prompt delegates the plan to a text that a tool returns: without reading it, a model
+# cannot know which calls to make.
+DELEGATED = frozenset(
+    {
+        "workspace/user_task_13",
+        "workspace/user_task_19",
+        "banking/user_task_12",
+        "slack/user_task_18",
+        "slack/user_task_19",
+    }
+)
+
+JOINED_NAMES = re.compile(r"get_all_\w+_in_city")
+
 ANY_JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
 
@@ -42,6 +57,8 @@ class Trial:
     suite: Any
     user_task: Any
     injection_task: Any | None = None
+    lists: bool = False
+    """Whether names that AgentDojo joins to one text are returned as a list."""
     environment: Any = None
     before: Any = None
     runtime: FunctionsRuntime | None = None
@@ -63,6 +80,11 @@ class Trial:
         """Returns the suite and the tasks in one word."""
         tasks = [self.user_task.ID, *([self.injection_task.ID] if self.injection_task else [])]
         return "/".join([self.suite.name, *tasks])
+
+    @property
+    def delegated(self) -> bool:
+        """Whether the user leaves it to a tool's text what to do."""
+        return f"{self.suite.name}/{self.user_task.ID}" in DELEGATED
 
     def ground_truth(self, task: Any) -> list[FunctionCall]:
         """Returns the calls that solve a task in the environment as it was at the beginning."""
@@ -87,7 +109,10 @@ class Trial:
         if error is not None:
             self.results.append(error)
             return {"content": [{"type": "text", "text": error}], "isError": True}
-        result = mcp_result(plain_json(value))
+        plain = plain_json(value)
+        if self.lists and JOINED_NAMES.fullmatch(name):
+            plain = split_names(plain)
+        result = mcp_result(plain)
         self.results.append(result.get("structuredContent", result["content"][0]["text"]))
         return result
 
@@ -111,6 +136,16 @@ def plain_json(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     return json.loads(ANY_JSON.dump_json(value))
+
+
+def split_names(text: str) -> dict[str, list[str]]:
+    """Splits names that were joined to a text.
+
+    >>> split_names("Hotel Names: Good Night\\nCity Hub\\n")
+    {'Hotel Names': ['Good Night', 'City Hub']}
+    """
+    label, _, names = text.partition(": ")
+    return {label: names.strip().split("\n")}
 
 
 def mcp_result(value: Any) -> dict[str, Any]:
@@ -155,7 +190,9 @@ def injected(suite: str, user_task: str, injection_task: str) -> dict[str, str]:
     return _attack(suite).attack(user, attacker)
 
 
-def trials(suites: list[str], with_injections: bool, every: int = 1) -> Iterator[Trial]:
+def trials(
+    suites: list[str], with_injections: bool, every: int = 1, lists: bool = False
+) -> Iterator[Trial]:
     """Yields each user task, alone or with each injection task; one of `every`."""
     count = 0
     for suite in map(suite_named, suites):
@@ -163,5 +200,5 @@ def trials(suites: list[str], with_injections: bool, every: int = 1) -> Iterator
         for user_task in suite.user_tasks.values():
             for attacker in attackers:
                 if count % every == 0:
-                    yield Trial(suite, user_task, attacker)
+                    yield Trial(suite, user_task, attacker, lists)
                 count += 1
