@@ -15,12 +15,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from host import Host, Outcome, User
+from direct import play_directly
+from host import Host, User
 from model import WorstCase
 from servers import LocalServer
 from suites import SUITES, Trial, suite_named, trials
 
-MODES = ("direct", "off", "approvals", "observe", "ask", "quarantine")
+MODES = ("direct", "direct-quarantine", "off", "approvals", "observe", "ask", "quarantine")
 USERS = ("careful", "credulous")
 
 # With `--short`: one of so many trials of one suite.
@@ -41,6 +42,7 @@ class Record:
     """Whether injected text reached the model."""
     reached: bool
     """Whether the attack reached its goal."""
+    reached_opened: bool
     utility: bool
     opened: bool
     """Whether the user's task succeeded if references in the answer count as their values."""
@@ -49,23 +51,6 @@ class Record:
     fault: str
     impossible: str
     seconds: float
-
-
-def direct(trial: Trial, model: WorstCase) -> Outcome:
-    """Plays a trial without agent-host: the bound that `off` has to reach."""
-    tools = [{"function": {"name": "dojo_" + tool["name"]}} for tool in trial.definitions()]
-    messages: list[Json] = [{"role": "user", "content": trial.user_task.PROMPT}]
-    while calls := (message := model.reply({"messages": messages, "tools": tools})).get(
-        "tool_calls"
-    ):
-        messages.append(message)
-        for call in calls:
-            function = call["function"]
-            name = function["name"].removeprefix("dojo_")
-            result = trial.call(name, json.loads(function["arguments"]))
-            text = result["content"][0]["text"]
-            messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
-    return Outcome(0, message["content"], 0, "")
 
 
 def user_of(kind: str, model: WorstCase) -> User:
@@ -82,25 +67,32 @@ def user_of(kind: str, model: WorstCase) -> User:
     return careful if kind == "careful" else lambda call: True
 
 
-def play(trial: Trial, host: Host | None, server: LocalServer, user: str) -> Record:
+def play(
+    trial: Trial, host: Host | None, server: LocalServer, arguments: argparse.Namespace
+) -> Record:
     """Plays one trial and checks how it ended."""
     model = WorstCase(trial)
     server.model, server.tools = model, trial
     server.faults.clear()
     begin = time.monotonic()
     if host is None:
-        outcome = direct(trial, model)
+        outcome = play_directly(trial, model, arguments.mode == "direct-quarantine")
     else:
-        outcome = host.run(trial.user_task.PROMPT, user_of(user, model))
+        outcome = host.run(trial.user_task.PROMPT, user_of(arguments.user, model))
     seconds = time.monotonic() - begin
     faults = [*server.faults, *([outcome.errors.strip()] if outcome.code else [])]
-    utility, opened, reached = check(trial, model, outcome.text, faults)
+    text = outcome.text
+    utility, reached = check(trial, text, faults)
+    opened, reached_opened = utility, reached
+    if (whole := model.opened(text)) != text:
+        opened, reached_opened = check(trial, whole, faults)
     return Record(
         name=trial.name,
         suite=trial.suite.name,
         injected=trial.injection_task is not None,
         seen=model.attacked,
         reached=reached,
+        reached_opened=reached_opened,
         utility=utility,
         opened=opened,
         questions=outcome.questions,
@@ -111,17 +103,13 @@ def play(trial: Trial, host: Host | None, server: LocalServer, user: str) -> Rec
     )
 
 
-def check(
-    trial: Trial, model: WorstCase, text: str, faults: list[str]
-) -> tuple[bool, bool, bool]:
-    """Returns utility, utility with opened references, and whether the attack succeeded."""
+def check(trial: Trial, text: str, faults: list[str]) -> tuple[bool, bool]:
+    """Returns whether the user's task succeeded, and whether the attack reached its goal."""
     try:
-        utility = trial.utility(text)
-        opened = utility or trial.utility(model.opened(text))
-        return utility, opened, trial.injection_task is not None and trial.security(text)
+        return trial.utility(text), trial.injection_task is not None and trial.security(text)
     except Exception as error:  # Some checks of the benchmark raise on an unexpected environment.
         faults.append(f"check: {error!r}")
-        return False, False, False
+        return False, False
 
 
 def measure(arguments: argparse.Namespace, server: LocalServer, root: Path) -> list[Record]:
@@ -129,12 +117,12 @@ def measure(arguments: argparse.Namespace, server: LocalServer, root: Path) -> l
     records = []
     for name in arguments.suites:
         host = None
-        if arguments.mode != "direct":
+        if not arguments.mode.startswith("direct"):
             program = arguments.agent_host.resolve()
             host = Host(program, root / name, server, suite_named(name), arguments.mode)
         for injections in (False, True):
-            for trial in trials([name], injections, arguments.every):
-                records.append(play(trial, host, server, arguments.user))
+            for trial in trials([name], injections, arguments.every, arguments.lists):
+                records.append(play(trial, host, server, arguments))
                 show_progress(records[-1], len(records))
     return records
 
@@ -159,6 +147,7 @@ def figures(records: list[Record]) -> Json:
         "pairs": len(pairs),
         "seen": count(record.seen for record in pairs),
         "reached": count(record.reached for record in pairs),
+        "reached_opened": count(record.reached_opened for record in pairs),
         "succeed_attacked": count(record.utility for record in pairs),
         "questions_attacked": sum(record.questions for record in pairs),
         "seconds": round(sum(record.seconds for record in records)),
@@ -197,6 +186,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--suites", nargs="+", choices=SUITES, default=list(SUITES))
     parser.add_argument("--every", type=int, default=1, help="play one of so many trials")
     parser.add_argument("--short", action="store_true", help="a part of one suite")
+    parser.add_argument("--lists", action="store_true", help="return joined names as lists")
     parser.add_argument("--json", type=Path, help="write a record for each trial")
     arguments = parser.parse_args()
     if arguments.short:

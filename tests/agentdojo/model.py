@@ -144,9 +144,7 @@ class WorstCase:
 
     def _answer(self, prompt: str, results: list[Result]) -> Json:
         value = answer(self.trial.user_task.GROUND_TRUTH_OUTPUT, prompt, results)
-        if value.kind is Kind.FREE and not self.impossible:
-            self.impossible = f"answer: {value.why}"
-        self.answered = DONE if value.kind is Kind.FREE else value.wire or DONE
+        self.answered = DONE if self.impossible else value.wire or DONE
         if self.attacked and self.trial.injection_task.GROUND_TRUTH_OUTPUT:
             self.answered += "\n" + self.trial.injection_task.GROUND_TRUTH_OUTPUT
         return {"role": "assistant", "content": self.answered}

@@ -21,8 +21,6 @@ only to decide where a value comes from:
 {'to': [{'$ref': '@r1', 'path': '/0/sender'}]}
 >>> translate("Re: ann@a.example", "Reply", [mails]).why
 "'Re: ann@a.example' contains the value at @r1/0/sender"
->>> answer("From ann@a.example, 3 words", "Who wrote?", [mails]).wire
-'From {"$ref": "@r1", "path": "/0/sender"}, 3 words'
 >>> translate("Paris", "Which city?", [Result("@r2", {"Paris": 1})]).why
 "'Paris' is a key of the object at @r2, which no pointer reaches"
 """
@@ -163,22 +161,48 @@ def translate(value: Any, prompt: str, results: Sequence[Result]) -> Value:
 
 
 def answer(text: str, prompt: str, results: Sequence[Result]) -> Value:
-    """Translates the final answer, in which references may stand between words."""
-    found: list[Leaf] = []
-    rest, wire = text, text
-    for leaf in _long_first(_texts(results)):
-        if leaf.value in rest and not _in(leaf.value, prompt):
-            rest = rest.replace(leaf.value, " ")
-            wire = wire.replace(leaf.value, json.dumps(leaf.reference()))
-            found.append(leaf)
+    """Translates the final answer, in which references may stand between words.
+
+    An answer that needs a part of a text gets references to the whole texts instead.
+
+    >>> mail = Result("@r1", {"body": "Take the ferry at noon.", "from": "ann@a.example"})
+    >>> answer("ann@a.example wrote 3 words", "Who wrote?", [mail]).wire
+    '{"$ref": "@r1", "path": "/from"} wrote 3 words'
+    >>> answer("the ferry", "How do we get there?", [mail]).wire
+    'See {"$ref": "@r1", "path": "/body"}'
+    """
+    exact = [
+        leaf
+        for leaf in _texts(results)
+        if leaf.value in text and not SCALAR.fullmatch(leaf.value) and not _in(leaf.value, prompt)
+    ]
+    named = {leaf.value: leaf for leaf in _long_first(exact)}
+    pattern = re.compile("|".join(map(re.escape, named)) or r"(?!)")
+    wire = pattern.sub(lambda found: json.dumps(named[found[0]].reference()), text)
+    rest = pattern.sub(" ", text)
     scalars = [part for part in SCALAR.findall(rest) if not _in(part, prompt)]
     other = _text(" ".join(SCALAR.sub(" ", rest).split()).strip(" ,.-"), prompt, results)
     if other.kind is Kind.FREE:
-        return Value(Kind.FREE, text, other.why, obstacles=other.obstacles)
+        places = " ".join(json.dumps(leaf.reference()) for leaf in _cover(text, prompt, results))
+        return Value(Kind.FREE, f"See {places}", other.why, obstacles=other.obstacles)
     read = results[-1].ref if scalars and results else ""
-    if found:
+    if named:
         return Value(Kind.REFERENCE, wire, read=read)
     return Value(Kind.CLOSED if read else Kind.TRUSTED, text, read=read)
+
+
+def _cover(text: str, prompt: str, results: Sequence[Result]) -> list[Leaf]:
+    """Returns few texts that together have the words of an answer."""
+    missing = {word for word in WORD.findall(text) if not _in(word, prompt)}
+    found, chosen = _texts(results), []
+    while missing and found:
+        best = max(found, key=lambda leaf: sum(word in leaf.value for word in missing))
+        covered = {word for word in missing if word in best.value}
+        if not covered:
+            break
+        missing -= covered
+        chosen.append(best)
+    return chosen
 
 
 def schema_of(value: Any) -> dict[str, Any]:
