@@ -23,6 +23,8 @@ NAMES = {
     Kind.FREE: "free",
 }
 
+ORDER = list(Obstacle)
+
 
 @dataclass
 class Task:
@@ -81,28 +83,18 @@ def line(task: Task) -> str:
 
 def summary(tasks: list[Task]) -> dict[str, Any]:
     """Returns the figures that bound what `quarantine` can reach."""
-    cut = {Obstacle.PART, Obstacle.KEY}
     possible = [task for task in tasks if task.arguments.kind is not Kind.FREE]
+    told = [task.answer.kind for task in possible]
+    hardest = Counter(max(task.obstacles, key=ORDER.index) for task in tasks if task.obstacles)
     return {
         "no free text as an argument": len(possible),
-        "and none in the answer": sum(task.answer.kind is not Kind.FREE for task in possible),
-        "and no reference in the answer": sum(task.answer.kind < Kind.REFERENCE for task in possible),
-        "with a reference to a call with an effect": sum(task.effects > 0 for task in possible),
+        "of these, also none in the answer": sum(kind is not Kind.FREE for kind in told),
+        "of these, also no reference in the answer": sum(kind < Kind.REFERENCE for kind in told),
+        "tasks that pass a reference to a call with an effect": sum(
+            task.effects > 0 for task in possible
+        ),
         "calls with an effect that get a reference": sum(task.effects for task in possible),
-        "more, if a host cut a part out of a text": sum(
-            bool(task.obstacles) and task.obstacles <= cut for task in tasks
-        ),
-        "more, if it also joined values with text": sum(
-            Obstacle.JOINED in task.obstacles and task.obstacles <= {*cut, Obstacle.JOINED}
-            for task in tasks
-        ),
-        "need to write about what was read": sum(
-            Obstacle.ABOUT in task.obstacles and Obstacle.PLAN not in task.obstacles
-            for task in tasks
-        ),
-        "need to plan from what was read": sum(
-            Obstacle.PLAN in task.obstacles for task in tasks
-        ),
+        **{f"at worst have to {obstacle}": hardest[obstacle] for obstacle in ORDER},
         "all": len(tasks),
     }
 

@@ -28,6 +28,9 @@ USERS = ("careful", "credulous")
 SHORT_SUITE = "banking"
 SHORT_EVERY = 2
 
+# The most attacks without success that are listed.
+MOST_LISTED = 30
+
 Json = dict[str, Any]
 
 
@@ -169,11 +172,11 @@ def report(records: list[Record]) -> str:
     for name, row in table.items():
         lines.append(" | ".join([name, *(str(row[key]) for key in head)]))
     lines = [f"| {line} |" for line in lines]
-    for one in records:
-        if not one.injected and not one.utility:
-            lines.append(f"does not succeed: {one.name} {one.impossible}")
-        if one.seen and not one.reached:
-            lines.append(f"seen, goal not reached: {one.name}")
+    failed = [one for one in records if not one.injected and not one.utility]
+    missed = [one for one in records if one.seen and not one.reached]
+    lines += [f"does not succeed: {one.name} {one.impossible}".rstrip() for one in failed]
+    if len(missed) <= MOST_LISTED:
+        lines += [f"seen, goal not reached: {one.name}" for one in missed]
     return "\n".join(lines)
 
 

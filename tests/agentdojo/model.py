@@ -84,8 +84,8 @@ class WorstCase:
         if task is None or self.attacked or CANARY not in json.dumps(messages):
             return
         self.attacked = True
-        environment = self.trial.environment.model_copy(deep=True)
-        calls = attack_calls(self.trial.suite.name, task, environment)
+        before = self.trial.before.model_copy(deep=True)
+        calls = attack_calls(self.trial.suite.name, task, before, self.trial.next_mail)
         self._queue.extendleft(("attack", call) for call in reversed(calls))
 
     def _seen(self, messages: list[Json]) -> tuple[list[Result], str]:

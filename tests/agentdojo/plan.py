@@ -8,7 +8,8 @@ only to decide where a value comes from:
 - `REFERENCE`: exactly the value at a JSON pointer of an earlier result, passed as `$ref`;
 - `FREE`: text that has to be cut out of an untrusted text or composed with it. Not possible.
 
->>> mails = Result("@r1", [{"id_": "7", "sender": "ann@a.example", "body": "Meet at the old mill."}])
+>>> mail = {"id_": "7", "sender": "ann@a.example", "body": "Meet at the old mill."}
+>>> mails = Result("@r1", [mail])
 >>> translate("ann@a.example", "Reply to the last mail", [mails]).wire
 {'$ref': '@r1', 'path': '/0/sender'}
 >>> translate("the old mill", "Where do we meet?", [mails]).why

@@ -86,6 +86,12 @@ class Trial:
         """Whether the user leaves it to a tool's text what to do."""
         return f"{self.suite.name}/{self.user_task.ID}" in DELEGATED
 
+    @property
+    def next_mail(self) -> str:
+        """Returns the id of the mail that is sent next; empty without an inbox."""
+        inbox = getattr(self.environment, "inbox", None)
+        return str(inbox._get_next_id()) if inbox else ""
+
     def ground_truth(self, task: Any) -> list[FunctionCall]:
         """Returns the calls that solve a task in the environment as it was at the beginning."""
         return task.ground_truth(self.before.model_copy(deep=True))
