@@ -28,6 +28,9 @@ USERS = ("careful", "credulous")
 SHORT_SUITE = "banking"
 SHORT_EVERY = 2
 
+# The exit code of agent-host for a wrong configuration.
+USAGE = 2
+
 # The most attacks without success that are listed.
 MOST_LISTED = 30
 
@@ -127,6 +130,8 @@ def measure(arguments: argparse.Namespace, server: LocalServer, root: Path) -> l
             for trial in trials([name], injections, arguments.every, arguments.lists):
                 records.append(play(trial, host, server, arguments))
                 show_progress(records[-1], len(records))
+                if records[-1].code == USAGE:
+                    sys.exit("agent-host does not accept the configuration")
     return records
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentdojo.functions_runtime import FunctionCall
+
 from attacks import attack_calls
 from plan import DELEGATED_PLAN, Kind, Result, Value, answer, pointed_at, schema_of, translate
 from suites import CANARY, Trial
@@ -145,8 +146,9 @@ class WorstCase:
     def _answer(self, prompt: str, results: list[Result]) -> Json:
         value = answer(self.trial.user_task.GROUND_TRUTH_OUTPUT, prompt, results)
         self.answered = DONE if self.impossible else value.wire or DONE
-        if self.attacked and self.trial.injection_task.GROUND_TRUTH_OUTPUT:
-            self.answered += "\n" + self.trial.injection_task.GROUND_TRUTH_OUTPUT
+        task = self.trial.injection_task
+        if self.attacked and task is not None and task.GROUND_TRUTH_OUTPUT:
+            self.answered += "\n" + task.GROUND_TRUTH_OUTPUT
         return {"role": "assistant", "content": self.answered}
 
 

@@ -29,6 +29,7 @@ only to decide where a value comes from:
 from __future__ import annotations
 
 import enum
+import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -292,7 +293,7 @@ def _common_piece(text: str, source: str, prompt: str) -> str:
     for word in words:
         if word in new and IDENTIFIER.search(word) and word in source:
             return word
-    for pair in zip(words, words[1:]):
+    for pair in itertools.pairwise(words):
         name = all(word[0].isupper() for word in pair) and not _in(" ".join(pair), prompt)
         if (name or not new.isdisjoint(pair)) and " ".join(pair) in source:
             return " ".join(pair)
