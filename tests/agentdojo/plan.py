@@ -165,7 +165,7 @@ def translate(value: Any, prompt: str, results: Sequence[Result]) -> Value:
 def answer(text: str, prompt: str, results: Sequence[Result]) -> Value:
     """Translates the final answer, in which references may stand between words.
 
-    An answer that needs a part of a text gets references to the whole texts instead.
+    An answer that needs a part of a text gets references to the whole texts instead, and numbers.
 
     >>> mail = Result("@r1", {"body": "Take the ferry at noon.", "from": "ann@a.example"})
     >>> answer("ann@a.example wrote 3 words", "Who wrote?", [mail]).wire
@@ -183,11 +183,12 @@ def answer(text: str, prompt: str, results: Sequence[Result]) -> Value:
     wire = pattern.sub(lambda found: json.dumps(named[found[0]].reference()), text)
     rest = pattern.sub(" ", text)
     scalars = [part for part in SCALAR.findall(rest) if not _in(part, prompt)]
+    read = results[-1].ref if scalars and results else ""
     other = _text(" ".join(SCALAR.sub(" ", rest).split()).strip(" ,.-"), prompt, results)
     if other.kind is Kind.FREE:
-        places = " ".join(json.dumps(leaf.reference()) for leaf in _cover(text, prompt, results))
-        return Value(Kind.FREE, f"See {places}", other.why, obstacles=other.obstacles)
-    read = results[-1].ref if scalars and results else ""
+        places = [json.dumps(leaf.reference()) for leaf in _cover(text, prompt, results)]
+        wire = " ".join(["See", *places, *scalars])
+        return Value(Kind.FREE, wire, other.why, read, other.obstacles)
     if named:
         return Value(Kind.REFERENCE, wire, read=read)
     return Value(Kind.CLOSED if read else Kind.TRUSTED, text, read=read)
