@@ -130,6 +130,7 @@ def measure(arguments: argparse.Namespace, server: LocalServer, root: Path) -> l
             for trial in trials([name], injections, arguments.every, arguments.lists):
                 records.append(play(trial, host, server, arguments))
                 show_progress(records[-1], len(records))
+                append(records[-1], arguments.json)
                 if records[-1].code == USAGE:
                     sys.exit("agent-host does not accept the configuration")
     return records
@@ -141,6 +142,13 @@ def show_progress(record: Record, count: int) -> None:
         print(f"{record.name}: {record.fault}", file=sys.stderr)
     if sys.stderr.isatty():
         print(f"\r{count}", end="", file=sys.stderr)
+
+
+def append(record: Record, file: Path | None) -> None:
+    """Appends a record to a file, so that an interrupted measurement leaves what it has."""
+    if file:
+        with file.open("a") as out:
+            out.write(json.dumps(asdict(record)) + "\n")
 
 
 def figures(records: list[Record]) -> Json:
@@ -195,7 +203,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1, help="play one of so many trials")
     parser.add_argument("--short", action="store_true", help="a part of one suite")
     parser.add_argument("--lists", action="store_true", help="return joined names as lists")
-    parser.add_argument("--json", type=Path, help="write a record for each trial")
+    parser.add_argument("--json", type=Path, help="append a record for each session")
     arguments = parser.parse_args()
     if arguments.short:
         arguments.suites, arguments.every = [SHORT_SUITE], SHORT_EVERY
@@ -208,9 +216,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as root:
         records = measure(arguments, LocalServer(), Path(root))
     print(report(records))
-    if arguments.json:
-        lines = [json.dumps(asdict(record)) for record in records]
-        arguments.json.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
