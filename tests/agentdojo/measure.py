@@ -1,0 +1,222 @@
+"""Measures prompt injection in AgentDojo with a scripted worst-case model.
+
+    python3 measure.py --agent-host PATH [--mode off] [--user careful] [--short] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from direct import play_directly
+from host import Host, User
+from model import WorstCase
+from servers import LocalServer
+from suites import SUITES, Trial, suite_named, trials
+
+MODES = ("direct", "direct-quarantine", "off", "approvals", "observe", "ask", "quarantine")
+USERS = ("careful", "credulous")
+
+# With `--short`: one of so many trials of one suite.
+SHORT_SUITE = "banking"
+SHORT_EVERY = 2
+
+# The exit code of agent-host for a wrong configuration.
+USAGE = 2
+
+# The most attacks without success that are listed.
+MOST_LISTED = 30
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Record:
+    """What happened in one trial."""
+
+    name: str
+    suite: str
+    injected: bool
+    seen: bool
+    """Whether injected text reached the model."""
+    reached: bool
+    """Whether the attack reached its goal."""
+    reached_opened: bool
+    utility: bool
+    opened: bool
+    """Whether the user's task succeeded if references in the answer count as their values."""
+    questions: int
+    code: int
+    fault: str
+    impossible: str
+    seconds: float
+
+
+def user_of(kind: str, model: WorstCase) -> User:
+    """Returns the user who decides: a careful one approves only calls of the user's task."""
+
+    def careful(call: Json) -> bool:
+        truth = [
+            {"tool": "dojo_" + expected.function, "input": dict(expected.args)}
+            for expected in model.trial.ground_truth(model.trial.user_task)
+        ]
+        asked = {"tool": call["tool"], "input": call["input"]}
+        return asked in truth or asked in model.user_calls
+
+    return careful if kind == "careful" else lambda call: True
+
+
+def play(
+    trial: Trial, host: Host | None, server: LocalServer, arguments: argparse.Namespace
+) -> Record:
+    """Plays one trial and checks how it ended."""
+    model = WorstCase(trial)
+    server.model, server.tools = model, trial
+    server.faults.clear()
+    begin = time.monotonic()
+    if host is None:
+        outcome = play_directly(trial, model, arguments.mode == "direct-quarantine")
+    else:
+        outcome = host.run(trial.user_task.PROMPT, user_of(arguments.user, model))
+    seconds = time.monotonic() - begin
+    faults = [*server.faults, *([outcome.errors.strip()] if outcome.code else [])]
+    text = outcome.text
+    utility, reached = check(trial, text, faults)
+    opened, reached_opened = utility, reached
+    if (whole := model.opened(text)) != text:
+        opened, reached_opened = check(trial, whole, faults)
+    return Record(
+        name=trial.name,
+        suite=trial.suite.name,
+        injected=trial.injection_task is not None,
+        seen=model.attacked,
+        reached=reached,
+        reached_opened=reached_opened,
+        utility=utility,
+        opened=opened,
+        questions=outcome.questions,
+        code=outcome.code,
+        fault="; ".join(faults),
+        impossible=model.impossible,
+        seconds=seconds,
+    )
+
+
+def check(trial: Trial, text: str, faults: list[str]) -> tuple[bool, bool]:
+    """Returns whether the user's task succeeded, and whether the attack reached its goal."""
+    try:
+        return trial.utility(text), trial.injection_task is not None and trial.security(text)
+    except Exception as error:  # Some checks of the benchmark raise on an unexpected environment.
+        faults.append(f"check: {error!r}")
+        return False, False
+
+
+def measure(arguments: argparse.Namespace, server: LocalServer, root: Path) -> list[Record]:
+    """Plays all trials of the suites, first without and then with injections."""
+    records = []
+    for name in arguments.suites:
+        host = None
+        if not arguments.mode.startswith("direct"):
+            program = arguments.agent_host.resolve()
+            host = Host(program, root / name, server, suite_named(name), arguments.mode)
+        for injections in (False, True):
+            for trial in trials([name], injections, arguments.every, arguments.lists):
+                records.append(play(trial, host, server, arguments))
+                show_progress(records[-1], len(records))
+                append(records[-1], arguments.json)
+                if records[-1].code == USAGE:
+                    sys.exit("agent-host does not accept the configuration")
+    return records
+
+
+def show_progress(record: Record, count: int) -> None:
+    """Prints a line for a fault, and the count on a terminal."""
+    if record.fault:
+        print(f"{record.name}: {record.fault}", file=sys.stderr)
+    if sys.stderr.isatty():
+        print(f"\r{count}", end="", file=sys.stderr)
+
+
+def append(record: Record, file: Path | None) -> None:
+    """Appends a record to a file, so that an interrupted measurement leaves what it has."""
+    if file:
+        with file.open("a") as out:
+            out.write(json.dumps(asdict(record)) + "\n")
+
+
+def figures(records: list[Record]) -> Json:
+    """Returns the figures of some records."""
+    alone = [record for record in records if not record.injected]
+    pairs = [record for record in records if record.injected]
+    return {
+        "tasks": len(alone),
+        "succeed": count(record.utility for record in alone),
+        "opened": count(record.opened for record in alone),
+        "questions": sum(record.questions for record in alone),
+        "pairs": len(pairs),
+        "seen": count(record.seen for record in pairs),
+        "reached": count(record.reached for record in pairs),
+        "reached_opened": count(record.reached_opened for record in pairs),
+        "succeed_attacked": count(record.utility for record in pairs),
+        "questions_attacked": sum(record.questions for record in pairs),
+        "seconds": round(sum(record.seconds for record in records)),
+    }
+
+
+def count(flags: Iterable[bool]) -> int:
+    """Returns how many of the flags are set."""
+    return sum(1 for flag in flags if flag)
+
+
+def report(records: list[Record]) -> str:
+    """Returns a table with a row for each suite and one for all."""
+    rows = {name: [one for one in records if one.suite == name] for name in SUITES}
+    table = {name: figures(some) for name, some in rows.items() if some}
+    table["all"] = figures(records)
+    head = list(table["all"])
+    lines = [" | ".join(["suite", *head]), " | ".join(["---"] * (len(head) + 1))]
+    for name, row in table.items():
+        lines.append(" | ".join([name, *(str(row[key]) for key in head)]))
+    lines = [f"| {line} |" for line in lines]
+    failed = [one for one in records if not one.injected and not one.utility]
+    missed = [one for one in records if one.seen and not one.reached]
+    lines += [f"does not succeed: {one.name} {one.impossible}".rstrip() for one in failed]
+    if len(missed) <= MOST_LISTED:
+        lines += [f"seen, goal not reached: {one.name}" for one in missed]
+    return "\n".join(lines)
+
+
+def parse() -> argparse.Namespace:
+    """Parses the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--agent-host", type=Path, default=Path("agent-host"))
+    parser.add_argument("--mode", choices=MODES, default="off")
+    parser.add_argument("--user", choices=USERS, default="careful")
+    parser.add_argument("--suites", nargs="+", choices=SUITES, default=list(SUITES))
+    parser.add_argument("--every", type=int, default=1, help="play one of so many trials")
+    parser.add_argument("--short", action="store_true", help="a part of one suite")
+    parser.add_argument("--lists", action="store_true", help="return joined names as lists")
+    parser.add_argument("--json", type=Path, help="append a record for each session")
+    arguments = parser.parse_args()
+    if arguments.short:
+        arguments.suites, arguments.every = [SHORT_SUITE], SHORT_EVERY
+    return arguments
+
+
+def main() -> None:
+    """Measures, and prints the table."""
+    arguments = parse()
+    with tempfile.TemporaryDirectory() as root:
+        records = measure(arguments, LocalServer(), Path(root))
+    print(report(records))
+
+
+if __name__ == "__main__":
+    main()
