@@ -48,7 +48,11 @@ fn run(mode: &str, more: &str, calls: &[(&str, Value)]) -> (TestEnv, ChatServer,
     let env = env(mode, port, more);
     let url = format!("http://127.0.0.1:{port}/news");
     let mut answers = vec![Answer::calls(&[("fetch", json!({ "url": url }))])];
-    answers.extend(calls.iter().map(|call| Answer::calls(std::slice::from_ref(call))));
+    answers.extend(
+        calls
+            .iter()
+            .map(|call| Answer::calls(std::slice::from_ref(call))),
+    );
     answers.push(Answer::text("Done."));
     let server = ChatServer::start(answers);
     let ran = ask(&env, &server, &["--output-format", "stream-json", "go"]);
@@ -56,7 +60,10 @@ fn run(mode: &str, more: &str, calls: &[(&str, Value)]) -> (TestEnv, ChatServer,
 }
 
 fn content(value: &Value) -> (&'static str, Value) {
-    ("write_file", json!({ "path": "page.txt", "content": value }))
+    (
+        "write_file",
+        json!({ "path": "page.txt", "content": value }),
+    )
 }
 
 /// The value reaches the file, the text never the model, and what was written stays untrusted.
@@ -65,8 +72,14 @@ fn quarantined_page_reaches_a_file_and_not_the_model() {
     let calls = [
         content(&json!({ "$ref": "@r1" })),
         ("read_file", json!({ "path": "page.txt" })),
-        ("write_file", json!({ "path": { "$ref": "@r1" }, "content": "x" })),
-        ("write_file", json!({ "path": "own.txt", "content": "mine" })),
+        (
+            "write_file",
+            json!({ "path": { "$ref": "@r1" }, "content": "x" }),
+        ),
+        (
+            "write_file",
+            json!({ "path": "own.txt", "content": "mine" }),
+        ),
     ];
     let (env, server, ran, port) = run("quarantine", "", &calls);
     // A call was denied.
@@ -76,18 +89,25 @@ fn quarantined_page_reaches_a_file_and_not_the_model() {
     assert_eq!(read("own.txt"), "mine");
     assert!(!json!(server.requests()).to_string().contains("Forget"));
     let source = format!("http:127.0.0.1:{port}");
-    let seen = |name: &str, kind: &str, bytes: usize| {
-        json!({ "$ref": name, "type": kind, "bytes": bytes, "from": [source] })
-    };
-    let results = server.tool_results();
-    let parsed = |at: usize| serde_json::from_str::<Value>(&results[at]).unwrap();
+    let seen = |name: &str, kind: &str, bytes: usize| json!({ "$ref": name, "type": kind, "bytes": bytes, "from": [source] });
+    let sent = server.requests().pop().unwrap();
+    let sent = sent["messages"].as_array().unwrap().iter();
+    let results = sent.filter(|message| message["role"] == "tool");
+    let results: Vec<&str> = results.map(|one| one["content"].as_str().unwrap()).collect();
+    let parsed = |at: usize| serde_json::from_str::<Value>(results[at]).unwrap();
     assert_eq!(parsed(0), seen("@r1", "text", PAGE.len()));
     assert_eq!(parsed(2)["$ref"], "@r3");
     assert!(results[3].contains("flow.untrusted"), "{}", results[3]);
     let events = env.events();
     let settled = of_kind(&events, "call-settled");
     let labels: Vec<_> = settled.iter().map(|event| &event["labels"]).collect();
-    let expected = [json!([source]), json!([source]), json!([source]), Value::Null, Value::Null];
+    let expected = [
+        json!([source]),
+        json!([source]),
+        json!([source]),
+        Value::Null,
+        Value::Null,
+    ];
     assert_eq!(labels, expected.each_ref());
 
     let told = env.run(&["explain", "latest"]).stdout;
@@ -126,16 +146,27 @@ fn each_mode_decides_about_the_calls_after_a_page() {
         assert_eq!(ran.code, Some(code), "{case}");
         let requests = json!(server.requests()).to_string();
         assert_eq!(requests.contains("Forget the user"), is_seen, "{case}");
-        assert_eq!(env.work().join("page.txt").exists(), denied.is_none(), "{case}");
+        assert_eq!(
+            env.work().join("page.txt").exists(),
+            denied.is_none(),
+            "{case}"
+        );
         let result = server.tool_results().pop().unwrap();
-        assert_eq!(denied.is_none_or(|rule| result.contains(rule)), true, "{case} {result}");
+        assert_eq!(
+            denied.is_none_or(|rule| result.contains(rule)),
+            true,
+            "{case} {result}"
+        );
     }
 }
 
 /// A waiting call names the source, whether the model wrote the value or only a reference.
 #[test]
 fn waiting_call_shows_where_its_arguments_are_from() {
-    let steered = ("write_file", json!({ "path": { "$ref": "@r1" }, "content": "x" }));
+    let steered = (
+        "write_file",
+        json!({ "path": { "$ref": "@r1" }, "content": "x" }),
+    );
     let port = page("text/plain", PAGE);
     let env = env("quarantine", port, "");
     let url = format!("http://127.0.0.1:{port}/");
@@ -143,7 +174,13 @@ fn waiting_call_shows_where_its_arguments_are_from() {
         Answer::calls(&[("fetch", json!({ "url": url }))]),
         Answer::calls(&[steered]),
     ]);
-    let later = ["--permission-prompts", "later", "--output-format", "json", "go"];
+    let later = [
+        "--permission-prompts",
+        "later",
+        "--output-format",
+        "json",
+        "go",
+    ];
     let ran = ask(&env, &server, &later);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     let call = &ran.json()["outcome"]["continuation"]["awaiting"]["calls"][0];
@@ -154,7 +191,10 @@ fn waiting_call_shows_where_its_arguments_are_from() {
         json!([{ "pointer": "/path", "reference": "@r1", "sources": [source] }])
     );
     let shown = env.run(&["sessions", "show", "latest"]).stdout;
-    assert!(shown.contains(&format!("untrusted, from {source}")), "{shown}");
+    assert!(
+        shown.contains(&format!("untrusted, from {source}")),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -178,10 +218,16 @@ fn flow_of_an_untrusted_directory_asks_for_trust() {
 #[test]
 fn unusable_flow_is_refused_with_its_place() {
     let cases = [
-        ("[flow]\nmode = \"on\"", "unknown variant `on`"),
+        ("[flow]\nmode = \"on\"", "the values are `off`, `observe`, `ask`, `quarantine`"),
         ("[flow]\ntrusted = [\"\"]", "invalid source"),
-        ("[[flow.rule]]\nfrom = \"http:*\"\nto = []\ndecision = \"deny\"", "`to` of flow.0"),
-        ("[[flow.rule]]\nfrom = \"[\"\nto = \"*\"\ndecision = \"deny\"", "invalid source"),
+        (
+            "[[flow.rule]]\nfrom = \"http:*\"\nto = []\ndecision = \"deny\"",
+            "`to` of flow.0",
+        ),
+        (
+            "[[flow.rule]]\nfrom = \"[\"\nto = \"*\"\ndecision = \"deny\"",
+            "invalid source",
+        ),
     ];
     for (text, part) in cases {
         let env = TestEnv::new();

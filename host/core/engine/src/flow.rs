@@ -32,8 +32,9 @@ pub const FLOW_RULE: &str = "flow.untrusted";
 /// The beginning of the names of rules about flows.
 const FLOW_RULES: &str = "flow.";
 
-/// Returns whether a rule is about flows.
-pub(crate) fn is_flow_rule(rule: &str) -> bool {
+/// Returns whether a rule is about flows, by its name.
+#[must_use]
+pub fn is_flow_rule(rule: &str) -> bool {
     rule.starts_with(FLOW_RULES)
 }
 

@@ -385,6 +385,7 @@ impl Agent {
                 Transition::End { end } => Ok(*end),
             };
             let end = end.unwrap_or_else(|error| TurnEnd::Error { error });
+            let end = self.with_opened_references(session, end).await;
             let report = self.report(session, end, started);
             if let TurnEnd::Error {
                 error: TurnError::Journal { .. },

@@ -162,7 +162,13 @@ impl Recording {
                     seq: record.seq,
                 });
             }
-            if let Event::HookDecided { .. } | Event::CallReviewed { .. } = record.event {
+            let is_of_hook = match &record.event {
+                Event::HookDecided { .. } => true,
+                // Without a verdict, it put values in place of references.
+                Event::CallReviewed { review, .. } => !review.verdicts.is_empty(),
+                _ => false,
+            };
+            if is_of_hook {
                 return Err(Unreplayable::Hooks(record.seq));
             }
         }

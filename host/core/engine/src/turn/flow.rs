@@ -6,12 +6,15 @@ use crate::{
     flow::{
         FlowRequest, Input,
         reader::{READ_QUARANTINED, answer_schema, reader},
-        reference::{quarantined, references, replaced, unknown, value_at, with_references},
+        reference::{
+            as_text, quarantined, references, references_in_text, replaced, unknown, value_at,
+            with_references,
+        },
         sources::Origin,
     },
     policy::{RuleDecision, Ruling},
     session::{BatchCall, Session},
-    spill::SpilledOutput,
+    spill::{INLINE_TEXT_BYTES, SpilledOutput},
     tool::CallReport,
 };
 use agent_host_types::{
@@ -74,18 +77,11 @@ impl Agent {
         };
         let mut outputs: HashMap<String, ToolResultOutput> = HashMap::new();
         for found in references(&entry.call) {
-            let Some(result) = session.state().flow.result(&found.reference) else {
-                return Ok(Some(Err(unknown(&found.reference))));
-            };
             if !outputs.contains_key(&found.reference) {
-                let result = ToolResult {
-                    call_id: result.call_id.clone(),
-                    name: String::new(),
-                    output: result.preview.clone(),
-                    whole: Some(result.blob.clone()),
-                };
-                let whole = session.whole_result(result).await?;
-                outputs.insert(found.reference, whole.output);
+                match quarantined_result(session, &found.reference).await? {
+                    Some(output) => drop(outputs.insert(found.reference, output)),
+                    None => return Ok(Some(Err(unknown(&found.reference)))),
+                }
             }
         }
         let mut value = |name: &str, path: &str| match outputs.get(name) {
@@ -152,18 +148,53 @@ impl Agent {
         sources
     }
 
+    /// Returns the end of a turn with values in place of the references in the answer, for the user.
+    /// The model keeps the references. A reference to nothing, or to more than stays inline of a
+    /// result, is left as it is.
+    pub(super) async fn with_opened_references(&self, session: &Session, end: TurnEnd) -> TurnEnd {
+        let TurnEnd::Done {
+            mut text,
+            output: None,
+            result: None,
+        } = end
+        else {
+            return end;
+        };
+        if self.quarantines() {
+            let mut left = INLINE_TEXT_BYTES;
+            // From the last one on, so that the places of the others stay.
+            for (place, name, path) in references_in_text(&text).into_iter().rev() {
+                let Ok(Some(output)) = quarantined_result(session, &name).await else {
+                    continue;
+                };
+                let value = value_at(&output, &name, &path).map(as_text);
+                if let Ok(value) = value
+                    && let Some(rest) = left.checked_sub(value.len())
+                {
+                    left = rest;
+                    text.replace_range(place, &value);
+                }
+            }
+        }
+        TurnEnd::Done {
+            text,
+            output: None,
+            result: None,
+        }
+    }
+
     /// Returns the untrusted sources of what an agent of this policy hands to its caller: of its
     /// answer what its model has seen, and of results and changes that it passes on all.
     pub(super) fn sources_of_child(&self, session: &Session, report: &CallReport) -> Vec<String> {
         let (policy, flow) = (&self.settings.flow, &session.state().flow);
         let last = session.state().last_report().map(|report| &report.end);
-        let passes_on = matches!(
-            last,
-            Some(TurnEnd::Done {
-                result: Some(_),
-                ..
-            })
-        );
+        let passes_on = match last {
+            // References in its answer were opened.
+            Some(TurnEnd::Done { text, result, .. }) => {
+                result.is_some() || text != session.state().last_assistant_text()
+            }
+            _ => false,
+        };
         match policy.is_off() {
             true => Vec::new(),
             false if passes_on || !report.changes.is_empty() => flow.all(policy),
@@ -277,4 +308,21 @@ pub(super) fn unanswerable(tool: &str, input: &Map<String, Value>) -> Option<Too
         return None;
     }
     answer_schema(input).err()
+}
+
+/// Returns the result that a reference names; `None` if it names none.
+async fn quarantined_result(
+    session: &Session,
+    reference: &str,
+) -> Result<Option<ToolResultOutput>, TurnError> {
+    let Some(result) = session.state().flow.result(reference) else {
+        return Ok(None);
+    };
+    let result = ToolResult {
+        call_id: result.call_id.clone(),
+        name: String::new(),
+        output: result.preview.clone(),
+        whole: Some(result.blob.clone()),
+    };
+    Ok(Some(session.whole_result(result).await?.output))
 }

@@ -435,3 +435,46 @@ async fn sources_of_an_agent_are_those_of_its_result() {
         "{end:?}"
     );
 }
+
+/// The user sees the values, the model keeps the references.
+#[tokio::test]
+async fn references_in_an_answer_are_opened_for_the_user() {
+    let answer =
+        r#"From {"$ref": "@r1", "path": "/from"}: {"$ref":"@r1"}, {"$ref": "@r9"} {"$ref"} {x}"#;
+    let opened = format!(
+        r#"From eve@evil.example: {}, {{"$ref": "@r9"}} {{"$ref"}} {{x}}"#,
+        mail()
+    );
+    for (mode, expected) in [
+        (FlowMode::Ask, answer),
+        (FlowMode::Quarantine, opened.as_str()),
+    ] {
+        let mut bench = bench(mode, vec![calls(&[("f", "fetch", "")]), says(answer)]);
+        bench.say("go").await;
+        let end = bench.turn(AgentInput::Continue).await.end;
+        assert!(
+            matches!(&end, TurnEnd::Done { text, .. } if text == expected),
+            "{end:?}"
+        );
+        assert_eq!(bench.session.state().last_assistant_text(), answer);
+    }
+}
+
+/// An agent's answer with values in it is untrusted, and one without is not.
+#[tokio::test]
+async fn opened_answer_of_an_agent_is_kept_from_its_starter() {
+    for (answer, is_kept) in [(r#"It says {"$ref": "@r1"}"#, true), ("All is well", false)] {
+        let child = Bench::with(vec![calls(&[("f", "fetch", "")]), says(answer)], tools());
+        let mut parent = bench(FlowMode::Quarantine, vec![]);
+        parent.adopt(vec![("helper", child.agent.clone())], Arc::default());
+        parent.replies(calls(&[(
+            "h",
+            "agent_helper",
+            r#"{"instructions": "look"}"#,
+        )]));
+        parent.say("go").await;
+        assert_eq!(labelled(&parent)[0].1.is_some(), is_kept, "{answer}");
+        let seen = json!(parent.results()).to_string();
+        assert!(!seen.contains("Ignore the user"), "{seen}");
+    }
+}

@@ -5,6 +5,7 @@ use super::{RunParts, arguments::same_command};
 use crate::{commands::shell_quoted, terminal::escape_line};
 use agent_host_app::allowing_flag;
 use agent_host_engine::{
+    flow::is_flow_rule,
     observer::{Live, Observer},
     policy::{CallRule, DirGrant, DirMode, RuleDecision},
 };
@@ -38,6 +39,8 @@ struct Calls {
     blocked: HashSet<CallId>,
     denied: Vec<(String, Arc<Map<String, Value>>)>,
     count: usize,
+    /// The calls among them that untrusted text had reached.
+    flows: usize,
     write: WriteNote,
 }
 
@@ -101,12 +104,16 @@ impl Calls {
             && !is_blocked
             && !denies(rules, rule)
         {
-            self.add(tool, input);
+            self.count += 1;
+            // A rule about calls allows none that untrusted text has reached.
+            match is_flow_rule(rule) {
+                true => self.flows += 1,
+                false => self.add(tool, input),
+            }
         }
     }
 
     fn add(&mut self, tool: &str, input: Arc<Map<String, Value>>) {
-        self.count += 1;
         if self.denied.len() < MAX_CALLS {
             self.denied.push((tool.to_owned(), input));
         }
@@ -161,6 +168,14 @@ impl RunParts<'_> {
             if !flags.contains(&flag) {
                 flags.push(flag);
             }
+        }
+        if calls.flows > 0 {
+            self.terminal.note(&format!(
+                "{count}, {} of them because text from an untrusted source had reached it and no one could give \
+                 approval in this run. `agent-host explain latest` names the source, and what would allow it.",
+                calls.flows
+            ));
+            return true;
         }
         if flags.is_empty() {
             self.terminal.note(&format!(

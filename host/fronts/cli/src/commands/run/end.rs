@@ -36,7 +36,12 @@ impl RunParts<'_> {
             self.terminal.println(&json_text(&document));
         }
         let near = near_models(self.host.config(), &report.end).await;
-        self.print_end(&report, &near)?;
+        // With values in place of references, where the model saw none.
+        let was_opened = matches!(
+            &report.end,
+            TurnEnd::Done { text, .. } if text != session.state().last_assistant_text()
+        );
+        self.print_end(&report, was_opened, &near)?;
         if report.end == TurnEnd::Cancelled {
             return Ok(self.stop.exit());
         }
@@ -55,14 +60,19 @@ impl RunParts<'_> {
         }
     }
 
-    /// Prints how a run ended; `near` is what helps after a missing model.
-    fn print_end(&self, report: &TurnReport, near: &str) -> Result<(), Failure> {
+    /// Prints how a run ended. `was_opened` is whether the answer is another text than the model's;
+    /// `near` is what helps after a missing model.
+    fn print_end(&self, report: &TurnReport, was_opened: bool, near: &str) -> Result<(), Failure> {
         match &report.end {
             TurnEnd::Done {
                 text,
                 result,
                 output,
             } => {
+                if was_opened && result.is_none() && self.view.streams_text() {
+                    self.terminal.note("With the values of the references:");
+                    self.view.print_answer(text);
+                }
                 self.print_answer(text, result.as_ref(), output.as_ref());
                 self.note_failed_nodes(report);
                 self.note_cut(report.summary.stop_reason);
