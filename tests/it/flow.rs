@@ -93,7 +93,9 @@ fn quarantined_page_reaches_a_file_and_not_the_model() {
     let sent = server.requests().pop().unwrap();
     let sent = sent["messages"].as_array().unwrap().iter();
     let results = sent.filter(|message| message["role"] == "tool");
-    let results: Vec<&str> = results.map(|one| one["content"].as_str().unwrap()).collect();
+    let results: Vec<&str> = results
+        .map(|one| one["content"].as_str().unwrap())
+        .collect();
     let parsed = |at: usize| serde_json::from_str::<Value>(results[at]).unwrap();
     assert_eq!(parsed(0), seen("@r1", "text", PAGE.len()));
     assert_eq!(parsed(2)["$ref"], "@r3");
@@ -218,7 +220,10 @@ fn flow_of_an_untrusted_directory_asks_for_trust() {
 #[test]
 fn unusable_flow_is_refused_with_its_place() {
     let cases = [
-        ("[flow]\nmode = \"on\"", "the values are `off`, `observe`, `ask`, `quarantine`"),
+        (
+            "[flow]\nmode = \"on\"",
+            "the values are `off`, `observe`, `ask`, `quarantine`",
+        ),
         ("[flow]\ntrusted = [\"\"]", "invalid source"),
         (
             "[[flow.rule]]\nfrom = \"http:*\"\nto = []\ndecision = \"deny\"",

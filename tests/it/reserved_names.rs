@@ -124,6 +124,7 @@ fn offered(settings: &str) -> BTreeSet<String> {
 fn own_tools_that_are_offered_are_the_reserved_ones() {
     let mut all = offered("tool = []\nsearch-tools-from = 1");
     all.extend(offered("tool = []\ncode = true"));
+    all.extend(offered("tool = []\nflow = { mode = \"quarantine\" }"));
     let reserved: BTreeSet<String> = OWN_TOOLS.map(str::to_owned).into();
     assert_eq!(all, reserved);
 }

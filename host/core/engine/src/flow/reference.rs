@@ -9,13 +9,15 @@ use agent_host_types::{
     output::{Blob, ContentPart, ToolResultOutput},
     tool::ToolCall,
 };
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
 /// The key of a reference, and that of the place in the value.
 const REF: &str = "$ref";
 const PATH: &str = "path";
+
+/// The other keys that the model sees of a reference.
+const SEEN: [&str; 4] = ["type", "bytes", "from", "error"];
 
 /// The levels of a schema in which references are offered.
 const MAX_DEPTH: usize = 16;
@@ -70,44 +72,36 @@ fn find(value: &Value, pointer: &str, found: &mut Vec<FoundReference>) {
     }
 }
 
-/// Reads an object as a reference: a name such as `@r3`, and at most a path.
+/// Reads an object as a reference: a name such as `@r3`, and at most a path, with or without what
+/// else the model saw of it.
 fn parsed(object: &Map<String, Value>) -> Option<(&str, &str)> {
     let name = object.get(REF)?.as_str()?;
     let path = match object.get(PATH) {
         None => "",
         Some(path) => path.as_str()?,
     };
-    let keys = 1 + usize::from(object.contains_key(PATH));
-    (is_name(name) && object.len() == keys).then_some((name, path))
+    let is_known =
+        |key: &String| [REF, PATH].contains(&key.as_str()) || SEEN.contains(&key.as_str());
+    (is_name(name) && object.keys().all(is_known)).then_some((name, path))
 }
 
 /// Returns the references in a text, with their places, in order.
 pub(crate) fn references_in_text(text: &str) -> Vec<(Range<usize>, String, String)> {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(start) = text.get(from..).and_then(|rest| rest.find('{')) {
-        let start = from + start;
-        let rest = text.get(start..).unwrap_or_default();
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Reference>();
-        from = start + 1;
-        if let Some(Ok(Reference { name, path })) = values.next()
-            && is_name(&name)
+    // A reference has no object in it, so each ends at the first brace behind its own.
+    for (end, brace) in text.match_indices('}') {
+        let behind = end + brace.len();
+        let part = text.get(from..behind).unwrap_or_default();
+        if let Some(start) = part.rfind('{').map(|start| from + start)
+            && let Ok(object) = serde_json::from_str(text.get(start..behind).unwrap_or_default())
+            && let Some((name, path)) = parsed(&object)
         {
-            from = start + values.byte_offset();
-            found.push((start..from, name, path));
+            found.push((start..behind, name.to_owned(), path.to_owned()));
         }
+        from = behind;
     }
     found
-}
-
-/// A reference as a model writes it in a text.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Reference {
-    #[serde(rename = "$ref")]
-    name: String,
-    #[serde(default)]
-    path: String,
 }
 
 /// Returns a value as a text for the user.

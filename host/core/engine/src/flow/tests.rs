@@ -126,6 +126,7 @@ fn references_are_found_wherever_an_argument_has_one() {
         "e": {"$ref": "#/definitions/e"},
         "f": {"$ref": "@r1", "path": 1},
         "g": {"$ref": "@r1", "more": true},
+        "seen": {"$ref": "@r3", "type": "json", "bytes": 3, "from": ["mcp:a"], "error": true},
         "h": {"$ref": "@r"},
         "i": "@r1",
     });
@@ -134,7 +135,11 @@ fn references_are_found_wherever_an_argument_has_one() {
     let found: Vec<_> = found
         .map(|it| (it.pointer, it.reference, it.path))
         .collect();
-    let expected = [("/a", "@r1", ""), ("/b/0/c~1d", "@r22", "/x/0")];
+    let expected = [
+        ("/a", "@r1", ""),
+        ("/b/0/c~1d", "@r22", "/x/0"),
+        ("/seen", "@r3", ""),
+    ];
     let expected = expected.map(|(at, name, path)| (at.into(), name.into(), path.into()));
     assert_eq!(found, expected);
 }
