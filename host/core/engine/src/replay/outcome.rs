@@ -96,11 +96,15 @@ impl Tape {
                     whole,
                     accounting,
                     audit,
+                    labels,
                     ..
                 } if of == call_id => {
                     let output = self.restored(output, whole.as_ref());
                     let changes = self.changes(records, at + 1, call_id);
-                    let end = ended(output, accounting, audit, changes);
+                    let mut end = ended(output, accounting, audit, changes);
+                    if let RunEnd::Settled(report) = &mut end {
+                        report.sources.clone_from(labels);
+                    }
                     return ReplayedCall::Ends(Box::new(end));
                 }
                 Event::QuestionAsked { call_id: of, .. } if of == call_id => {

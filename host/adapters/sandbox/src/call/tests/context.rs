@@ -5,7 +5,10 @@ use crate::{
     Call, CallContext,
     guests::{ASK, ASK_FORM, ASKS, CONTEXT_GET, Guest, HALT, STATE_GET, STATE_MERGE},
 };
-use agent_host_engine::tool::{RunEnd, SessionChange};
+use agent_host_engine::{
+    flow::SHARED_STATE,
+    tool::{RunEnd, SessionChange},
+};
 use agent_host_types::{
     form::Form,
     id::CallId,
@@ -206,6 +209,7 @@ async fn state_is_read_and_merged() {
         };
         let report = run(&guest, context).await.settled().unwrap();
         assert_eq!((report.output.tag(), report.changes), (output, merges));
+        assert_eq!(report.sources, [SHARED_STATE]);
         if let ToolResultOutput::Text(seen) = report.output {
             assert_eq!(seen, r#"{"k":true}"#);
         }

@@ -1,5 +1,7 @@
 //! Text from untrusted sources: what the model sees of it, what it hands on, and what is asked.
 
+mod stored;
+
 use super::{children::TestJournals, harness::*};
 use crate::{
     agents::Agents,
@@ -305,30 +307,6 @@ async fn rules_about_flows_decide_strictest_first() {
             other => panic!("{other:?}"),
         };
         assert_eq!(found, expected, "{rules:?}");
-    }
-}
-
-/// A file that untrusted text reached is untrusted for the rest of the session.
-#[tokio::test]
-async fn file_written_with_untrusted_text_is_untrusted() {
-    let read = ("r", "read", "");
-    let cases = [
-        // The directory is trusted.
-        (FlowMode::Quarantine, r#"{"content": "mine"}"#, None),
-        (
-            FlowMode::Quarantine,
-            r#"{"content": {"$ref": "@r1"}}"#,
-            Some("@r3".to_owned()),
-        ),
-    ];
-    for (mode, written, name) in cases {
-        let bench = bench(mode, vec![]);
-        let (mut bench, _) = after_mail(bench, &[("w", "write", written)]).await;
-        bench.replies(calls(&[read]));
-        bench.turn(AgentInput::Continue).await;
-        let (labels, found) = labelled(&bench).pop().unwrap();
-        assert_eq!(labels.is_empty(), name.is_none(), "{written}");
-        assert_eq!(found, name, "{written}");
     }
 }
 
