@@ -52,7 +52,7 @@ section! {
 
 values!(FlowMode);
 
-fn demand_trust(trusted: &Vec<String>, _: &str, review: &mut Review<'_>) {
+fn demand_trust(trusted: &[String], _: &str, review: &mut Review<'_>) {
     if !trusted.is_empty() {
         let sources: Vec<String> = trusted.iter().map(|source| quoted(source)).collect();
         let text = format!("trusts text from {}", sources.join(", "));

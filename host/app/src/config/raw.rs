@@ -151,7 +151,7 @@ section! {
         hook [Named]: Vec<RawHook> => each(hooks::demand);
         /// The rules about calls.
         rule [All]: Vec<RawRule> => each(rules::demand);
-        /// What text from untrusted sources may do.
+        /// The treatment of text from untrusted sources.
         flow: RawFlow => section;
         /// The runs that start at times.
         schedule [Named]: Vec<RawSchedule> => each(schedules::demand);

@@ -135,7 +135,7 @@ pub struct Config {
     pub webhooks: Vec<WebhookConfig>,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,
-    /// What text from untrusted sources may do.
+    /// The policy about text from untrusted sources.
     pub flow: Arc<FlowPolicy>,
     /// How components from registries are pulled, and which of them are accepted.
     pub(crate) registries: RegistriesConfig,

@@ -5,7 +5,7 @@
 //! sources of a result follow from the requests that the gate allowed, so no tool can hide one. A
 //! model that has read untrusted text is not trusted any more: everything that it writes has the
 //! sources of all that it read. With [`FlowMode::Quarantine`] it does not read such text: it gets
-//! [references](reference), which the host replaces by their values when a call runs.
+//! references, which the host replaces by their values when a call runs.
 
 pub mod reader;
 pub(crate) mod reference;
@@ -65,7 +65,7 @@ const CONTENT: [&str; 9] = [
     "title",
 ];
 
-/// What is trusted, and what untrusted text may do.
+/// The policy: trusted sources, and the calls that other text may reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowPolicy {
@@ -194,5 +194,5 @@ fn is_content(pointer: &str) -> bool {
     CONTENT.contains(&last.as_str())
 }
 
-/// The arguments of a call, or their part, with the references in it.
+/// The arguments of a call.
 pub(crate) type Input = Arc<Map<String, Value>>;

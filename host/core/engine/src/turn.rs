@@ -198,7 +198,7 @@ pub struct Settings {
     pub accepts_changed_workflow: bool,
     /// The limits of the model's window; `None` for an unlimited one, such as a script's.
     pub context: Option<ContextLimits>,
-    /// What is trusted, and what untrusted text may do.
+    /// The policy about untrusted text.
     pub flow: Arc<FlowPolicy>,
 }
 

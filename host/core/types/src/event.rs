@@ -388,8 +388,7 @@ pub enum Event {
         /// The untrusted sources of the output, such as `http:example.com`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         labels: Vec<String>,
-        /// The reference that the model sees in place of the result, such as `@r3`. `output` is
-        /// then its text, and `whole` the result.
+        /// The reference that the model sees, such as `@r3`; `whole` then has the result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reference: Option<String>,
         /// The entry of a recording that the result was written to or replayed from.

@@ -38,7 +38,7 @@ const MAX_ITEMS: u64 = 100;
 /// The most levels of an answer.
 const MAX_LEVELS: usize = 4;
 
-/// What an answer may be.
+/// The schema of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClosedSchema {
     /// The schema, of known keywords alone.

@@ -17,10 +17,10 @@ const MAX_SOURCES: usize = 16;
 /// The source of requests that were recorded only by their number, and of further sources.
 const OTHERS: &str = "unknown";
 
-/// What a runner names as a source if the call read the shared state of the session.
+/// The source that a runner names if the call read the shared state of the session.
 pub const SHARED_STATE: &str = "state";
 
-/// What a result was made of.
+/// The call of a result, with its evidence.
 pub(crate) struct Origin<'a> {
     pub(crate) policy: &'a FlowPolicy,
     pub(crate) state: &'a FlowState,
@@ -29,7 +29,7 @@ pub(crate) struct Origin<'a> {
     /// Absent for an unknown tool.
     pub(crate) runtime: Option<ToolRuntime>,
     pub(crate) audit: &'a [AuditEntry],
-    /// The sources that whoever ran the call knows of.
+    /// The sources that the runner of the call named.
     pub(crate) known: &'a [String],
 }
 

@@ -1,4 +1,4 @@
-//! What a session knows of the sources of its results: a part of the fold over its events.
+//! The sources of the results of a session: a part of the fold over its events.
 
 use super::{
     FlowPolicy,

@@ -165,7 +165,7 @@ fn schema_takes_a_reference_in_each_place_of_a_value() {
     assert_eq!(with_references(&schema), expected);
 }
 
-/// What an answer can say is bounded by keywords that are known here; all others are left out.
+/// Known keywords bound the answers that fit; all others are left out.
 #[test]
 fn answer_schema_is_closed_or_refused() {
     let date = json!({"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"});

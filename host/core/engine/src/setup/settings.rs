@@ -44,7 +44,7 @@ pub struct SettingsForm {
     accepts_changed_workflow: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<ContextLimits>,
-    /// What is trusted; absent in setups of before it existed.
+    /// The policy about flows; absent in setups from before it existed.
     #[serde(default, skip_serializing_if = "is_default")]
     flow: Arc<FlowPolicy>,
 }

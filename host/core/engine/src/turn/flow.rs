@@ -27,7 +27,10 @@ use agent_host_types::{
     turn::TurnEnd,
 };
 use serde_json::{Map, Value};
-use std::{borrow::Cow, collections::HashMap};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, hash_map::Entry},
+};
 
 /// The source of everything in the run of a workflow, whose nodes hand on what they read.
 const WORKFLOW: &str = "workflow";
@@ -77,10 +80,10 @@ impl Agent {
         };
         let mut outputs: HashMap<String, ToolResultOutput> = HashMap::new();
         for found in references(&entry.call) {
-            if !outputs.contains_key(&found.reference) {
-                match quarantined_result(session, &found.reference).await? {
-                    Some(output) => drop(outputs.insert(found.reference, output)),
-                    None => return Ok(Some(Err(unknown(&found.reference)))),
+            if let Entry::Vacant(place) = outputs.entry(found.reference) {
+                match quarantined_result(session, place.key()).await? {
+                    Some(output) => drop(place.insert(output)),
+                    None => return Ok(Some(Err(unknown(place.key())))),
                 }
             }
         }

@@ -81,7 +81,7 @@ fn bench(mode: FlowMode, replies: Vec<ModelReply>) -> Bench {
     bench
 }
 
-/// What the model sees of the mail.
+/// The mail as the model sees it.
 fn reference() -> ToolResultOutput {
     let bytes = mail().to_string().len();
     let from = ["http:news.example:8443"];

@@ -88,7 +88,7 @@ async fn state_and_artifacts_keep_the_sources_of_their_text() {
     assert_eq!(references, [false, true, true, true, true]);
 }
 
-/// What a model read before flows were looked at counts, by what is trusted now.
+/// Text that a model read before flows were recorded counts, by the policy as it is now.
 #[tokio::test]
 async fn mode_set_later_counts_what_was_read_before() {
     for (trusted, expected) in [
