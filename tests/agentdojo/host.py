@@ -53,6 +53,7 @@ class Outcome:
     text: str
     questions: int
     errors: str
+    approved: int = 0
 
 
 class Host:
@@ -67,7 +68,7 @@ class Host:
 
     def run(self, prompt: str, user: User) -> Outcome:
         """Sends a prompt, and answers what waits for approval until the run ends."""
-        questions = 0
+        questions, approved = 0, 0
         ended = self._start(["--permission-prompts", "later", prompt])
         for _ in range(MOST_PAUSES):
             if ended.returncode != PENDING:
@@ -77,10 +78,13 @@ class Host:
             questions += len(calls)
             options = ["--resume", document["session"]]
             for call in calls:
-                verdict = "approve" if user(call) else "reject:I did not ask for this."
+                is_approved = user(call)
+                approved += is_approved
+                verdict = "approve" if is_approved else "reject:I did not ask for this."
                 options += ["--decide", f"{call['call_id']}={verdict}"]
             ended = self._start(options)
-        return Outcome(ended.returncode, _text(ended.stdout), questions, ended.stderr)
+        text = _text(ended.stdout)
+        return Outcome(ended.returncode, text, questions, ended.stderr, approved)
 
     def _start(self, options: list[str]) -> subprocess.CompletedProcess[str]:
         command = [str(self.program), "run", "--config", "agent.toml", "--quiet"]
