@@ -29,7 +29,7 @@ def play_directly(trial: Trial, model: WorstCase, quarantine: bool) -> Outcome:
         messages.append(message)
         calls = message.get("tool_calls")
         if not calls:
-            return Outcome(0, model.opened(message["content"]), 0, "")
+            return Outcome(0, model.opened(message["content"]), [], "")
         for call in calls:
             text = _result(trial, model, call["function"], refs if quarantine else None)
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
