@@ -345,7 +345,8 @@ def _text(text: str, prompt: str, results: Sequence[Result]) -> Value:
         return Value(Kind.TRUSTED, text)
     if text in PLACEHOLDERS:
         return _written(text, results, Obstacle.ABOUT, "stands for a text about what was read")
-    if _in(text, prompt):
+    is_letter = len(text) == 1 and text.isalpha()  # A setting, such as "r" for "read".
+    if is_letter or _in(text, prompt):
         return Value(Kind.TRUSTED, text)
     if NUMBER.fullmatch(text) or DATE.fullmatch(text):
         return _scalar(text, text, prompt, results)
@@ -387,7 +388,7 @@ def _taken(text: str, prompt: str, results: Sequence[Result]) -> Value | None:
             why = f"is a key of the object in result {result.index}"
             return _part(text, result.index, Obstacle.KEY, why)
     for leaf in found:
-        if text in leaf.value:
+        if text in leaf.value and (len(text) >= LEAST_TEXT or _in(text, leaf.value)):
             why = f"is a part of the text at {leaf}"
             return _part(text, leaf.index, Obstacle.PART, why)
     for leaf in _long_first(found):

@@ -96,8 +96,8 @@ def _parts(truth: Any) -> list[Any]:
 def closed(value: Any) -> Any:
     """Returns a number or date as a closed schema has it.
 
-    >>> closed("2024-05-26 9:30"), closed("1,200.50"), closed("7")
-    ('2024-05-26T09:30', 1200.5, 7)
+    >>> closed("2024-05-26 09:30"), closed("9:30"), closed("1,200.50"), closed("7")
+    ('2024-05-26T09:30', '09:30', 1200.5, 7)
     """
     text = str(value)
     if DATE.fullmatch(text):
