@@ -60,7 +60,7 @@ class WorstCase:
     _places: dict[int, str] = field(default_factory=dict)
     """The references to their results."""
     _answers: dict[str, Any] = field(default_factory=dict)
-    """What the reader answered, as it goes on the wire."""
+    """What the reader answered, as it is sent on."""
     _asked: tuple[str, Ask] | None = None
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class WorstCase:
         return {**reference, "path": place.path} if place.path else reference
 
     def _filled(self, wire: Any) -> Any:
-        """Replaces places and questions by what goes on the wire."""
+        """Replaces places and questions by what is sent."""
         match wire:
             case Place():
                 return self._reference(wire)

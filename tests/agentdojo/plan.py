@@ -103,7 +103,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Place:
-    """A value inside a result, which goes on the wire as a reference."""
+    """A value inside a result, which is sent as a reference."""
 
     index: int
     path: str
@@ -306,7 +306,11 @@ def _cut(text: str, pattern: re.Pattern[str]) -> list[str]:
 
 def _pieces(text: str) -> list[str]:
     """Cuts a text into pieces that an answer can hold, between words."""
-    return [piece for piece in re.split(rf"(.{{1,{MOST_TEXT}}})(?=\s|$)", text, flags=re.S) if piece]
+    return [
+        piece
+        for piece in re.split(rf"(.{{1,{MOST_TEXT}}})(?=\s|$)", text, flags=re.DOTALL)
+        if piece
+    ]
 
 
 def pattern_of(texts: list[str]) -> str:
