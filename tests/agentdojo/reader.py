@@ -41,18 +41,18 @@ class Reader:
         assert self.trial.user_task.PROMPT not in text, "the reader has the conversation"
         is_injected = CANARY in text
         self.read_injection |= is_injected
-        self.answered = ask.truth
         if is_injected and self.kind == "babbling":
             self.answered = text[text.index(CANARY) - 50 :]
-        elif is_injected and self.kind == "hostile":
+            return {"role": "assistant", "content": self.answered}
+        self.answered = ask.truth
+        if is_injected and self.kind == "hostile":
             self.answered = self._attackers(ask)
         elif ask.is_verbatim and not all(_has(text, part) for part in _parts(ask.truth)):
             # The injection has replaced what the task needs.
             self.answered = self._attackers(ask) if is_injected else ask.truth
         if ask.is_shown:
             self.answered = closed(self.answered)
-        content = self.answered if self.kind == "babbling" and is_injected else None
-        return {"role": "assistant", "content": content or json.dumps(self.answered)}
+        return {"role": "assistant", "content": json.dumps(self.answered)}
 
     def _attackers(self, ask: Ask) -> Any:
         """Returns the value that serves the attack best among those that fit the schema."""
