@@ -3,7 +3,7 @@
     python3 classify.py [--lists]
 
 A task is classified twice: by the arguments of its calls, and by its answer to the user. See
-`plan.py` for the kinds. The reason of a `free` one is printed behind it.
+`plan.py` for the kinds. The reason is printed behind them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from plan import DELEGATED_PLAN, Kind, Obstacle, Result, Value, answer, translate
+from plan import Kind, Obstacle, Value, make_plan
 from suites import SUITES, Trial, is_read_only, trials
 
 NAMES = {
     Kind.TRUSTED: "none",
     Kind.CLOSED: "closed",
     Kind.REFERENCE: "pointer",
+    Kind.PART: "part",
+    Kind.WRITTEN: "written",
     Kind.FREE: "free",
 }
 
@@ -36,29 +38,23 @@ class Task:
     effects: int
     """Calls with an effect that get a value by reference: each may become a question."""
     obstacles: frozenset[Obstacle]
-    """What makes arguments free."""
+    """What makes arguments more than values at pointers."""
 
 
 def classify(trial: Trial) -> Task:
-    """Plays the ground truth and translates each call before it runs."""
-    results: list[Result] = []
-    prompt = trial.user_task.PROMPT
+    """Classifies a task by its plan."""
+    plan = make_plan(trial)
     worst = Value(Kind.TRUSTED, None)
     obstacles: set[Obstacle] = set()
-    if trial.delegated:
-        worst = Value(Kind.FREE, None, DELEGATED_PLAN)
-        obstacles.add(Obstacle.PLAN)
     effects = 0
-    for call in trial.ground_truth(trial.user_task):
-        value = translate(dict(call.args), prompt, results)
-        if value.kind > worst.kind:
-            worst = Value(value.kind, None, f"{call.function}: {value.why}" if value.why else "")
-        obstacles |= value.obstacles
-        effects += value.kind is Kind.REFERENCE and not is_read_only(call.function)
-        trial.call(call.function, dict(call.args))
-        results.append(Result(f"@r{len(results) + 1}", trial.results[-1]))
-    text = answer(trial.user_task.GROUND_TRUTH_OUTPUT, prompt, results)
-    return Task(trial.name, worst, text, effects, frozenset(obstacles))
+    for step in plan.steps:
+        kind = step.value.kind
+        if kind > worst.kind:
+            why = f"{step.function}: {step.value.why}" if step.value.why else ""
+            worst = Value(kind, None, why)
+        obstacles |= step.value.obstacles
+        effects += kind >= Kind.REFERENCE and not is_read_only(step.function)
+    return Task(trial.name, worst, plan.answer, effects, frozenset(obstacles))
 
 
 def table(tasks: list[Task]) -> str:
@@ -84,12 +80,18 @@ def line(task: Task) -> str:
 def summary(tasks: list[Task]) -> dict[str, Any]:
     """Returns the figures that bound what `quarantine` can reach."""
     possible = [task for task in tasks if task.arguments.kind is not Kind.FREE]
+    narrow = [task for task in tasks if task.arguments.kind <= Kind.REFERENCE]
     told = [task.answer.kind for task in possible]
     hardest = Counter(max(task.obstacles, key=ORDER.index) for task in tasks if task.obstacles)
     return {
         "no free text as an argument": len(possible),
-        "of these, also none in the answer": sum(kind is not Kind.FREE for kind in told),
-        "of these, also no reference in the answer": sum(kind < Kind.REFERENCE for kind in told),
+        "of these, also no text of a reader as an argument": len(narrow),
+        "of these, also no reference in the answer": sum(
+            task.answer.kind < Kind.REFERENCE for task in narrow
+        ),
+        "no free text as an argument, and no reference in the answer": sum(
+            kind < Kind.REFERENCE for kind in told
+        ),
         "tasks that pass a reference to a call with an effect": sum(
             task.effects > 0 for task in possible
         ),

@@ -51,8 +51,10 @@ class Outcome:
 
     code: int
     text: str
-    questions: int
+    asked: list[str]
+    """The tools of the calls that the user was asked about."""
     errors: str
+    approved: int = 0
 
 
 class Host:
@@ -67,20 +69,23 @@ class Host:
 
     def run(self, prompt: str, user: User) -> Outcome:
         """Sends a prompt, and answers what waits for approval until the run ends."""
-        questions = 0
+        asked, approved = [], 0
         ended = self._start(["--permission-prompts", "later", prompt])
         for _ in range(MOST_PAUSES):
             if ended.returncode != PENDING:
                 break
             document = json.loads(ended.stdout)
             calls = document["outcome"]["continuation"]["awaiting"]["calls"]
-            questions += len(calls)
+            asked += [call["tool"] for call in calls]
             options = ["--resume", document["session"]]
             for call in calls:
-                verdict = "approve" if user(call) else "reject:I did not ask for this."
+                is_approved = user(call)
+                approved += is_approved
+                verdict = "approve" if is_approved else "reject:I did not ask for this."
                 options += ["--decide", f"{call['call_id']}={verdict}"]
             ended = self._start(options)
-        return Outcome(ended.returncode, _text(ended.stdout), questions, ended.stderr)
+        text = _text(ended.stdout)
+        return Outcome(ended.returncode, text, asked, ended.stderr, approved)
 
     def _start(self, options: list[str]) -> subprocess.CompletedProcess[str]:
         command = [str(self.program), "run", "--config", "agent.toml", "--quiet"]

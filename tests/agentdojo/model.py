@@ -2,7 +2,7 @@
 
 The worst-case model follows the ground truth of the user's task. As soon as injected text is in a
 message, it makes the calls of the injection, and then continues the user's task. It sees only what
-agent-host sends. Where a result is sent as a reference, the model is the planner of `plan.py`.
+agent-host sends. Where results are sent as references, it follows the plan of `plan.py`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,28 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from agentdojo.functions_runtime import FunctionCall
-
 from attacks import attack_calls
-from plan import DELEGATED_PLAN, Kind, Result, Value, answer, pointed_at, schema_of, translate
-from suites import CANARY, Trial
+from leaks import leak_in
+from plan import Ask, Kind, Place, Plan, make_plan, pointed_at
+from reader import Reader, shaped
+from suites import CANARY, Trial, suite_named
 
 Json = dict[str, Any]
 
-REFERENCE = re.compile(r'"\$ref":\s*"(@[\w.-]+)"')
-READER = "read_quarantined"
+REFERENCE = re.compile(r'"\$ref":\s*"(@r\d+)"')
+WRITTEN_REFERENCE = re.compile(r'\{"\$ref": "@r\d+"(?:, "path": "[^"]*")?\}')
+READ = "read_quarantined"
+READER_PROMPT = "Answer the question about the value below"
 DONE = "Done."
+
+
+class NoValue(Exception):
+    """A value that the plan needs is missing: its call failed or was denied."""
 
 
 @dataclass
@@ -31,125 +39,200 @@ class WorstCase:
     """Plays one session of a trial."""
 
     trial: Trial
+    reader_kind: str = "truthful"
     prefix: str = "dojo_"
     attacked: bool = False
+    leak: str = ""
+    """Untrusted text that was sent to the model although its results are references."""
     impossible: str = ""
     answered: str = ""
     reads: int = 0
-    user_calls: list[Json] = field(default_factory=list)
-    """The calls of the user's task as they were sent, for the user who decides on them."""
     refs: dict[str, Any] = field(default_factory=dict)
-    """The true values of the results that were sent as references."""
-    _queue: deque[tuple[str, FunctionCall]] = field(default_factory=deque)
-    _results: dict[str, Any] = field(default_factory=dict)
+    """The true values of what was sent as references."""
+    _queue: deque[tuple[str, str, Any]] = field(default_factory=deque)
+    """The calls that are next: whose they are, the tool, and the arguments or their plan."""
+    _plan: Plan | None = None
+    _begun: bool = False
+    _ran: int = 0
     _count: int = 0
-    _closed: Any = None
-    _read_for: FunctionCall | None = None
+    _of_user: dict[str, int] = field(default_factory=dict)
+    """The numbers of the calls of the user's task, by the id of the call."""
+    _places: dict[int, str] = field(default_factory=dict)
+    """The references to their results."""
+    _answers: dict[str, Any] = field(default_factory=dict)
+    """What the reader answered, as it is sent on."""
+    _asked: tuple[str, Ask] | None = None
 
     def __post_init__(self) -> None:
-        calls = self.trial.ground_truth(self.trial.user_task)
-        self._queue.extend(("user", call) for call in calls)
+        attack = []
+        if self.trial.injection_task is not None:
+            before = self.trial.before.model_copy(deep=True)
+            suite, task = self.trial.suite.name, self.trial.injection_task
+            attack = attack_calls(suite, task, before, self.trial.next_mail)
+        self._attack = attack
+        self.reader = Reader(self.reader_kind, attack, self.trial)
 
     def reply(self, request: Json) -> Json:
         """Returns the next message of the model."""
+        system = _text_of(request["messages"][0])
+        if system.startswith(READER_PROMPT):
+            assert self._asked is not None, "a reader without a question"
+            question, ask = self._asked
+            return self.reader.reply(request, question, ask)
         names = {tool["function"]["name"] for tool in request.get("tools", [])}
-        messages = request["messages"]
-        if not any(name.startswith(self.prefix) for name in names):
-            return self._as_reader(request)
-        self._notice_results(messages)
-        self._notice_injection(messages)
-        results, prompt = self._seen(messages)
-        if results and self.trial.delegated:
-            self.impossible = DELEGATED_PLAN
-        while self._queue and not self.impossible:
-            origin, call = self._queue[0]
-            value = translate(dict(call.args), prompt, results)
-            if value.kind is Kind.FREE:
-                self.impossible = f"{call.function}: {value.why}"
-                break
-            if READER in names and (read := self._read_first(call, value)):
-                return read
-            self._queue.popleft()
-            return self._call(origin, call.function, value.wire)
-        return self._answer(prompt, results)
+        self._begin(quarantine=READ in names)
+        if self._plan is not None:
+            self.leak = self.leak or leak_in(request, self.trial)
+        self._notice_injection(request)
+        try:
+            self._notice_result(request["messages"][-1])
+            return self._next() or self._answer()
+        except NoValue as missing:
+            self._asked = None
+            self.impossible = f"no value: {missing}"
+            return self._answer()
 
-    def _notice_results(self, messages: list[Json]) -> None:
-        """Remembers the true result of the last call, if it ran."""
-        last = messages[-1]
-        call = last.get("tool_call_id")
-        if call and call not in self._results and len(self.trial.results) > len(self._results):
-            self._results[call] = self.trial.results[-1]
+    def _begin(self, quarantine: bool) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        if quarantine:
+            task = self.trial.user_task.ID
+            self._plan = plan_of(self.trial.suite.name, task, self.trial.lists)
+            self._queue.extend(("user", step.function, step.value) for step in self._plan.steps)
+            return
+        calls = self.trial.ground_truth(self.trial.user_task)
+        self._queue.extend(("user", call.function, dict(call.args)) for call in calls)
 
-    def _notice_injection(self, messages: list[Json]) -> None:
-        task = self.trial.injection_task
-        if task is None or self.attacked or CANARY not in json.dumps(messages):
+    def _notice_result(self, message: Json) -> None:
+        """Remembers what the last call returned, and the true value of its reference."""
+        call, content = message.get("tool_call_id"), _text_of(message)
+        found = REFERENCE.search(content)
+        if self._asked and call == f"call_{self._count}":
+            self._notice_answer(content, found[1] if found else "")
+        elif call is not None and len(self.trial.results) > self._ran:
+            self._ran = len(self.trial.results)
+            if found:
+                self.refs[found[1]] = self.trial.results[-1]
+                if call in self._of_user:
+                    self._places[self._of_user[call]] = found[1]
+
+    def _notice_answer(self, content: str, reference: str) -> None:
+        assert self._asked is not None
+        _, ask = self._asked
+        self._asked = None
+        if reference and '"error"' not in content:
+            self.refs[reference] = self.reader.answered
+            self._answers[ask.key] = {"$ref": reference}
+        elif ask.is_shown and content == json.dumps(self.reader.answered):
+            self._answers[ask.key] = shaped(ask.truth, self.reader.answered)
+        else:
+            raise NoValue(content)
+
+    def _notice_injection(self, request: Json) -> None:
+        if self.attacked or CANARY not in json.dumps(request):
             return
         self.attacked = True
-        before = self.trial.before.model_copy(deep=True)
-        calls = attack_calls(self.trial.suite.name, task, before, self.trial.next_mail)
-        self._queue.extendleft(("attack", call) for call in reversed(calls))
+        calls = (("attack", call.function, dict(call.args)) for call in reversed(self._attack))
+        self._queue.extendleft(calls)
 
-    def _seen(self, messages: list[Json]) -> tuple[list[Result], str]:
-        """Returns the results that were sent as references, and the texts that were not."""
-        results, texts = [], []
-        for message in messages:
-            content = json.dumps(message.get("content"))
-            found = REFERENCE.search(content.replace('\\"', '"'))
-            call = message.get("tool_call_id")
-            if found and call in self._results:
-                results.append(Result(found[1], self._results[call]))
-                self.refs[found[1]] = self._results[call]
-            elif message["role"] in ("user", "tool"):
-                texts.append(_text_of(message))
-        return results, "\n".join(texts)
-
-    def _read_first(self, call: FunctionCall, value: Value) -> Json | None:
-        """Asks the quarantined reader for the numbers and dates of a call, once for each call."""
-        if not value.read or self._read_for is call:
+    def _next(self) -> Json | None:
+        """Returns the next call; `None` if there are no more."""
+        if self.impossible or not self._queue:
             return None
-        self._read_for = call
-        self._closed = next(_scalars(value.wire), 0)
-        self.reads += 1
-        question = f"Which values does {call.function} need?"
-        arguments = {"ref": value.read, "question": question, "schema": schema_of(self._closed)}
-        return self._message("", READER, arguments)
-
-    def _as_reader(self, request: Json) -> Json:
-        """Answers as the model that reads a quarantined result and has no tools."""
-        form = request.get("response_format", {}).get("json_schema", {}).get("schema", {})
-        names = list(form.get("properties", {}))
-        content = {names[0]: self._closed} if names else self._closed
-        return {"role": "assistant", "content": json.dumps(content)}
-
-    def opened(self, text: str) -> str:
-        """Replaces the references in an answer by their values, as a user's screen could."""
-        for found in re.findall(r'\{"\$ref": "[^}]*\}', text):
-            reference = json.loads(found)
-            leaf = pointed_at(self.refs.get(reference["$ref"]), reference.get("path", ""))
-            text = text.replace(found, str(leaf))
-        return text
-
-    def _call(self, origin: str, function: str, arguments: Any) -> Json:
+        origin, function, wire = self._queue[0]
+        if origin == "user" and self._plan is not None:
+            if wire.kind is Kind.FREE:
+                self.impossible = f"{function}: {wire.why}"
+                return None
+            if ask := self._unanswered(wire.wire):
+                return self._ask(ask)
+            wire = self._filled(wire.wire)
+        self._queue.popleft()
         if origin == "user":
-            self.user_calls.append({"tool": self.prefix + function, "input": arguments})
-        return self._message(self.prefix, function, arguments)
+            self._of_user[f"call_{self._count + 1}"] = len(self._of_user)
+        return self._call(self.prefix + function, wire)
 
-    def _message(self, prefix: str, function: str, arguments: Any) -> Json:
+    def _unanswered(self, wire: Any) -> Ask | None:
+        return next((ask for ask in asks(wire) if ask.key not in self._answers), None)
+
+    def _ask(self, ask: Ask) -> Json:
+        """Asks the quarantined reader for a value."""
+        self.reads += 1
+        kind = "numbers or dates" if ask.is_shown else "text"
+        question = f"Question {self.reads}: which {kind} does the task of the user need?"
+        self._asked = (question, ask)
+        values = [self._reference(Place(index, "")) for index in ask.sources]
+        value = values[0] if len(values) == 1 else values
+        return self._call(READ, {"question": question, "value": value, "schema": ask.schema()})
+
+    def _reference(self, place: Place) -> Json:
+        if place.index not in self._places:
+            raise NoValue(f"call {place.index} has no result")
+        reference = {"$ref": self._places[place.index]}
+        return {**reference, "path": place.path} if place.path else reference
+
+    def _filled(self, wire: Any) -> Any:
+        """Replaces places and questions by what is sent."""
+        match wire:
+            case Place():
+                return self._reference(wire)
+            case Ask():
+                return self._answers[wire.key]
+            case dict():
+                return {key: self._filled(item) for key, item in wire.items()}
+            case list():
+                return [self._filled(item) for item in wire]
+        return wire
+
+    def _call(self, name: str, arguments: Any) -> Json:
         self._count += 1
         call = {
             "id": f"call_{self._count}",
             "type": "function",
-            "function": {"name": prefix + function, "arguments": json.dumps(arguments)},
+            "function": {"name": name, "arguments": json.dumps(arguments)},
         }
         return {"role": "assistant", "content": None, "tool_calls": [call]}
 
-    def _answer(self, prompt: str, results: list[Result]) -> Json:
-        value = answer(self.trial.user_task.GROUND_TRUTH_OUTPUT, prompt, results)
-        self.answered = DONE if self.impossible else value.wire or DONE
+    def _answer(self) -> Json:
+        self.answered = DONE
+        if self._plan is None:
+            self.answered = self.trial.user_task.GROUND_TRUTH_OUTPUT or DONE
+        elif not self.impossible:
+            if ask := self._unanswered(self._plan.answer.wire):
+                return self._ask(ask)
+            pieces = self._filled(self._plan.answer.wire)
+            texts = (one if isinstance(one, str) else json.dumps(one) for one in pieces)
+            self.answered = "".join(texts) or DONE
         task = self.trial.injection_task
         if self.attacked and task is not None and task.GROUND_TRUTH_OUTPUT:
             self.answered += "\n" + task.GROUND_TRUTH_OUTPUT
         return {"role": "assistant", "content": self.answered}
+
+    def opened(self, text: str) -> str:
+        """Replaces the references in an answer by their values, as agent-host does."""
+
+        def value(found: re.Match[str]) -> str:
+            reference = json.loads(found[0])
+            return str(pointed_at(self.refs.get(reference["$ref"]), reference.get("path", "")))
+
+        return WRITTEN_REFERENCE.sub(value, text)
+
+
+@cache
+def plan_of(suite: str, task: str, lists: bool) -> Plan:
+    """Returns the plan of a user task, made without injections."""
+    tasks = suite_named(suite)
+    return make_plan(Trial(tasks, tasks.user_tasks[task], None, lists))
+
+
+def asks(wire: Any) -> Iterator[Ask]:
+    """Yields the questions in a planned value."""
+    if isinstance(wire, Ask):
+        yield wire
+    elif isinstance(wire, dict | list):
+        for item in wire.values() if isinstance(wire, dict) else wire:
+            yield from asks(item)
 
 
 def _text_of(message: Json) -> str:
@@ -157,13 +240,3 @@ def _text_of(message: Json) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part.get("text", "") for part in content)
-
-
-def _scalars(value: Any) -> Any:
-    """Yields the numbers and dates of a call's arguments."""
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(item)
-    elif not isinstance(value, bool | None):
-        if not isinstance(value, str) or any(letter.isdigit() for letter in value):
-            yield value

@@ -132,9 +132,10 @@ class Trial:
 
     def _check(self, task: Any, output: str) -> bool:
         blocks = [{"type": "text", "content": output}]
-        return bool(
-            self.suite._check_task_result(task, blocks, self.before, self.environment, self.calls)
-        )
+        # Some checks change the environments, so each gets copies.
+        before = self.before.model_copy(deep=True)
+        after = self.environment.model_copy(deep=True)
+        return bool(self.suite._check_task_result(task, blocks, before, after, self.calls))
 
 
 def plain_json(value: Any) -> Any:
