@@ -242,3 +242,14 @@ fn unusable_flow_is_refused_with_its_place() {
         assert!(ran.stderr.contains(part), "{text}: {ran:?}");
     }
 }
+
+/// A denial with a misspelled name would deny nothing.
+#[test]
+fn flow_rule_of_an_unknown_tool_is_refused() {
+    let rule = "[[flow.rule]]\nfrom = \"http:*\"\nto = \"write_fil\"\ndecision = \"deny\"";
+    let env = env("quarantine", 80, rule);
+    let ran = env.run(&["run", "--model", "script:tour", "go"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let reason = "flow.0 is for the tool `write_fil`, which does not exist";
+    assert!(ran.stderr.contains(reason), "{ran:?}");
+}

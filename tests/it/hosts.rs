@@ -249,7 +249,10 @@ fn text_is_told_by_another_host() {
         });
         let text = events.find(is_text);
         is_told.store(true, Ordering::Release);
-        assert_eq!(text.unwrap().data["text"], "word ");
+        // A reader that comes late is told the text so far at once.
+        let text = text.unwrap().data["text"].as_str().unwrap().to_owned();
+        assert!(text.len() >= "word ".len(), "{text:?}");
+        assert_eq!(text.replace("word ", ""), "");
         events.until("turn-ended");
     });
 }

@@ -42,6 +42,7 @@ impl HostPlacement {
         let grants =
             all().map(|entry| json!([entry.name, grant_lines(&entry.grants), entry.limits]));
         let rules = rules.rules.iter().chain(rules.approved.iter());
+        let flow = (!config.flow.is_off()).then(|| format!("{:?}", config.flow));
         let agents = config.agent_definitions.iter();
         let servers = registry.servers().iter();
         let parts = [
@@ -50,7 +51,7 @@ impl HostPlacement {
             // The form of a rule for developers has all of it.
             (
                 "rules",
-                Value::from_iter(rules.map(|rule| format!("{rule:?}"))),
+                Value::from_iter(rules.map(|rule| format!("{rule:?}")).chain(flow)),
             ),
             (
                 "agents",

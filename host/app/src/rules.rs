@@ -61,6 +61,11 @@ pub fn check_rules(config: &Config, registry: &Registry) -> Result<(), ConfigErr
             known.check(&rule.name, tool)?;
         }
     }
+    for rule in &config.flow.rules {
+        for tool in rule.tools.iter().filter_map(|tool| tool.as_exact()) {
+            known.check(&rule.name, tool)?;
+        }
+    }
     Ok(())
 }
 
