@@ -4,7 +4,7 @@
 use super::{
     case::Case,
     memory,
-    meter::{self, Order, Report, What},
+    meter::{self, KEPT_BYTES, Order, Report, What},
     table, time,
 };
 use agent_host_types::limits::Limits;
@@ -13,9 +13,8 @@ use std::collections::BTreeMap;
 
 const MIB: u64 = 1024 * 1024;
 
-/// The memory that a call may use beyond its limit, and the part of it that may remain.
+/// The memory that a call may use beyond its limit.
 const PEAK_BYTES: u64 = 64 * MIB;
-const KEPT_BYTES: u64 = 16 * MIB;
 
 /// The attempts per measurement, since other programs use the machine, too.
 const TRIES: usize = 3;

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -22,6 +22,12 @@ const ORDER: &str = "AGENT_HOST_TEST_ORDER";
 
 /// The calls of a neighbour beside the guest.
 const NEIGHBOUR_CALLS: usize = 10;
+
+/// The memory that may remain after calls: 16 MiB.
+pub(crate) const KEPT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The longest wait for what a stopped guest had.
+const REST: Duration = Duration::from_secs(10);
 
 /// A measurement to make.
 #[derive(Serialize, Deserialize)]
@@ -171,11 +177,26 @@ fn measure(order: &Order) -> Report {
         What::Calls(count) => calls(&runtime, &bench, count, 8),
         What::Dropped(count) => dropped(&runtime, &bench, count),
     };
-    let after = Figures::now();
+    let after = at_rest(&runtime, &bench, &before);
     report.peak_bytes = after.peak_bytes.saturating_sub(before.peak_bytes);
     report.kept_bytes = after.bytes.saturating_sub(before.bytes);
     report.descriptors = after.descriptors - before.descriptors;
     report
+}
+
+/// Returns the figures once memory and descriptors were returned, or after [`REST`]: on a busy
+/// machine, a guest that is stopped ends a moment after its caller was answered.
+fn at_rest(runtime: &Runtime, bench: &Bench, before: &Figures) -> Figures {
+    let began = Instant::now();
+    loop {
+        let now = Figures::now();
+        let is_returned = now.bytes.saturating_sub(before.bytes) <= KEPT_BYTES
+            && now.descriptors <= before.descriptors;
+        if is_returned || began.elapsed() > REST {
+            return now;
+        }
+        runtime.block_on(bench.call_neighbour());
+    }
 }
 
 impl Bench {
