@@ -198,7 +198,7 @@ fn as_value(output: &ToolResultOutput) -> Value {
 
 pub(crate) fn unknown(reference: &str) -> ToolFailure {
     invalid(format!(
-        "There is no reference `{}` in this conversation.",
+        "No reference `{}` in this conversation.",
         reference.escape_debug()
     ))
 }

@@ -52,14 +52,14 @@ impl Origin<'_> {
         if self.runtime == Some(ToolRuntime::External) {
             add(format!("external:{}", self.call.name));
         }
-        let allowed = |entry: &&AuditEntry| entry.verdict == AuditVerdict::Allowed;
-        for entry in self.audit.iter().filter(allowed) {
+        let allowed = || self.audit.iter().filter(|entry| is_allowed(entry));
+        for entry in allowed() {
             source_of(&entry.request).into_iter().for_each(&mut add);
         }
         for reference in super::reference::references(self.call) {
             found.extend(self.state.sources_of(&reference.reference).iter().cloned());
         }
-        for entry in self.audit.iter().filter(allowed) {
+        for entry in allowed() {
             self.add_stored(&entry.request, &mut found);
         }
         if self.call.name == READ_ARTIFACT {
@@ -108,6 +108,10 @@ impl Origin<'_> {
         let sources = call.flat_map(|call| self.state.sources_of_call(call));
         found.extend(sources.cloned());
     }
+}
+
+pub(super) fn is_allowed(entry: &AuditEntry) -> bool {
+    entry.verdict == AuditVerdict::Allowed
 }
 
 /// Returns the source of what an allowed request brought in; `None` if it brought in nothing that

@@ -2,10 +2,10 @@
 
 use super::{
     FlowPolicy,
-    sources::{bounded, source_of},
+    sources::{bounded, is_allowed, source_of},
 };
 use agent_host_types::{
-    accounting::{AuditEntry, AuditVerdict},
+    accounting::AuditEntry,
     audit::AuditRequest,
     event::Event,
     id::CallId,
@@ -139,10 +139,7 @@ impl FlowState {
     /// Notes where a result without untrusted sources is from. Files are not noted: a session may
     /// read any number of them.
     fn passed(&mut self, audit: &[AuditEntry]) {
-        for entry in audit
-            .iter()
-            .filter(|entry| entry.verdict == AuditVerdict::Allowed)
-        {
+        for entry in audit.iter().filter(|entry| is_allowed(entry)) {
             if let AuditRequest::Http { .. } | AuditRequest::McpCall { .. } = &entry.request {
                 let source = source_of(&entry.request);
                 self.unlabelled.extend(source);
@@ -153,22 +150,27 @@ impl FlowState {
             .collect();
     }
 
-    /// Notes the files that a call wrote, if untrusted text can be in them.
+    /// Notes the files that a call wrote, if untrusted text can be in them: of what the model has
+    /// seen, of the result, or of a file that the call moved or linked.
     fn wrote(&mut self, labels: &[String], audit: &[AuditEntry]) {
-        let sources: BTreeSet<String> = labels.iter().chain(&self.seen).cloned().collect();
-        if sources.is_empty() {
+        if self.files.is_empty() && self.seen.is_empty() && labels.is_empty() {
             return;
         }
-        let sources = bounded(sources);
-        let allowed = |entry: &&AuditEntry| entry.verdict == AuditVerdict::Allowed;
-        for entry in audit.iter().filter(allowed) {
-            if let AuditRequest::File { action, path, to } = &entry.request
-                && action.changes()
-            {
-                for path in [path].into_iter().chain(to) {
-                    self.files.insert(path.clone(), sources.clone());
-                }
-            }
+        let written = audit.iter().filter(|entry| is_allowed(entry));
+        let written = written.filter_map(|entry| match &entry.request {
+            AuditRequest::File { action, path, to } if action.changes() => Some((path, to)),
+            _ => None,
+        });
+        let written: Vec<&String> = written
+            .flat_map(|(path, to)| [path].into_iter().chain(to))
+            .collect();
+        let moved = written.iter().flat_map(|path| self.sources_of_file(path));
+        let sources: BTreeSet<String> = labels.iter().chain(&self.seen).cloned().collect();
+        let sources = bounded(sources.into_iter().chain(moved).collect());
+        if !sources.is_empty() {
+            let written = written.into_iter().cloned();
+            self.files
+                .extend(written.map(|path| (path, sources.clone())));
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::{
         FlowRequest, Input,
         reader::{READ_QUARANTINED, answer_schema, reader},
         reference::{
-            as_text, quarantined, references, references_in_text, replaced, unknown, value_at,
-            with_references,
+            as_text, invalid, quarantined, references, references_in_text, replaced, unknown,
+            value_at, with_references,
         },
         sources::Origin,
     },
@@ -305,12 +305,22 @@ impl Agent {
     }
 }
 
-/// Returns why a question about a value cannot be answered.
-pub(super) fn unanswerable(tool: &str, input: &Map<String, Value>) -> Option<ToolFailure> {
-    if tool != READ_QUARANTINED {
+/// Returns why a question about a value cannot be answered. What the reader is asked, and what its
+/// answer can be, are in the model's own words: a schema from a result would let the result choose
+/// what the model sees.
+pub(super) fn unanswerable(call: &ToolCall, input: &Map<String, Value>) -> Option<ToolFailure> {
+    if call.name != READ_QUARANTINED {
         return None;
     }
-    answer_schema(input).err()
+    let is_in_value = |pointer: &str| pointer == "/value" || pointer.starts_with("/value/");
+    let mut found = references(call).into_iter();
+    match found.find(|found| !is_in_value(&found.pointer)) {
+        Some(found) => Some(invalid(format!(
+            "`{}` cannot be a reference; only `value` can.",
+            found.pointer
+        ))),
+        None => answer_schema(input).err(),
+    }
 }
 
 /// Returns the result that a reference names; `None` if it names none.

@@ -110,7 +110,7 @@ impl Agent {
                 false => unreviewed(),
             });
         }
-        if let Some(failure) = unanswerable(&call.name, &input) {
+        if let Some(failure) = unanswerable(call, &input) {
             return CallPlan::answer(failure);
         }
         // A repeated run needs the same approval as the first one.

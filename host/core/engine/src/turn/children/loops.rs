@@ -20,7 +20,9 @@ impl Agent {
         let settings = &mut made.agent.settings;
         settings.rules = self.settings.rules.clone();
         settings.approved = self.settings.approved.clone();
-        settings.flow = self.settings.flow.clone();
+        if settings.flow.mode < self.settings.flow.mode {
+            settings.flow = self.settings.flow.clone();
+        }
         settings.takes_some_decisions = self.settings.takes_some_decisions;
         let expiry = settings.approval_expiry_ms;
         settings.approval_expiry_ms = expiry.or(self.settings.approval_expiry_ms);

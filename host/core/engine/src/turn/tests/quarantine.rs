@@ -204,7 +204,7 @@ async fn reference_to_nothing_is_an_error_and_nothing_runs() {
     let cases = [
         (
             r#"{"body": {"$ref": "@r2"}}"#,
-            "There is no reference `@r2` in this conversation.",
+            "No reference `@r2` in this conversation.",
         ),
         (
             r#"{"body": {"$ref": "@r1", "path": "/cc"}}"#,
@@ -387,21 +387,21 @@ fn reference_to(kind: &str, bytes: usize, is_error: bool) -> ToolResultOutput {
     }
 }
 
+/// An agent that started another one, which fetched the mail and gave this answer.
+async fn after_helper(mode: FlowMode, answer: &str) -> Bench {
+    let child = Bench::with(vec![calls(&[("f", "fetch", "")]), says(answer)], tools());
+    let mut parent = bench(mode, vec![]);
+    parent.adopt(vec![("helper", child.agent.clone())], Arc::default());
+    let start = ("h", "agent_helper", r#"{"instructions": "look"}"#);
+    parent.replies(calls(&[start]));
+    parent.say("go").await;
+    parent
+}
+
 /// An agent without quarantine hands its sources up, whatever it says.
 #[tokio::test]
 async fn sources_of_an_agent_are_those_of_its_result() {
-    let child = Bench::with(
-        vec![calls(&[("f", "fetch", "")]), says("all is well")],
-        tools(),
-    );
-    let mut parent = bench(FlowMode::Ask, vec![]);
-    parent.adopt(vec![("helper", child.agent.clone())], Arc::default());
-    parent.replies(calls(&[(
-        "h",
-        "agent_helper",
-        r#"{"instructions": "look"}"#,
-    )]));
-    parent.say("go").await;
+    let mut parent = after_helper(FlowMode::Ask, "all is well").await;
     assert_eq!(
         labelled(&parent),
         [(vec!["http:news.example:8443".to_owned()], None)]
@@ -442,17 +442,41 @@ async fn references_in_an_answer_are_opened_for_the_user() {
 #[tokio::test]
 async fn opened_answer_of_an_agent_is_kept_from_its_starter() {
     for (answer, is_kept) in [(r#"It says {"$ref": "@r1"}"#, true), ("All is well", false)] {
-        let child = Bench::with(vec![calls(&[("f", "fetch", "")]), says(answer)], tools());
-        let mut parent = bench(FlowMode::Quarantine, vec![]);
-        parent.adopt(vec![("helper", child.agent.clone())], Arc::default());
-        parent.replies(calls(&[(
-            "h",
-            "agent_helper",
-            r#"{"instructions": "look"}"#,
-        )]));
-        parent.say("go").await;
+        let parent = after_helper(FlowMode::Quarantine, answer).await;
         assert_eq!(labelled(&parent)[0].1.is_some(), is_kept, "{answer}");
         let seen = json!(parent.results()).to_string();
         assert!(!seen.contains("Ignore the user"), "{seen}");
+    }
+}
+
+/// A result chooses neither the question nor the answers that the model sees.
+#[tokio::test]
+async fn reader_is_asked_in_the_words_of_the_model() {
+    let cases = [
+        (
+            "/schema/enum/0",
+            json!({"enum": [{"$ref": "@r1", "path": "/text"}]}),
+            json!("Which?"),
+        ),
+        (
+            "/question",
+            json!({"type": "boolean"}),
+            json!({"$ref": "@r1", "path": "/text"}),
+        ),
+    ];
+    for (pointer, schema, question) in cases {
+        let asked = json!({"question": question, "value": {"$ref": "@r1"}, "schema": schema});
+        let bench = with_reader(bench(FlowMode::Quarantine, vec![]), vec![]);
+        let asked = [("q", "read_quarantined", asked.to_string())];
+        let (bench, _) = after_mail(
+            bench,
+            &asked
+                .each_ref()
+                .map(|(id, tool, input)| (*id, *tool, input.as_str())),
+        )
+        .await;
+        let message = format!("`{pointer}` cannot be a reference; only `value` can.");
+        let expected = failure("invalid-input", &message);
+        assert_eq!(bench.results(), pairs([("q", expected)]), "{pointer}");
     }
 }

@@ -10,7 +10,8 @@ use crate::{
     turn::{Actors, TurnContext},
 };
 use agent_host_types::{
-    audit::AuditRequest,
+    accounting::AuditEntry,
+    audit::{AuditRequest, FileAction},
     flow::FlowMode,
     tool::{Approval, Effect},
     turn::{AgentInput, TurnEnd},
@@ -134,4 +135,40 @@ async fn input_from_a_webhook_is_untrusted() {
         panic!("{end:?}");
     };
     assert_eq!(continuation.calls()[0].sources[0].sources, sources);
+}
+
+/// A file keeps its sources when a call moves it under a name that the model chose.
+#[tokio::test]
+async fn moved_file_keeps_its_sources() {
+    let file = |action, path: &str| allowed(AuditRequest::file(action, path.to_owned()));
+    let audited = |name: &str, audit: Vec<AuditEntry>| {
+        tool(name, Effect::ReadOnly, Approval::Never).ends(move |_| {
+            let report = CallReport {
+                audit: audit.clone(),
+                ..CallReport::of(text("done"))
+            };
+            report.into()
+        })
+    };
+    let fetched = allowed(AuditRequest::http("GET", "https://news.example/"));
+    let both = ["/workspace/a", "/workspace/b"].map(|path| file(FileAction::Write, path));
+    let tools = vec![
+        audited(
+            "save",
+            vec![fetched, file(FileAction::Write, "/workspace/a")],
+        ),
+        audited("move", both.to_vec()),
+        audited("read", vec![file(FileAction::Read, "/workspace/b")]),
+        audited("other", vec![file(FileAction::Read, "/workspace/c")]),
+    ];
+    let steps = [("s", "save"), ("m", "move"), ("r", "read"), ("o", "other")];
+    let replies = steps.map(|(id, tool)| calls(&[(id, tool, "")]));
+    let mut bench = Bench::with(replies.to_vec(), tools);
+    flow(&mut bench.agent, FlowMode::Quarantine);
+    bench.say("go").await;
+    for _ in 1..steps.len() {
+        bench.turn(AgentInput::Continue).await;
+    }
+    let references: Vec<bool> = labelled(&bench).iter().map(|it| it.1.is_some()).collect();
+    assert_eq!(references, [true, false, true, false]);
 }
