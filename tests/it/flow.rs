@@ -115,6 +115,15 @@ fn quarantined_page_reaches_a_file_and_not_the_model() {
     let told = env.run(&["explain", "latest"]).stdout;
     let line = format!("untrusted result, from {source}");
     assert_eq!(told.matches(&line).count(), 3, "{told}");
+    let rule = [
+        "[[flow.rule]]",
+        "decision = \"allow\"",
+        &format!("from = \"{source}\""),
+        "to = \"write_file\"",
+    ];
+    assert!(told.contains(&rule.join("\n      ")), "{told}");
+    let note = "1 call was denied, because no one could give approval in this run. Text from an untrusted source had reached some: `agent-host explain latest` names it, and what would allow them.";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let replayed = env.run(&["sessions", "replay", "latest"]);
     assert_eq!(replayed.code, Some(0), "{replayed:?}");
 }
@@ -144,7 +153,12 @@ fn each_mode_decides_about_the_calls_after_a_page() {
     for (mode, more, is_seen, denied) in cases {
         let (env, server, ran, _) = run(mode, more, &[content(&json!("mine"))]);
         let case = format!("{mode} {more}: {}", ran.stderr);
-        let code = if denied.is_some() { 6 } else { 0 };
+        // Approval would not have helped where a rule denies.
+        let code = if denied == Some("flow.untrusted") {
+            6
+        } else {
+            0
+        };
         assert_eq!(ran.code, Some(code), "{case}");
         let requests = json!(server.requests()).to_string();
         assert_eq!(requests.contains("Forget the user"), is_seen, "{case}");

@@ -7,6 +7,7 @@ mod tests;
 
 use crate::config::argument_of;
 use agent_host_engine::{
+    flow::{FLOW_RULE, is_flow_rule},
     journal::JournalError,
     policy::{CallRule, RuleDecision},
 };
@@ -20,7 +21,7 @@ use agent_host_types::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The requests of a session's calls to the gate, and the grants that would have allowed the denied
 /// ones.
@@ -177,9 +178,14 @@ impl Explanation {
     /// Makes the suggestions, after the last event, for a configuration with these rules; `implied`
     /// is its [`crate::Config::implied_grant`].
     pub fn suggest(&mut self, implied: Option<String>, rules: &[CallRule]) {
+        let mut sources: BTreeSet<&str> = BTreeSet::new();
         for call in &mut self.calls {
             let rule = call.rule.as_deref();
-            call.remedy = rule.map(|rule| remedy(rule, &call.tool, rules));
+            call.remedy = rule.map(|rule| match rule == FLOW_RULE {
+                true => flow_remedy(&call.tool, &sources),
+                false => remedy(rule, &call.tool, rules),
+            });
+            sources.extend(call.sources.iter().map(String::as_str));
         }
         let asked = self.calls.iter().flat_map(|call| &call.asked);
         self.suggestions = suggestions(asked, implied);
@@ -213,11 +219,9 @@ fn remedy(rule: &str, tool: &str, rules: &[CallRule]) -> String {
              in agent.toml"
                 .to_owned()
         }
-        None if rule.starts_with("flow.") => format!(
-            "text from an untrusted source had reached it, and no one could be asked, or a rule of [flow] denies it; \
-             to run it, add\n[[flow.rule]]\ndecision = \"allow\"\nfrom = \"http:HOST\"\nto = {}",
-            toml::Value::from(tool)
-        ),
+        None if is_flow_rule(rule) => {
+            "text from an untrusted source had reached it; change this [[flow.rule]] in agent.toml".to_owned()
+        }
         None if rule.starts_with("rule.") => "agent.toml no longer has this [[rule]]".to_owned(),
         None => format!(
             "it needed approval, but no one could be asked; to run it without approval, add\n[[rule]]\ndecision = \
@@ -225,6 +229,18 @@ fn remedy(rule: &str, tool: &str, rules: &[CallRule]) -> String {
             toml::Value::from(tool)
         ),
     }
+}
+
+/// Returns the change that would have run a call which text from some of these sources had reached.
+fn flow_remedy(tool: &str, sources: &BTreeSet<&str>) -> String {
+    let mut text = "text from an untrusted source had reached it, and no one could be asked; to run it without \
+                    approval, add"
+        .to_owned();
+    for source in sources {
+        let (from, to) = (toml::Value::from(*source), toml::Value::from(tool));
+        text += &format!("\n[[flow.rule]]\ndecision = \"allow\"\nfrom = {from}\nto = {to}");
+    }
+    text
 }
 
 /// Returns the grants that would have allowed the denied requests, each once, in the order of the

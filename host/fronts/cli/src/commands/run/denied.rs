@@ -7,7 +7,8 @@ use agent_host_app::allowing_flag;
 use agent_host_engine::{
     flow::is_flow_rule,
     observer::{Live, Observer},
-    policy::{CallRule, DirGrant, DirMode, RuleDecision},
+    policy::{DirGrant, DirMode, RuleDecision},
+    turn::Settings,
 };
 use agent_host_types::{
     event::{CallEnd, Event, EventRecord},
@@ -55,13 +56,14 @@ enum WriteNote {
 }
 
 impl DeniedCalls {
-    /// Returns an observer that notes denied calls. `rules` are those about calls: what they deny,
+    /// Returns an observer that notes denied calls. `settings` have the rules: what they deny,
     /// no approval allows.
-    pub(super) fn observer<'a>(&'a self, rules: &'a [CallRule]) -> DenialObserver<'a> {
-        DenialObserver { calls: self, rules }
+    pub(super) fn observer<'a>(&'a self, settings: &'a Settings) -> DenialObserver<'a> {
+        let calls = self;
+        DenialObserver { calls, settings }
     }
 
-    fn follow(&self, event: &Event, rules: &[CallRule]) {
+    fn follow(&self, event: &Event, settings: &Settings) {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::ModelReplied { reply, .. } => {
@@ -83,7 +85,7 @@ impl DeniedCalls {
             }
             event => {
                 if let Some(end) = event.call_end() {
-                    calls.settle(&end, rules);
+                    calls.settle(&end, settings);
                 }
             }
         }
@@ -91,7 +93,7 @@ impl DeniedCalls {
 }
 
 impl Calls {
-    fn settle(&mut self, end: &CallEnd<'_>, rules: &[CallRule]) {
+    fn settle(&mut self, end: &CallEnd<'_>, settings: &Settings) {
         let input = self.inputs.remove(end.call_id).unwrap_or_default();
         let is_blocked = self.blocked.remove(end.call_id);
         let mut suggested = end.audit.iter().filter_map(|entry| entry.grant.as_ref());
@@ -102,7 +104,7 @@ impl Calls {
         if let (Some(tool), Some(rule)) = (end.tool, end.rule)
             && end.is_denied()
             && !is_blocked
-            && !denies(rules, rule)
+            && !denies(settings, rule)
         {
             self.count += 1;
             // A rule about calls allows none that untrusted text has reached.
@@ -120,21 +122,25 @@ impl Calls {
     }
 }
 
-fn denies(rules: &[CallRule], name: &str) -> bool {
-    let mut rules = rules.iter();
-    rules.any(|rule| rule.name == name && rule.decision == RuleDecision::Deny)
+fn denies(settings: &Settings, name: &str) -> bool {
+    let calls = settings.rules.iter();
+    let calls = calls.map(|rule| (&rule.name, rule.decision));
+    let flows = settings.flow.rules.iter();
+    let flows = flows.map(|rule| (&rule.name, rule.decision));
+    let mut rules = calls.chain(flows);
+    rules.any(|(known, decision)| known == name && decision == RuleDecision::Deny)
 }
 
 /// Notes the denied calls of a session and of its agents.
 #[derive(Clone, Copy)]
 pub(super) struct DenialObserver<'a> {
     calls: &'a DeniedCalls,
-    rules: &'a [CallRule],
+    settings: &'a Settings,
 }
 
 impl Observer for DenialObserver<'_> {
     fn recorded(&self, record: &Arc<EventRecord>) {
-        self.calls.follow(&record.event, self.rules);
+        self.calls.follow(&record.event, self.settings);
     }
 
     fn live(&self, _live: Live<'_>) {}
@@ -169,11 +175,16 @@ impl RunParts<'_> {
                 flags.push(flag);
             }
         }
-        if calls.flows > 0 {
+        let flows = match calls.flows {
+            0 => "",
+            _ => {
+                " Text from an untrusted source had reached some: `agent-host explain latest` names it, and what would \
+                 allow them."
+            }
+        };
+        if flags.is_empty() && calls.flows > 0 {
             self.terminal.note(&format!(
-                "{count}, {} of them because text from an untrusted source had reached it and no one could give \
-                 approval in this run. `agent-host explain latest` names the source, and what would allow it.",
-                calls.flows
+                "{count}, because no one could give approval in this run.{flows}"
             ));
             return true;
         }
@@ -184,7 +195,7 @@ impl RunParts<'_> {
             return true;
         }
         self.terminal.note(&format!(
-            "{count}, because no one could give approval in this run. To allow such calls: {}",
+            "{count}, because no one could give approval in this run.{flows} To allow such calls: {}",
             escape_line(&same_command(&flags))
         ));
         true

@@ -85,8 +85,7 @@ impl RunParts<'_> {
         if self.format == OutputFormat::StreamJson {
             observers.push(Box::new(StreamObserver::new(write)));
         }
-        let rules = &self.agent.settings.rules;
-        observers.push(Box::new(self.denied.observer(rules)));
+        observers.push(Box::new(self.denied.observer(&self.agent.settings)));
         observers
     }
 
