@@ -17,3 +17,4 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON public.firings TO "host";
 GRANT SELECT, INSERT, UPDATE, DELETE ON public.sealed_sessions TO "host";
 GRANT SELECT, INSERT, UPDATE, DELETE ON public.sums TO "host";
 GRANT SELECT, INSERT, UPDATE, DELETE ON public.links TO "host";
+GRANT SELECT, INSERT, UPDATE, DELETE ON public.memory TO "host";

@@ -49,6 +49,7 @@ fn commands_at(columns: u16) {
         ("/effort", "The effort is as configured"),
         ("/grants", "no network"),
         ("/approvals", "No approvals are remembered"),
+        ("/memory", "Nothing is remembered"),
         ("/explain", "No call of session"),
         ("/last", "No tool was called in this conversation."),
         ("/retry", "There is nothing to retry"),

@@ -68,6 +68,7 @@ mod mcp_http;
 mod mcp_login;
 mod mcp_notes;
 mod mcp_resources;
+mod memory;
 mod metrics;
 mod model;
 mod network;

@@ -7,6 +7,9 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
+/// What reserves the names of memory.
+const MEMORY: &str = "memory = { enabled = true }\n";
+
 /// A server of the transport stdio with one tool.
 const SERVER: &str = r#"
 import json, sys
@@ -43,7 +46,9 @@ fn component_with_the_name_of_an_own_tool_is_refused() {
             ..Guest::default()
         };
         env.write("c.wasm", guest.bytes());
-        env.configure("[[tool]]\nname = \"c\"\ncomponent = \"c.wasm\"\n");
+        env.configure(format!(
+            "{MEMORY}[[tool]]\nname = \"c\"\ncomponent = \"c.wasm\"\n"
+        ));
         let ran = env.run(&["run", "go"]);
         refused(
             &ran,
@@ -59,7 +64,7 @@ fn external_tool_with_the_name_of_an_own_tool_is_refused() {
     for tool in OWN_TOOLS {
         let env = TestEnv::new();
         env.configure(format!(
-            "[[external-tool]]\nname = \"{tool}\"\ndescription = \"x\"\ninput-schema = {{ type = \"object\" }}\n"
+            "{MEMORY}[[external-tool]]\nname = \"{tool}\"\ndescription = \"x\"\ninput-schema = {{ type = \"object\" }}\n"
         ));
         let ran = env.run(&["run", "go"]);
         refused(&ran, "[[external-tool]]", tool, "Change its `name`");
@@ -71,10 +76,10 @@ fn server_with_the_name_of_an_own_tool_is_refused() {
     if !has_python() {
         return;
     }
-    for tool in OWN_TOOLS {
-        let env = TestEnv::new();
+    // The name of a server's tool begins with that of the server.
+    for (server, own) in OWN_TOOLS.iter().filter_map(|tool| tool.split_once('_')) {
+        let (env, tool) = (TestEnv::new(), &format!("{server}_{own}"));
         env.write("server.py", SERVER);
-        let (server, own) = tool.split_once('_').unwrap();
         let command = json!(["python3", env.work().join("server.py"), own]);
         env.configure(format!(
             "[[mcp]]\nname = \"{server}\"\ncommand = {command}\n"
@@ -85,6 +90,21 @@ fn server_with_the_name_of_an_own_tool_is_refused() {
     }
 }
 
+/// The words of memory are free where nothing is remembered.
+#[test]
+fn names_of_memory_are_free_without_it() {
+    let env = TestEnv::new();
+    let tool = |name: &str| {
+        format!(
+            "[[external-tool]]\nname = \"{name}\"\ndescription = \"x\"\ninput-schema = {{ type = \"object\" }}\n"
+        )
+    };
+    env.configure(["remember", "recall", "forget"].map(tool).concat());
+    assert_eq!(env.run(&["config", "show"]).code, Some(0));
+    let ran = env.run(&["run", "--show-prompt", "go"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
 /// The tools that a model is offered, with everything that adds one of the program.
 fn offered(settings: &str) -> BTreeSet<String> {
     let env = TestEnv::new();
@@ -92,7 +112,7 @@ fn offered(settings: &str) -> BTreeSet<String> {
         "skills/greet/SKILL.md",
         "---\nname: greet\ndescription: Says how to greet.\n---\nSay hello.",
     );
-    let mut config = format!("skills = [\"skills\"]\ntodo-list = true\n{settings}\n");
+    let mut config = format!("skills = [\"skills\"]\n{MEMORY}todo-list = true\n{settings}\n");
     // Too many to declare all of them beside the tool that runs programs.
     for n in 0..200 {
         config += &format!(

@@ -41,8 +41,8 @@ fn database_is_prepared_for_a_role_and_checked() {
     let env = TestEnv::new();
     env.configure(STORE);
     for said in [
-        "The tables were created with version 7.",
-        "The tables already have version 7.",
+        "The tables were created with version 8.",
+        "The tables already have version 8.",
     ] {
         let migrated = run(&env, &owner, "", &["store", "migrate"]);
         assert_eq!(migrated.code, Some(0), "{migrated:?}");
@@ -184,6 +184,7 @@ fn sessions_move_to_a_database_and_back() {
         "sessions": [session],
         "agents": 0,
         "approvals": 0,
+        "memory": 0,
         "kept": [],
         "unnamed": [],
         "without_undo": [],

@@ -31,7 +31,7 @@ use Does::{Act, Ignore, Look};
 
 /// Every command of `agent-host reference`, in an order in which each finds what it needs. A word in
 /// capitals stands for what the test has made.
-const COMMANDS: [(&str, &[&str], Does); 73] = [
+const COMMANDS: [(&str, &[&str], Does); 78] = [
     ("doctor", &[], Look(0)),
     ("inspect", &["builtin:files"], Look(0)),
     ("inspect", &["good.wasm", "--json"], Look(0)),
@@ -62,6 +62,12 @@ const COMMANDS: [(&str, &[&str], Does); 73] = [
     ("undo", &["mine"], Look(0)),
     ("approvals list", &[], Look(0)),
     ("approvals revoke", &["--all"], Look(0)),
+    ("memory list", &[], Look(0)),
+    // Nothing is remembered.
+    ("memory show", &["1"], Look(2)),
+    ("memory trust", &["1"], Look(2)),
+    ("memory forget", &["1"], Look(2)),
+    ("memory export", &[], Look(0)),
     ("cache list", &[], Look(0)),
     ("cache prune", &[], Look(0)),
     ("store check", &[], Look(0)),

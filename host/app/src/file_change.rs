@@ -181,6 +181,7 @@ impl Registry {
             artifacts: None,
             agent_depth: 0,
             traceparent: None,
+            sources: Vec::new(),
             can_ask: false,
             cancel: CancellationToken::new(),
         };

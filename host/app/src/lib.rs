@@ -30,6 +30,7 @@ mod lock_diff;
 mod lock_file;
 mod login_file;
 mod mcp_entry;
+mod memory;
 mod models;
 mod models_list;
 #[cfg(test)]

@@ -1,7 +1,11 @@
 //! The names of the tools of the program, which no component, MCP server or client may take: its
 //! tool would stand in the place of the program's, or behind it.
 
-use crate::READ_SKILL;
+use crate::{
+    READ_SKILL,
+    config::Config,
+    memory::{FORGET, RECALL, REMEMBER},
+};
 use agent_host_engine::{
     artifact::READ_ARTIFACT,
     ask_user::ASK_USER,
@@ -13,7 +17,7 @@ use agent_host_engine::{
 
 /// The tools of the program, which are offered where there is use for them. Those that start agents
 /// are reserved beside them, by the agents' names.
-pub const OWN_TOOLS: [&str; 8] = [
+pub const OWN_TOOLS: [&str; 11] = [
     READ_ARTIFACT,
     READ_SKILL,
     SEARCH_TOOL,
@@ -22,10 +26,15 @@ pub const OWN_TOOLS: [&str; 8] = [
     RUN_PROGRAM,
     DESCRIBE_TOOLS,
     READ_QUARANTINED,
+    REMEMBER,
+    RECALL,
+    FORGET,
 ];
 
-/// Whether a name is that of a tool of the program.
+/// Whether a name is that of a tool of the program. Those of memory have words that others use, and
+/// are reserved where they are offered.
 #[must_use]
-pub(crate) fn is_own_tool(name: &str) -> bool {
-    OWN_TOOLS.contains(&name)
+pub(crate) fn is_own_tool(name: &str, config: &Config) -> bool {
+    let is_of_memory = [REMEMBER, RECALL, FORGET].contains(&name);
+    OWN_TOOLS.contains(&name) && (config.memory.is_some() || !is_of_memory)
 }

@@ -223,7 +223,7 @@ impl Registry {
     fn check_names(&self, config: &Config) -> Result<(), HostError> {
         for (tool, KnownTool { source, .. }) in &self.tools {
             // The components of the program are its own.
-            if is_own_tool(tool) && !source.is_builtin() {
+            if is_own_tool(tool, config) && !source.is_builtin() {
                 return Err(HostError::ReservedTool {
                     tool: tool.clone(),
                     owner: source.described(),

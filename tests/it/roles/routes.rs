@@ -13,7 +13,7 @@ pub(crate) type Row = (
 );
 
 /// Every route. One that is added to the server without a row here fails the test.
-pub(crate) const ROUTES: [Row; 43] = [
+pub(crate) const ROUTES: [Row; 46] = [
     ("GET /api/v1/agents", "viewer", None, (200, "")),
     ("GET /api/v1/grants", "operator", None, (200, "")),
     ("GET /api/v1/health", "viewer", None, (200, "")),
@@ -22,6 +22,19 @@ pub(crate) const ROUTES: [Row; 43] = [
     (
         "POST /api/v1/link/open",
         "viewer",
+        Some("{}"),
+        (404, "not-found"),
+    ),
+    ("GET /api/v1/memory", "viewer", None, (200, "")),
+    (
+        "DELETE /api/v1/memory/{item}",
+        "user",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "POST /api/v1/memory/{item}/trust",
+        "operator",
         Some("{}"),
         (404, "not-found"),
     ),

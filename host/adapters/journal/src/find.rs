@@ -1,6 +1,11 @@
-//! Finding a session by the beginning of its id.
+//! Finding a session by its name, the beginning of its id, or its directory.
 
-use crate::{error::StoreError, session_list::SHORT_ID_CHARS};
+use crate::{
+    error::StoreError,
+    session_list::{ListPage, SHORT_ID_CHARS, SessionInfo},
+    store::JournalStore,
+};
+use agent_host_engine::journal::JournalError;
 use agent_host_types::id::SessionId;
 
 /// The prefix that stands for the session that was written to last.
@@ -8,6 +13,9 @@ pub(crate) const LATEST: &str = "latest";
 
 /// The most sessions that an ambiguous prefix names.
 const MAX_NAMED: usize = 5;
+
+/// The sessions that are read at once while the latest one of a directory is looked for.
+const PAGE: usize = 64;
 
 /// A normalised prefix of an id.
 pub(crate) struct Wanted<'a> {
@@ -55,6 +63,67 @@ impl<'a> Wanted<'a> {
                     has_more,
                 })
             }
+        }
+    }
+}
+
+impl dyn JournalStore + '_ {
+    /// Returns a session as [`JournalStore::find`] does, but for `latest` the latest one of a
+    /// directory that has any input, or else the latest one of it, and for a name one of the
+    /// directory, if there is one.
+    ///
+    /// # Errors
+    /// As for [`JournalStore::find`], and if no session was started in the directory.
+    pub async fn find_in(&self, directory: &str, name: &str) -> Result<SessionId, JournalError> {
+        // An imported conversation of another program has no directory.
+        let is_here = |info: &SessionInfo| {
+            info.directory
+                .as_deref()
+                .is_none_or(|other| other == directory)
+        };
+        if name.trim().eq_ignore_ascii_case(LATEST) {
+            // Refused if events are lost.
+            self.find(LATEST).await?;
+            return self.latest_in(is_here, directory).await;
+        }
+        let none_or_several = match self.find(name).await {
+            Err(error @ JournalError::NotFound(_)) => error,
+            found => return found,
+        };
+        let named = self.named(name.trim().to_owned()).await?;
+        let here = named.iter().find(|info| is_here(info));
+        here.map(|info| info.id).ok_or(none_or_several)
+    }
+
+    /// Returns the latest session of a directory that has any input, or else the latest one of it.
+    async fn latest_in(
+        &self,
+        is_here: impl Fn(&SessionInfo) -> bool,
+        directory: &str,
+    ) -> Result<SessionId, JournalError> {
+        // A conversation that the user left at once is nothing to continue.
+        let is_begun = |info: &SessionInfo| info.title.is_some() || info.outcome.is_some();
+        let (mut latest, mut page) = (
+            None,
+            ListPage {
+                limit: PAGE,
+                ..ListPage::default()
+            },
+        );
+        loop {
+            let sessions = self.list_page(page.clone()).await?;
+            let is_last = sessions.len() < page.limit;
+            for info in sessions.iter().filter(|info| is_here(info)) {
+                if is_begun(info) {
+                    return Ok(info.id);
+                }
+                latest = latest.or(Some(info.id));
+            }
+            if is_last {
+                let none = || StoreError::NoSessionIn(directory.to_owned());
+                return Ok(latest.ok_or_else(none)?);
+            }
+            page.offset += page.limit;
         }
     }
 }

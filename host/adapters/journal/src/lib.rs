@@ -21,6 +21,7 @@ mod found;
 mod link;
 mod maintenance;
 mod memory;
+mod memory_item;
 #[cfg(test)]
 #[path = "../../../../tests/support/src/mutations.rs"]
 mod mutations;
@@ -60,6 +61,9 @@ pub use maintenance::{
     Maintenance, MoveError, MoveStep, Moved, SessionCheck, check, check_rest, move_sessions,
 };
 pub use memory::MemoryStore;
+pub use memory_item::{
+    MAX_ITEM_BYTES, MemoryChange, MemoryItem, MemoryQuery, MemoryScope, Remembered,
+};
 pub use ownership::{Copier, Ownership, SessionScope};
 #[cfg(feature = "postgres")]
 pub use postgres::{Migration, PostgresOptions, PostgresStore};

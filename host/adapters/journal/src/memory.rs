@@ -2,6 +2,7 @@
 
 mod copies;
 mod firings;
+mod items;
 mod journal;
 mod links;
 mod sealed;
@@ -13,6 +14,7 @@ use crate::{
     find::Wanted,
     firing::Firing,
     link::SessionLink,
+    memory_item::{MemoryChange, MemoryItem, MemoryQuery, Remembered},
     ownership::{Copier, Ownership, SessionScope},
     session_list::{SessionInfo, SessionName},
     stats::StoredStats,
@@ -386,6 +388,23 @@ impl JournalStore for MemoryStore {
 
     fn remove_link(&self, session: SessionId, id: String) -> StoreFuture<'_, bool> {
         self.run(move |shared| Ok(shared.state().links.remove(session, Some(&id))))
+    }
+
+    fn remember(&self, item: MemoryItem, max: u32) -> StoreFuture<'_, Remembered> {
+        self.run(move |shared| Ok(shared.state().items.add(item, max)))
+    }
+
+    fn memory_items(&self, query: MemoryQuery) -> StoreFuture<'_, Vec<MemoryItem>> {
+        self.run(move |shared| Ok(shared.state().items.found(&query)))
+    }
+
+    fn change_memory(
+        &self,
+        item: MemoryItem,
+        change: MemoryChange,
+        now_ms: u64,
+    ) -> StoreFuture<'_, bool> {
+        self.run(move |shared| Ok(shared.state().items.change(&item, change, now_ms)))
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

@@ -9,6 +9,7 @@ mod journal;
 mod lease;
 mod links;
 mod maintenance;
+mod memory_items;
 mod messages;
 mod owners;
 mod placement;
@@ -35,6 +36,7 @@ use crate::{
     firing::Firing,
     found::FoundEvents,
     link::SessionLink,
+    memory_item::{MemoryChange, MemoryItem, MemoryQuery, Remembered},
     ownership::{Copier, Ownership, SessionScope},
     sealed::SealKey,
     session_list::{ListPage, SessionInfo, SessionName},
@@ -428,6 +430,23 @@ impl JournalStore for PostgresStore {
 
     fn remove_link(&self, session: SessionId, id: String) -> StoreFuture<'_, bool> {
         self.run(move |database| async move { database.remove_link(session, &id).await })
+    }
+
+    fn remember(&self, item: MemoryItem, max: u32) -> StoreFuture<'_, Remembered> {
+        self.run(move |database| async move { database.remember(item, max).await })
+    }
+
+    fn memory_items(&self, query: MemoryQuery) -> StoreFuture<'_, Vec<MemoryItem>> {
+        self.run(move |database| async move { database.memory_items(query).await })
+    }
+
+    fn change_memory(
+        &self,
+        item: MemoryItem,
+        change: MemoryChange,
+        now_ms: u64,
+    ) -> StoreFuture<'_, bool> {
+        self.run(move |database| async move { database.change_memory(item, change, now_ms).await })
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

@@ -53,6 +53,7 @@ pub(crate) enum SignedTable {
     Tokens,
     Trust,
     Links,
+    Memory,
 }
 
 impl SignedTable {
@@ -67,6 +68,7 @@ impl SignedTable {
             Self::Tokens => "tokens",
             Self::Trust => "trust",
             Self::Links => "links",
+            Self::Memory => "memory",
         }
     }
 
@@ -81,6 +83,7 @@ impl SignedTable {
             Self::Tokens => "a token without a valid signature, which is refused",
             Self::Trust => "a trusted file without a valid signature, which is not trusted",
             Self::Links => "a link without a valid signature, which is refused",
+            Self::Memory => "a remembered item without a valid signature, which is ignored",
         }
     }
 }

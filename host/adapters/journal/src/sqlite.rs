@@ -10,6 +10,7 @@ mod links;
 mod list;
 mod lock;
 mod maintenance;
+mod memory_items;
 mod names;
 mod owners;
 mod phase;
@@ -36,6 +37,7 @@ use crate::{
     firing::Firing,
     found::FoundEvents,
     link::SessionLink,
+    memory_item::{MemoryChange, MemoryItem, MemoryQuery, Remembered},
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
     stats::StoredStats,
@@ -327,6 +329,23 @@ impl JournalStore for SqliteStore {
 
     fn files_dir(&self, session: SessionId) -> Option<PathBuf> {
         Some(lock::files_dir(self.database.locks()).join(session.to_string()))
+    }
+
+    fn remember(&self, item: MemoryItem, max: u32) -> StoreFuture<'_, Remembered> {
+        self.run(move |db| db.remember(item, max))
+    }
+
+    fn memory_items(&self, query: MemoryQuery) -> StoreFuture<'_, Vec<MemoryItem>> {
+        self.run(move |db| db.memory_items(&query))
+    }
+
+    fn change_memory(
+        &self,
+        item: MemoryItem,
+        change: MemoryChange,
+        now_ms: u64,
+    ) -> StoreFuture<'_, bool> {
+        self.run(move |db| db.change_memory(item, change, now_ms))
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

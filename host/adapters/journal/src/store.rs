@@ -2,10 +2,10 @@
 
 use crate::{
     error::StoreError,
-    find::LATEST,
     firing::Firing,
     found::FoundEvents,
     link::SessionLink,
+    memory_item::{MemoryChange, MemoryItem, MemoryQuery, Remembered},
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
     shared_runs::SharedRuns,
@@ -317,6 +317,22 @@ pub trait JournalStore: Debug + Send + Sync {
     /// Removes the link to a session that has an id, and returns whether there was one.
     fn remove_link(&self, session: SessionId, id: String) -> StoreFuture<'_, bool>;
 
+    /// Remembers an item, unless its call has done so before or its owner has `max` of them for its
+    /// project, or for all projects. Those that have expired when it is made are removed.
+    fn remember(&self, item: MemoryItem, max: u32) -> StoreFuture<'_, Remembered>;
+
+    /// Reads the remembered items that are asked for. Those that no host of this store wrote as they
+    /// are do not count.
+    fn memory_items(&self, query: MemoryQuery) -> StoreFuture<'_, Vec<MemoryItem>>;
+
+    /// Changes an item, and returns whether it was as it is.
+    fn change_memory(
+        &self,
+        item: MemoryItem,
+        change: MemoryChange,
+        now_ms: u64,
+    ) -> StoreFuture<'_, bool>;
+
     /// Returns the directory for files that belong to a session on this machine, and are removed
     /// with it; none in a store that is not on a disk. It may not exist.
     fn files_dir(&self, session: SessionId) -> Option<PathBuf> {
@@ -334,65 +350,6 @@ pub trait JournalStore: Debug + Send + Sync {
 }
 
 impl dyn JournalStore + '_ {
-    /// Returns a session as [`JournalStore::find`] does, but for `latest` the latest one of a
-    /// directory that has any input, or else the latest one of it, and for a name one of the
-    /// directory, if there is one.
-    ///
-    /// # Errors
-    /// As for [`JournalStore::find`], and if no session was started in the directory.
-    pub async fn find_in(&self, directory: &str, name: &str) -> Result<SessionId, JournalError> {
-        // An imported conversation of another program has no directory.
-        let is_here = |info: &SessionInfo| {
-            info.directory
-                .as_deref()
-                .is_none_or(|other| other == directory)
-        };
-        if name.trim().eq_ignore_ascii_case(LATEST) {
-            // Refused if events are lost.
-            self.find(LATEST).await?;
-            return self.latest_in(is_here, directory).await;
-        }
-        let none_or_several = match self.find(name).await {
-            Err(error @ JournalError::NotFound(_)) => error,
-            found => return found,
-        };
-        let named = self.named(name.trim().to_owned()).await?;
-        let here = named.iter().find(|info| is_here(info));
-        here.map(|info| info.id).ok_or(none_or_several)
-    }
-
-    /// Returns the latest session of a directory that has any input, or else the latest one of it.
-    async fn latest_in(
-        &self,
-        is_here: impl Fn(&SessionInfo) -> bool,
-        directory: &str,
-    ) -> Result<SessionId, JournalError> {
-        // A conversation that the user left at once is nothing to continue.
-        let is_begun = |info: &SessionInfo| info.title.is_some() || info.outcome.is_some();
-        let (mut latest, mut page) = (
-            None,
-            ListPage {
-                limit: PAGE,
-                ..ListPage::default()
-            },
-        );
-        loop {
-            let sessions = self.list_page(page.clone()).await?;
-            let is_last = sessions.len() < page.limit;
-            for info in sessions.iter().filter(|info| is_here(info)) {
-                if is_begun(info) {
-                    return Ok(info.id);
-                }
-                latest = latest.or(Some(info.id));
-            }
-            if is_last {
-                let none = || StoreError::NoSessionIn(directory.to_owned());
-                return Ok(latest.ok_or_else(none)?);
-            }
-            page.offset += page.limit;
-        }
-    }
-
     /// Passes every durable record of a session to `each`, in order, in the memory of one page.
     ///
     /// # Errors
@@ -472,9 +429,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
 /// The stored names of the phases of sessions that wait, as a list of SQL.
 pub(crate) const WAITING: &str =
     "('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results')";
-
-/// The sessions that are read at once while the latest one of a directory is looked for.
-const PAGE: usize = 64;
 
 /// The most firings that are taken over at once.
 pub(crate) const TAKEN_FIRINGS: u32 = 64;

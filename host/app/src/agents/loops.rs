@@ -3,7 +3,7 @@
 //! agents may start each other, and to whatever depth.
 
 use super::{AgentEffects, ConfiguredAgents};
-use crate::config::AgentConfig;
+use crate::{config::AgentConfig, memory::memory_tools};
 use agent_host_engine::{
     BoxFuture,
     agents::{AgentLoop, Agents, Journals, LoopSource, MadeLoop, SubAgent},
@@ -274,8 +274,13 @@ impl ConfiguredAgents {
         let reads = self.skill_reader.clone();
         let is_quarantined = self.config.flow.mode == FlowMode::Quarantine;
         let asks_about = is_quarantined.then(quarantined_reader).flatten();
+        let remembers = self.config.memory.map(|memory| {
+            let (store, flow) = (Arc::clone(&self.store), Arc::clone(&self.config.flow));
+            memory_tools(store, memory, flow)
+        });
         asks.into_iter()
             .chain(reads)
+            .chain(remembers.into_iter().flatten())
             .chain(asks_about)
             .chain(artifact_reader())
     }

@@ -15,6 +15,7 @@ use super::{
     hosts::{self, RawHosts},
     instructions, lists,
     mcp::{self, RawMcp},
+    memory::RawMemory,
     model::{self, ModelSections, is_file},
     network::{self, RawNetwork},
     prices::{self, RawPrice},
@@ -153,6 +154,8 @@ section! {
         rule [All]: Vec<RawRule> => each(rules::demand);
         /// The treatment of text from untrusted sources.
         flow: RawFlow => section;
+        /// What agents remember beyond a session.
+        memory: RawMemory => section;
         /// The runs that start at times.
         schedule [Named]: Vec<RawSchedule> => each(schedules::demand);
         /// The runs that start with requests of other programs.

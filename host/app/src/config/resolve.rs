@@ -3,7 +3,7 @@
 use super::{
     AgentConfig, Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig,
     ModelsConfig, Overrides, RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets,
-    context, external, flow, grants, hooks, hosts, instructions, mcp, network,
+    context, external, flow, grants, hooks, hosts, instructions, mcp, memory, network,
     paths::{Scope, canonical},
     prices,
     problem::{config_error, resolve_steps},
@@ -209,6 +209,7 @@ impl Config {
             webhooks,
             rules,
             flow,
+            memory: memory::resolve(raw.memory),
             registries: RegistriesConfig {
                 publishers,
                 network,

@@ -2,8 +2,8 @@
 
 use super::{
     AgentConfig, ConfigError, ExternalTool, HookConfig, HostsConfig, LeftOut, McpConfig,
-    ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, ScheduleConfig,
-    SessionConfig, StoreConfig, TelemetryConfig, ToolConfig, WebhookConfig,
+    MemoryConfig, ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag,
+    ScheduleConfig, SessionConfig, StoreConfig, TelemetryConfig, ToolConfig, WebhookConfig,
     dir_grants::WORKSPACE,
     environment::USER_FILE,
     paths::canonical,
@@ -137,6 +137,8 @@ pub struct Config {
     pub rules: Arc<[CallRule]>,
     /// The policy about text from untrusted sources.
     pub flow: Arc<FlowPolicy>,
+    /// What agents remember beyond a session; absent if that is nothing.
+    pub memory: Option<MemoryConfig>,
     /// How components from registries are pulled, and which of them are accepted.
     pub(crate) registries: RegistriesConfig,
     /// The rules about calls of the command line.

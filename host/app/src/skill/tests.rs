@@ -266,6 +266,7 @@ fn read(tools: &ToolSet, input: Value) -> ToolResultOutput {
         artifacts: None,
         agent_depth: 0,
         traceparent: None,
+        sources: Vec::new(),
         can_ask: false,
         cancel: tokio_util::sync::CancellationToken::new(),
     };

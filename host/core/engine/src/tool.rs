@@ -48,6 +48,8 @@ pub struct Invocation {
     /// The [traceparent](https://www.w3.org/TR/trace-context/#traceparent-header) of the call, for
     /// an MCP server; `None` where nothing is traced. No guest and none of its requests gets it.
     pub traceparent: Option<String>,
+    /// The untrusted sources of the arguments; none where sources are not recorded.
+    pub sources: Vec<String>,
     /// Whether the user can be asked. If not, questions are answered with `unavailable`.
     pub can_ask: bool,
     /// Cancels the call.

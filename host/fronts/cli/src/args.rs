@@ -8,6 +8,7 @@ mod config_use;
 #[cfg(feature = "eval")]
 mod eval;
 mod mcp;
+mod memory;
 mod registry;
 mod run;
 mod serve;
@@ -25,6 +26,7 @@ pub(crate) use config_use::ConfigUse;
 #[cfg(feature = "eval")]
 pub(crate) use eval::EvalArgs;
 pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
+pub(crate) use memory::{MemoryArgs, MemoryCommand};
 pub(crate) use registry::{
     AddArgs, LoginArgs, OutdatedArgs, PullArgs, PushArgs, RemoveArgs, SearchArgs, UpdateArgs,
 };
@@ -120,6 +122,8 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     /// List the remembered approvals, or revoke some.
     Approvals(ApprovalsArgs),
+    /// List what agents remember beyond a session, and trust or remove it.
+    Memory(MemoryArgs),
     /// Show what the configuration of a directory asks for beyond the defaults, and trust it.
     Trust(TrustArgs),
     /// Show what has changed in the configured components since they were accepted in agent.lock,

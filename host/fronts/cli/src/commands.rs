@@ -20,6 +20,7 @@ mod lock;
 mod login;
 mod manual;
 mod mcp;
+mod memory;
 mod models;
 mod new;
 mod outdated;
@@ -87,6 +88,7 @@ pub(crate) async fn dispatch(mut command: Command, terminal: &Terminal) -> Resul
         Command::Workflow(args) => workflow::workflow(args, terminal).await,
         Command::Trust(args) => trust::trust(&args, terminal),
         Command::Approvals(args) => approvals::approvals(args, terminal).await,
+        Command::Memory(args) => memory::memory(args, terminal).await,
         Command::Lock(args) => lock::lock(args, terminal).await,
         Command::Add(args) => add::add(args, terminal).await,
         Command::Remove(args) => add::remove(&args, terminal),

@@ -26,6 +26,7 @@ mod health;
 mod hosts;
 mod input;
 mod links;
+mod memory;
 mod metrics;
 mod once;
 mod openai;

@@ -11,7 +11,7 @@ use crate::{
     call_words::EventLine,
     create, events, explain, health, hosts,
     input::{AnswerBody, MessageBody},
-    metrics, openai,
+    memory, metrics, openai,
     openapi::{self, Operation},
     page,
     problem::{Problem, ProblemCode},
@@ -107,6 +107,7 @@ pub(crate) fn routes() -> Vec<Route> {
         get(metrics::read),
         operation,
     ));
+    routes.extend(memory::routes());
     routes.extend(share::routes());
     routes.extend(openai::routes());
     routes

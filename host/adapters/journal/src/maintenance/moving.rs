@@ -6,6 +6,7 @@
 use super::Maintenance;
 use crate::{
     error::StoreError,
+    memory_item::{MemoryChange, MemoryQuery, MemoryScope},
     session_list::{SessionInfo, SessionName},
     store::JournalStore,
     transfer::{ImportAs, ImportSource},
@@ -45,6 +46,8 @@ pub struct Moved {
     pub agents: u64,
     /// The approvals of projects that moved.
     pub approvals: usize,
+    /// The number of remembered items that moved.
+    pub items: usize,
     /// The sessions that have no name any more: another session of the directory has it.
     pub unnamed: Vec<(SessionId, String)>,
     /// The sessions that stay in the source, and why.
@@ -71,7 +74,8 @@ pub enum MoveError {
     Stopped,
 }
 
-/// Moves all sessions, with their names, agents, blobs, approvals and all that they wait for.
+/// Moves all sessions, with their names, agents, blobs, approvals and all that they wait for,
+/// and what agents remember.
 /// `each` is told of every step, and may stop the move. A move that was stopped is completed by
 /// another one to the same store; sessions that are there already are compared and removed here.
 ///
@@ -89,14 +93,21 @@ pub async fn move_sessions(
     from.forget_moved().await?;
     to.forget_moved().await?;
     let approvals = from.approvals(None).await?;
+    let items = from
+        .memory_items(MemoryQuery::all(MemoryScope::All, 0))
+        .await?;
     let mut moved = Moved {
         approvals: approvals.len(),
+        items: items.len(),
         has_key: to
             .adopt_continuation_key(from.continuation_key().await?)
             .await?,
         ..Moved::default()
     };
     to.remember_approvals(approvals.clone()).await?;
+    for item in items.iter().rev() {
+        to.remember(item.clone(), u32::MAX).await?;
+    }
     to.adopt_sealed_sessions(from.sealed_sessions().await?)
         .await?;
     let mut step = |step| match each(step) {
@@ -122,6 +133,9 @@ pub async fn move_sessions(
     }
     if moved.kept.is_empty() {
         from.revoke_approvals(approvals).await?;
+        for item in items {
+            from.change_memory(item, MemoryChange::Leave, 0).await?;
+        }
     }
     Ok(moved)
 }

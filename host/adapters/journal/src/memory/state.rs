@@ -1,6 +1,6 @@
 //! The sessions of a store in memory.
 
-use super::{SharedMemory, firings::Firings, links::Links, sealed::SealedSessions};
+use super::{SharedMemory, firings::Firings, items::Items, links::Links, sealed::SealedSessions};
 use crate::{
     claim::this_process,
     error::{Location, StoreError},
@@ -34,6 +34,7 @@ pub(super) struct MemoryState {
     pub(super) approvals: Vec<ProjectApproval>,
     pub(super) firings: Firings,
     pub(super) links: Links,
+    pub(super) items: Items,
     pub(super) sealed: SealedSessions,
     pub(super) key: Option<[u8; 32]>,
     /// The sums of what the sessions of each owner used.

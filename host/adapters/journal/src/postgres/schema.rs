@@ -14,7 +14,7 @@ use tokio_postgres::error::SqlState;
 
 /// The steps; the tables have version `n` after `n` of them. A step that others have run is never
 /// changed.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     include_str!("schema.sql"),
     include_str!("owners.sql"),
     include_str!("signatures.sql"),
@@ -22,6 +22,7 @@ const STEPS: [&str; 7] = [
     include_str!("found.sql"),
     include_str!("stats.sql"),
     include_str!("links.sql"),
+    include_str!("memory.sql"),
 ];
 
 /// The version whose rows that confer authority are signed. Those from before are signed with the
@@ -258,9 +259,9 @@ mod tests {
         let options = PostgresOptions::default();
         drop(Database::open(&url, &options).await.unwrap());
         for (version, expected) in [
-            (8, "has format 8, and this program supports format 7"),
-            (1, "has format 1, and this program needs format 7"),
-            (-1, "has format -1, and this program needs format 7"),
+            (9, "has format 9, and this program supports format 8"),
+            (1, "has format 1, and this program needs format 8"),
+            (-1, "has format -1, and this program needs format 8"),
         ] {
             let store = Database::new(&url, &options).unwrap();
             let changed = "UPDATE meta SET format_version = $1";
@@ -346,6 +347,6 @@ mod tests {
             Some("GRANT USAGE ON SCHEMA public TO \"a\"\"b\";")
         );
         assert!(!grants.contains("UPDATE ON public.secrets"), "{grants}");
-        assert_eq!(number(&STEPS), 7);
+        assert_eq!(number(&STEPS), 8);
     }
 }

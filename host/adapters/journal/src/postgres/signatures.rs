@@ -5,7 +5,7 @@ use super::{
     approvals,
     database::Database,
     firings::{self, StoredFiring},
-    links,
+    links, memory_items,
     owners::owners,
     stored_run,
 };
@@ -32,6 +32,9 @@ fn removal(table: SignedTable) -> Option<&'static str> {
         ),
         SignedTable::Links => Some(
             "DELETE FROM links WHERE id = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
+        ),
+        SignedTable::Memory => Some(
+            "DELETE FROM memory WHERE id = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
         ),
         SignedTable::Runs => Some(
             "DELETE FROM runs WHERE session = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
@@ -193,6 +196,8 @@ impl Database {
             links::stored(&client, None).await.map_err(failed)?,
             key,
         ));
+        let items = memory_items::stored(&client).await.map_err(failed)?;
+        found.extend(items.into_iter().filter_map(|item| item.unsigned(key)));
         let runs = stored_run::stored(&client).await.map_err(failed)?;
         let invalid = runs.into_iter().filter(|run| !run.is_believed(key));
         found.extend(

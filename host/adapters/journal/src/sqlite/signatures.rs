@@ -1,7 +1,7 @@
 //! The signatures of all rows of a state directory: made once when the file gets them, and checked
 //! for `agent-host store check`.
 
-use super::{approvals, database::Database, firings, links, owners, read::ENDS};
+use super::{approvals, database::Database, firings, links, memory_items, owners, read::ENDS};
 use crate::{
     error::StoreError,
     link::unsigned,
@@ -22,6 +22,7 @@ fn removal(table: SignedTable) -> Option<&'static str> {
             Some("DELETE FROM firings WHERE trigger_name = ?1 AND key = ?2 AND signature IS ?3")
         }
         SignedTable::Links => Some("DELETE FROM links WHERE id = ?1 AND signature IS ?2"),
+        SignedTable::Memory => Some("DELETE FROM memory WHERE id = ?1 AND signature IS ?2"),
         SignedTable::Owners
         | SignedTable::Runs
         | SignedTable::Sessions
@@ -87,11 +88,13 @@ impl Database {
         let read = |db: &Connection| {
             let (approvals, firings) = (approvals::stored(db, None)?, firings::all(db)?);
             let links = links::stored(db, "?1", [true])?;
-            let owners = owners::unsigned(db, key)?;
-            Ok((approvals, firings, links, owners, ends(db)?))
+            let mut others = owners::unsigned(db, key)?;
+            let items = memory_items::stored(db)?.into_iter();
+            others.extend(items.filter_map(|item| item.unsigned(key)));
+            Ok((approvals, firings, links, others, ends(db)?))
         };
         let read = self.reader().query(read).map_err(failed)?;
-        let (approvals, firings, links, owners, ends) = read;
+        let (approvals, firings, links, others, ends) = read;
         let approvals = approvals.iter().filter(|stored| !stored.is_valid(key));
         let mut found: Vec<UnsignedRow> = approvals.map(StoredApproval::unsigned).collect();
         let invalid = firings
@@ -99,7 +102,7 @@ impl Database {
             .filter(|(firing, signature)| !key.is_firing(firing, true, signature.as_deref()));
         found.extend(invalid.map(|(firing, signature)| firing.unsigned(signature.clone())));
         found.extend(unsigned(links, key));
-        found.extend(owners);
+        found.extend(others);
         let invalid = ends.into_iter().filter(|(id, events, digest, signature)| {
             let (events, digest) = (*events, digest.as_slice());
             !key.is_session(SessionEnd { id, events, digest }, signature.as_deref())

@@ -1,14 +1,16 @@
 //! Moves of all sessions between SQLite and PostgreSQL, killed at every step.
 
 use crate::{
-    Maintenance, MoveError, MoveStep, Moved, Ownership, PostgresOptions, PostgresStore,
-    SessionInfo, SessionName, SqliteOptions, SqliteStore, move_sessions,
+    Maintenance, MemoryItem, MemoryQuery, MemoryScope, MoveError, MoveStep, Moved, Ownership,
+    PostgresOptions, PostgresStore, SessionInfo, SessionName, SqliteOptions, SqliteStore,
+    move_sessions,
     postgres_server::database,
     tests::{
         input, record,
         suite::{
             approvals::approval,
             families::{family, replied, spawned, started, store_all},
+            memory_items::item,
             owners::store_owned,
             read,
             stats::compare,
@@ -69,6 +71,7 @@ struct Content {
     owners: BTreeMap<String, Option<Ownership>>,
     blobs: Vec<Vec<u8>>,
     approvals: usize,
+    items: Vec<MemoryItem>,
     key: [u8; 32],
 }
 
@@ -89,12 +92,14 @@ async fn content(store: &dyn Maintenance) -> Content {
     }
     // Those of agents come after the ones that started them, in another order than before.
     let roots = list.into_iter().filter(|info| info.parent.is_none());
+    let items = MemoryQuery::all(MemoryScope::All, 20);
     Content {
         sessions: roots.map(|info| (info.id, info.name)).collect(),
         records,
         owners,
         blobs,
         approvals: store.approvals(None).await.unwrap().len(),
+        items: store.memory_items(items).await.unwrap(),
         key: store.continuation_key().await.unwrap(),
     }
 }
@@ -122,6 +127,9 @@ async fn fill(store: &dyn Maintenance) -> [SessionId; 3] {
     store.name_session(named, name).await.unwrap();
     let remembered = approval("/project", "a", first);
     store.remember_approvals(vec![remembered]).await.unwrap();
+    for (call, source) in [("1", &["http:a"][..]), ("2", &[])] {
+        store.remember(item(call, "text", source), 2).await.unwrap();
+    }
     [first, waiting, named]
 }
 
@@ -153,12 +161,15 @@ async fn move_takes_everything_along() {
         let before = content(&*from).await;
         let done = moved(&*from, &*to, |_| false).await.unwrap();
         assert_eq!(done.sessions, [first, waiting, named]);
-        assert_eq!((done.agents, done.approvals), (3, 1));
+        assert_eq!((done.agents, done.approvals, done.items), (3, 1, 2));
         assert!(done.has_key && done.kept.is_empty() && done.unnamed.is_empty());
         assert_eq!(content(&*to).await, before);
         let left = content(&*from).await;
         assert_eq!((left.sessions.len(), left.records.len()), (0, 0));
-        assert_eq!((left.blobs.len(), left.approvals), (0, 0));
+        assert_eq!(
+            (left.blobs.len(), left.approvals, left.items),
+            (0, 0, Vec::new())
+        );
         // What they used is counted where they are.
         assert!(compare(to.as_store()).await > 0);
         assert_eq!(compare(from.as_store()).await, 0);

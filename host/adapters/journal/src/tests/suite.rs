@@ -7,6 +7,7 @@ mod firings;
 mod found;
 mod journals;
 mod links;
+pub(super) mod memory_items;
 pub(super) mod owners;
 mod prune;
 mod reads;
@@ -126,6 +127,12 @@ macro_rules! suite {
                 links::link_is_found_and_removed_by_every_host
                 links::link_is_opened_by_one_of_many_hosts
                 links::links_are_bounded_until_they_expire
+                memory_items::item_is_found_by_words_and_then_by_time
+                memory_items::item_is_seen_by_its_owner_in_its_project
+                memory_items::item_of_a_call_is_stored_once
+                memory_items::items_are_bounded_until_they_expire
+                memory_items::forgotten_item_stays_forgotten
+                memory_items::item_is_trusted_by_the_user_alone
                 owners::scope_has_its_sessions_alone
                 owners::copy_is_owned_by_the_one_who_asked
                 owners::import_is_owned_by_the_importer

@@ -19,6 +19,7 @@ fn invocation(input: &Value, answers: Vec<AnsweredQuestion>, can_ask: bool) -> I
         artifacts: None,
         agent_depth: 0,
         traceparent: None,
+        sources: Vec::new(),
         can_ask,
         cancel: Default::default(),
     }

@@ -40,6 +40,7 @@ fn invocation(session: SessionId, input: Value) -> Invocation {
         artifacts: None,
         agent_depth: 0,
         traceparent: None,
+        sources: Vec::new(),
         can_ask: false,
         cancel: Default::default(),
     }

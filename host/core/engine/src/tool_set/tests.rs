@@ -18,6 +18,7 @@ fn call(tool: &str) -> Invocation {
         artifacts: None,
         agent_depth: 0,
         traceparent: None,
+        sources: Vec::new(),
         can_ask: true,
         cancel: Default::default(),
     }

@@ -281,6 +281,7 @@ impl Agent {
             traceparent: cx
                 .observer
                 .traceparent(caller.session, Traced::Call(&call.id)),
+            sources: run.sources.clone(),
             can_ask: self.settings.prompts == Prompts::Ask,
             cancel: cx.cancel.clone(),
         }

@@ -1,8 +1,8 @@
 //! The one table of the commands that need trust in the configuration of the working directory.
 
 use super::{
-    ApprovalsCommand, CacheCommand, Command, ConfigArgs, ConfigCommand, McpCommand, ServeCommand,
-    SessionsCommand, StoreCommand, TokenCommand, WorkflowCommand,
+    ApprovalsCommand, CacheCommand, Command, ConfigArgs, ConfigCommand, McpCommand, MemoryCommand,
+    ServeCommand, SessionsCommand, StoreCommand, TokenCommand, WorkflowCommand,
 };
 use ConfigUse::{Acts, Looks};
 use agent_host_app::OnUntrusted;
@@ -64,6 +64,7 @@ impl Command {
             Self::Config(args) => (&mut args.config, config_command_use(&args.command)),
             Self::Models(args) => (&mut args.config, Looks),
             Self::Approvals(args) => (&mut args.config, approvals_use(&args.command)),
+            Self::Memory(args) => (&mut args.config, memory_use(&args.command)),
             Self::Lock(args) => match args.accept {
                 Some(_) => (&mut args.config, Acts),
                 None => (&mut args.config, Looks),
@@ -165,6 +166,16 @@ fn config_command_use(command: &ConfigCommand) -> ConfigUse {
 fn approvals_use(command: &ApprovalsCommand) -> ConfigUse {
     match command {
         ApprovalsCommand::List { .. } | ApprovalsCommand::Revoke { .. } => Looks,
+    }
+}
+
+fn memory_use(command: &MemoryCommand) -> ConfigUse {
+    match command {
+        MemoryCommand::List { .. }
+        | MemoryCommand::Show { .. }
+        | MemoryCommand::Trust { .. }
+        | MemoryCommand::Forget { .. }
+        | MemoryCommand::Export => Looks,
     }
 }
 

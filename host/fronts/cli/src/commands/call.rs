@@ -115,6 +115,7 @@ fn invocation(tool: String, input: Arguments, terminal: &Terminal) -> Invocation
         artifacts: None,
         agent_depth: 0,
         traceparent: None,
+        sources: Vec::new(),
         can_ask: terminal.can_ask(),
         // Unused: a signal drops the whole future.
         cancel: CancellationToken::new(),

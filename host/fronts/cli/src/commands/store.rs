@@ -192,6 +192,7 @@ fn report(moved: &Moved, as_json: bool, terminal: &Terminal) {
                 "sessions": moved.sessions,
                 "agents": moved.agents,
                 "approvals": moved.approvals,
+                "memory": moved.items,
                 "kept": kept,
                 "unnamed": unnamed,
                 "without_undo": moved.without_undo,
@@ -225,6 +226,10 @@ fn report(moved: &Moved, as_json: bool, terminal: &Terminal) {
         terminal.note(
             "The other store already had sessions and keeps its own key: requests pending there are asked again.",
         );
+    }
+    if moved.items > 0 {
+        let items = counted(moved.items as u64, "remembered item");
+        terminal.note(&format!("{items} moved."));
     }
     terminal.note(&format!(
         "{} moved, with {} of agents and {} of projects.",

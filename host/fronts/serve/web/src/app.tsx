@@ -6,6 +6,7 @@ import { ApiError, get, hasToken, isLink, setToken, takeToken } from "./api";
 import { Conversation } from "./conversation";
 import { Help } from "./help";
 import { LinkedSession } from "./linked";
+import { Memory } from "./memory";
 import { NewSession } from "./new";
 import { SessionList } from "./list";
 import { Palette } from "./palette";
@@ -139,6 +140,7 @@ function Sessions() {
               agent-host
             </a>
             <a href="#/tools">Tools</a>
+            <a href="#/memory">Memory</a>
             <a href="#/usage">Usage</a>
             <ThemeButton />
             <button type="button" class="quiet" aria-label="Settings" title="Settings" onClick={() => setDialog("preferences")}>
@@ -160,6 +162,8 @@ function Sessions() {
             <Conversation key={session} session={session} row={sessions.find((row) => row.session === session)} refresh={refresh} />
           ) : hash === "#/tools" ? (
             <Tools />
+          ) : hash === "#/memory" ? (
+            <Memory />
           ) : hash === "#/usage" ? (
             <Usage />
           ) : rightsOf(role).send ? (

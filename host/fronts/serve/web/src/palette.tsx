@@ -45,6 +45,7 @@ export function Palette({ sessions, more, close, help, preferences }: Props) {
   const entries: Entry[] = [
     { key: "new", name: "New session", note: "n", run: goTo("#/") },
     { key: "tools", name: "Tools", note: "t", run: goTo("#/tools") },
+    { key: "memory", name: "Memory", note: "", run: goTo("#/memory") },
     { key: "usage", name: "Usage", note: "u", run: goTo("#/usage") },
     { key: "help", name: "Help: keys", note: "?", run: help },
     { key: "settings", name: "Settings", note: "", run: preferences },

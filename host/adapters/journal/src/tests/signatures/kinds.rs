@@ -1,7 +1,8 @@
 //! The kinds of rows that confer authority, and changes of them past the store.
 
 use crate::{
-    Firing, FiringState, JournalStore, ListPage, Ownership, SessionLink, SessionScope,
+    Firing, FiringState, JournalStore, ListPage, MemoryQuery, MemoryScope, Ownership, Remembered,
+    SessionLink, SessionScope,
     chain::ChainLink,
     row::EventRow,
     tests::{
@@ -9,6 +10,7 @@ use crate::{
         input, record,
         suite::{
             approvals::approval,
+            memory_items::item,
             owners::{started_in, store_owned},
         },
     },
@@ -26,15 +28,17 @@ pub(in crate::tests) enum RowKind {
     Approval,
     Firing,
     Link,
+    Memory,
     Owner,
     Session,
 }
 
 impl RowKind {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Approval,
         Self::Firing,
         Self::Link,
+        Self::Memory,
         Self::Owner,
         Self::Session,
     ];
@@ -47,6 +51,7 @@ impl RowKind {
             (Self::Approval, _) => ("approvals", "signature"),
             (Self::Firing, _) => ("firings", "signature"),
             (Self::Link, _) => ("links", "signature"),
+            (Self::Memory, _) => ("memory", "signature"),
             (Self::Owner, true) => ("sessions", "owner_signature"),
             (Self::Owner, false) => ("owners", "signature"),
             (Self::Session, true) => ("progress", "signature"),
@@ -122,6 +127,10 @@ pub(in crate::tests) async fn write(store: &dyn JournalStore, kind: RowKind) {
             };
             assert!(store.add_link(link, 0).await.unwrap());
         }
+        RowKind::Memory => {
+            let item = item("1", "a", &["http:a"]);
+            assert_eq!(store.remember(item, 1).await.unwrap(), Remembered::Stored);
+        }
         RowKind::Owner | RowKind::Session => {
             let ownership = Ownership {
                 project: "/here".to_owned(),
@@ -185,6 +194,19 @@ pub(in crate::tests) async fn believed(store: &dyn JournalStore, kind: RowKind) 
                 assert_eq!(found.as_ref(), listed.iter().find(|link| link.hash == hash));
             }
             listed.len()
+        }
+        RowKind::Memory => {
+            let query = MemoryQuery::all(MemoryScope::All, 0);
+            let all = store.memory_items(query.clone()).await.unwrap();
+            for words in ["a", "b"] {
+                let words = words.to_owned();
+                let found = store.memory_items(MemoryQuery {
+                    words,
+                    ..query.clone()
+                });
+                assert!(found.await.unwrap().iter().all(|item| all.contains(item)));
+            }
+            all.len()
         }
         RowKind::Owner => seen(store).await,
         RowKind::Session => {
@@ -332,6 +354,38 @@ pub(super) fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
                 "signature = NULL",
             ];
             cases.extend(change("links", &sets));
+        }
+        RowKind::Memory => {
+            let words = if is_postgres { "words, " } else { "" };
+            let columns = format!(
+                "text, {words}session, call, project, owner, sources, at_ms, expires_ms, forgotten"
+            );
+            let copy = |signature: &str| {
+                format!(
+                    "INSERT INTO memory (id, {columns}, signature)
+                     SELECT '2', {columns}, {signature} FROM memory"
+                )
+            };
+            cases.push(case("inserted", copy("NULL"), 1, 1));
+            cases.push(case("copied", copy("signature"), 1, 1));
+            let sets = [
+                "id = '2'",
+                "text = 'b'",
+                "session = 'none'",
+                "call = 'other'",
+                "project = '/other'",
+                "owner = 'di/1'",
+                "sources = ''",
+                "at_ms = 8",
+                "expires_ms = 10",
+                if is_postgres {
+                    "forgotten = true"
+                } else {
+                    "forgotten = 1"
+                },
+                "signature = NULL",
+            ];
+            cases.extend(change("memory", &sets));
         }
         RowKind::Owner => {
             let set = |column: &str, value: &str| match is_postgres {

@@ -1,7 +1,10 @@
 //! The state directory: modes, owners, and files of other programs.
 
 use super::{fresh, open, read, session_of, text};
-use crate::{AuthorityFile, FileKey};
+use crate::{
+    AuthorityFile, FileKey, MemoryChange, MemoryQuery, MemoryScope,
+    tests::suite::memory_items::item,
+};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use pretty_assertions::assert_eq;
 use std::{
@@ -243,13 +246,13 @@ fn foreign_databases_and_other_versions_are_refused() {
     drop(store);
     let state = dir.path().join("state");
     let db = rusqlite::Connection::open(file(&state)).unwrap();
-    for version in [6, 0] {
+    for version in [7, 0] {
         db.execute("UPDATE meta SET format_version = ?1", [version])
             .unwrap();
         assert_eq!(
             corrupt(&state),
             format!(
-                "the journal {} has format {version}, and this program supports format 5: another version of \
+                "the journal {} has format {version}, and this program supports format 6: another version of \
                  agent-host, probably a newer one, wrote it; use that version, or set `state-dir` to another \
                  directory",
                 file(&state).display()
@@ -384,5 +387,35 @@ async fn pipe_in_place_of_a_file_is_refused() {
         if let Some(kept) = kept {
             std::fs::write(&path, kept).unwrap();
         }
+    }
+}
+
+/// A forgotten text is neither in the table nor in the index of words.
+#[tokio::test]
+async fn forgotten_text_is_not_in_the_file() {
+    let (dir, store) = fresh();
+    let file = store.file().to_owned();
+    let has = |text: &str| {
+        let bytes = std::fs::read(&file).unwrap();
+        bytes
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
+    };
+    for number in 0..200 {
+        let item = item(&number.to_string(), &format!("hidden zyxwv{number}q"), &[]);
+        store.remember(item, 1_000).unwrap();
+    }
+    drop(store);
+    assert!(has("zyxwv77q"));
+    let store = open(&dir.path().join("state")).unwrap();
+    for item in store
+        .memory_items(&MemoryQuery::all(MemoryScope::All, 20))
+        .unwrap()
+    {
+        assert!(store.change_memory(item, MemoryChange::Forget, 20).unwrap());
+    }
+    drop(store);
+    for text in ["zyxwv", "77q", "hidden"] {
+        assert!(!has(text), "{text}");
     }
 }

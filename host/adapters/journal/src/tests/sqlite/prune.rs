@@ -59,7 +59,7 @@ async fn prune_shrinks_the_database() {
     }
     assert!(size(&store) > 4 * MIB);
     // Four of the pictures, and the tables.
-    let most = 2 * MIB + MIB / 12;
+    let most = 2 * MIB + MIB / 8;
     let retention = Retention {
         age: None,
         bytes: Some(most),
@@ -137,5 +137,6 @@ async fn background_pruning_bounds_the_database() {
     for session in &newest[newest.len() - 4..] {
         assert_eq!(read(&store, *session).unwrap().len(), 1);
     }
-    assert!(ids(&store).len() < 20, "{}", ids(&store).len());
+    // As many as 4 MiB have.
+    assert!(ids(&store).len() <= 20, "{}", ids(&store).len());
 }

@@ -41,21 +41,29 @@ fn schema(file: &Path) -> String {
 #[test]
 fn tables_are_those_of_the_golden_file() {
     let (_dir, store) = fresh();
-    assert_eq!(schema(store.file()), include_str!("schema_5.sql"));
+    assert_eq!(schema(store.file()), include_str!("schema_6.sql"));
 }
 
-/// A file of version 4 gets the links.
+/// A file of version 4 gets the links and the memory, one of version 5 the memory.
 #[test]
-fn file_of_before_the_links_has_the_same_tables() {
-    let (dir, store) = fresh();
-    let (file, before) = (store.file().to_owned(), schema(store.file()));
-    drop(store);
-    let db = rusqlite::Connection::open(&file).unwrap();
-    db.execute_batch("DROP TABLE links; UPDATE meta SET format_version = 4")
+fn older_file_has_the_same_tables() {
+    let memory = "DROP TABLE memory; DROP TABLE memory_words";
+    for (version, drops) in [
+        (4, format!("DROP TABLE links; {memory}")),
+        (5, memory.to_owned()),
+    ] {
+        let (dir, store) = fresh();
+        let (file, before) = (store.file().to_owned(), schema(store.file()));
+        drop(store);
+        let db = rusqlite::Connection::open(&file).unwrap();
+        db.execute_batch(&format!(
+            "{drops}; UPDATE meta SET format_version = {version}"
+        ))
         .unwrap();
-    assert_ne!(schema(&file), before);
-    let store = open(&dir.path().join("state")).unwrap();
-    assert_eq!(schema(store.file()), before);
+        assert_ne!(schema(&file), before);
+        let store = open(&dir.path().join("state")).unwrap();
+        assert_eq!(schema(store.file()), before);
+    }
 }
 
 /// A list visits the sessions that it shows, however many others there are, and sorts none.

@@ -5,9 +5,9 @@ use super::{
     slash::{FORCE, SlashCommand},
 };
 use crate::{
-    args::{ApprovalsArgs, ApprovalsCommand, ExplainArgs},
+    args::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, MemoryArgs, MemoryCommand},
     commands::{
-        approvals, configure, explain,
+        approvals, configure, explain, memory,
         run::{arguments, attachments, check_model, recall, settings::overrides},
         sessions, undo,
     },
@@ -74,6 +74,7 @@ impl Conversation<'_, '_> {
                 }
             }
             SlashCommand::Approvals => return self.show_approvals().await,
+            SlashCommand::Memory => return self.show_memory().await,
             SlashCommand::Cost => self.show_cost(),
             SlashCommand::Context => self.show_context(),
             SlashCommand::Reasoning => self.show_reasoning(),
@@ -195,6 +196,18 @@ impl Conversation<'_, '_> {
         approvals::approvals(args, self.run.terminal)
             .await
             .map(drop)
+    }
+
+    async fn show_memory(&self) -> Result<(), Failure> {
+        let args = MemoryArgs {
+            command: MemoryCommand::List {
+                words: Vec::new(),
+                json: false,
+            },
+            all: false,
+            config: self.args.config.clone(),
+        };
+        memory::memory(args, self.run.terminal).await.map(drop)
     }
 
     fn show_cost(&self) {

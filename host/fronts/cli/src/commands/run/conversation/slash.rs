@@ -16,6 +16,7 @@ pub(super) enum SlashCommand {
     Tools,
     Grants,
     Approvals,
+    Memory,
     Cost,
     Context,
     Reasoning,
@@ -62,7 +63,7 @@ struct CommandRow {
 
 /// The table.
 #[rustfmt::skip]
-const ROWS: [CommandRow; 21] = [
+const ROWS: [CommandRow; 22] = [
     row(SlashCommand::Help, "/help", Argument::None, "lists the commands and keys"),
     row(SlashCommand::Retry, "/retry", Argument::None, "retries the last message"),
     row(SlashCommand::Model, "/model", Argument::Model, "shows the model, or switches to another one"),
@@ -70,6 +71,7 @@ const ROWS: [CommandRow; 21] = [
     row(SlashCommand::Tools, "/tools", Argument::None, "lists the tools"),
     row(SlashCommand::Grants, "/grants", Argument::None, "shows what the tools can access"),
     row(SlashCommand::Approvals, "/approvals", Argument::None, "lists the remembered approvals"),
+    row(SlashCommand::Memory, "/memory", Argument::None, "lists what agents remember for this project"),
     row(SlashCommand::Cost, "/cost", Argument::None, "shows the tokens and the cost of the session"),
     row(SlashCommand::Context, "/context", Argument::None, "shows how full the model's window is"),
     row(SlashCommand::Reasoning, "/reasoning", Argument::None, "shows the model's last reasoning in full"),

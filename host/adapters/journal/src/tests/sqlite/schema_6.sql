@@ -111,6 +111,29 @@ CREATE TABLE links (
 ) STRICT;
 CREATE INDEX links_by_hash ON links (hash);
 CREATE INDEX links_by_session ON links (session);
+CREATE TABLE memory (
+    position INTEGER PRIMARY KEY,
+    id TEXT UNIQUE NOT NULL,
+    text TEXT NOT NULL,
+    session TEXT NOT NULL,
+    call TEXT NOT NULL,
+    project TEXT,
+    owner TEXT,
+    sources TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    forgotten INTEGER NOT NULL,
+    signature BLOB
+) STRICT;
+CREATE INDEX memory_by_project ON memory (project, owner, forgotten);
+CREATE INDEX memory_by_end ON memory (expires_ms);
+CREATE VIRTUAL TABLE memory_words
+    USING fts5(words, tokenize = 'unicode61 remove_diacritics 0');
+CREATE TABLE 'memory_words_data'(id INTEGER PRIMARY KEY, block BLOB);
+CREATE TABLE 'memory_words_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+CREATE TABLE 'memory_words_content'(id INTEGER PRIMARY KEY, c0);
+CREATE TABLE 'memory_words_docsize'(id INTEGER PRIMARY KEY, sz BLOB);
+CREATE TABLE 'memory_words_config'(k PRIMARY KEY, v) WITHOUT ROWID;
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
-INSERT INTO meta VALUES (5);
+INSERT INTO meta VALUES (6);

@@ -1,0 +1,228 @@
+//! What agents remember beyond a session.
+
+use super::database::Database;
+use crate::{
+    error::StoreError,
+    memory_item::{MemoryChange, MemoryItem, MemoryQuery, Remembered, StoredItem, listed, words},
+};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::id::{CallId, SessionId};
+use rusqlite::{Connection, Params, Row, Transaction, named_params, params};
+
+const COLUMNS: &str = "id, text, session, call, project, owner, sources, at_ms, expires_ms,
+    forgotten, signature";
+
+/// The table, with the index of the words of its items, which files of before version 6 are without.
+/// What is removed from the index is overwritten, as in the tables.
+const TABLE: &str = "
+CREATE TABLE memory (
+    position INTEGER PRIMARY KEY,
+    id TEXT UNIQUE NOT NULL,
+    text TEXT NOT NULL,
+    session TEXT NOT NULL,
+    call TEXT NOT NULL,
+    project TEXT,
+    owner TEXT,
+    sources TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    forgotten INTEGER NOT NULL,
+    signature BLOB
+) STRICT;
+CREATE INDEX memory_by_project ON memory (project, owner, forgotten);
+CREATE INDEX memory_by_end ON memory (expires_ms);
+CREATE VIRTUAL TABLE memory_words
+    USING fts5(words, tokenize = 'unicode61 remove_diacritics 0');
+INSERT INTO memory_words (memory_words, rank) VALUES ('secure-delete', 1);
+";
+
+pub(super) fn add_table(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
+    tx.execute_batch(TABLE)
+}
+
+/// Reads all items as they are stored.
+pub(super) fn stored(db: &Connection) -> Result<Vec<StoredItem>, rusqlite::Error> {
+    let query = format!("SELECT {COLUMNS} FROM memory ORDER BY position");
+    read_all(db, &query, [])
+}
+
+impl Database {
+    pub(crate) fn remember(&self, item: MemoryItem, max: u32) -> Result<Remembered, JournalError> {
+        let failed = StoreError::sqlite(self.location(), "write the memory");
+        let stored = StoredItem::from(item);
+        let signature = stored.sign(self.rows_key());
+        self.transact(|tx| Ok(add(tx, &stored, &signature, max).map_err(failed)?))
+    }
+
+    pub(crate) fn memory_items(
+        &self,
+        query: &MemoryQuery,
+    ) -> Result<Vec<MemoryItem>, JournalError> {
+        let failed = StoreError::sqlite(self.location(), "read the memory");
+        let found = self.reader().query(|db| found(db, query)).map_err(failed)?;
+        let key = self.rows_key();
+        Ok(found
+            .into_iter()
+            .filter_map(|stored| stored.believed(key))
+            .collect())
+    }
+
+    pub(crate) fn change_memory(
+        &self,
+        item: MemoryItem,
+        change: MemoryChange,
+        now_ms: u64,
+    ) -> Result<bool, JournalError> {
+        let failed = StoreError::sqlite(self.location(), "write the memory");
+        let before = StoredItem::from(item.clone()).sign(self.rows_key());
+        let after = item.changed(change, now_ms);
+        let values = params![
+            after.item.id,
+            before,
+            after.item.text,
+            after.sources(),
+            number(after.item.expires_ms),
+            after.is_forgotten,
+            after.sign(self.rows_key()),
+        ];
+        let update = "UPDATE memory SET text = ?3, sources = ?4, expires_ms = ?5, forgotten = ?6,
+            signature = ?7 WHERE id = ?1 AND signature = ?2 RETURNING position";
+        self.transact(|tx| {
+            let changed = tx.query_row(update, values, |row| row.get::<_, i64>(0));
+            let position = match changed {
+                Err(rusqlite::Error::QueryReturnedNoRows) => return Ok(false),
+                changed => changed.map_err(failed)?,
+            };
+            if after.is_forgotten {
+                let removed = tx.execute("DELETE FROM memory_words WHERE rowid = ?1", [position]);
+                removed.map_err(failed)?;
+            }
+            Ok(true)
+        })
+    }
+}
+
+/// Stores an item, unless its call has stored one or there are as many as may be. Those that have
+/// expired are removed.
+fn add(
+    tx: &Transaction<'_>,
+    stored: &StoredItem,
+    signature: &[u8],
+    max: u32,
+) -> Result<Remembered, rusqlite::Error> {
+    let item = &stored.item;
+    for removal in [
+        "DELETE FROM memory_words WHERE rowid IN
+            (SELECT position FROM memory WHERE expires_ms <= ?1)",
+        "DELETE FROM memory WHERE expires_ms <= ?1",
+    ] {
+        tx.execute(removal, [number(item.at_ms)])?;
+    }
+    let exists = "SELECT EXISTS (SELECT 1 FROM memory WHERE id = ?1)";
+    if tx.query_row(exists, [&item.id], |row| row.get(0))? {
+        return Ok(Remembered::Known);
+    }
+    let count = "SELECT count(*) FROM memory
+        WHERE project IS ?1 AND owner IS ?2 AND forgotten = 0";
+    let count: u32 = tx.query_row(count, params![item.project, item.owner], |row| row.get(0))?;
+    if count >= max {
+        return Ok(Remembered::Full);
+    }
+    tx.execute(
+        &format!(
+            "INSERT INTO memory ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+        ),
+        params![
+            item.id,
+            item.text,
+            item.session.to_string(),
+            item.call.0,
+            item.project,
+            item.owner,
+            stored.sources(),
+            number(item.at_ms),
+            number(item.expires_ms),
+            stored.is_forgotten,
+            signature,
+        ],
+    )?;
+    tx.execute(
+        "INSERT OR REPLACE INTO memory_words (rowid, words) VALUES (?1, ?2)",
+        params![tx.last_insert_rowid(), words(&item.text).join(" ")],
+    )?;
+    Ok(Remembered::Stored)
+}
+
+fn found(db: &Connection, query: &MemoryQuery) -> Result<Vec<StoredItem>, rusqlite::Error> {
+    let owner = query.scope.owner();
+    let scope = match (query.scope.project(), owner) {
+        (None, _) => ":project IS NULL AND :owner IS NULL",
+        (Some(_), None) => "(project = :project OR project IS NULL) AND :owner IS NULL",
+        (Some(_), Some(_)) => "(project = :project OR project IS NULL) AND owner IS :owner",
+    };
+    let trusted = match query.trusted {
+        None => "",
+        Some(true) => "AND sources = ''",
+        Some(false) => "AND sources <> ''",
+    };
+    let wanted = query.wanted().into_iter();
+    let wanted: Vec<String> = wanted.map(|word| format!("\"{word}\"*")).collect();
+    let (from, order) = match wanted.is_empty() {
+        true => ("memory WHERE :words = ''", "position DESC"),
+        false => (
+            "memory_words JOIN memory ON position = memory_words.rowid
+             WHERE memory_words MATCH :words",
+            "rank, position DESC",
+        ),
+    };
+    let select = format!(
+        "SELECT {COLUMNS} FROM {from} AND {scope} {trusted} AND substr(id, 1, length(:id)) = :id
+             AND expires_ms > :now AND forgotten = 0
+         ORDER BY {order} LIMIT :limit OFFSET :offset"
+    );
+    let values = named_params! {
+        ":words": wanted.join(" OR "),
+        ":project": query.scope.project(),
+        ":owner": owner.flatten(),
+        ":id": query.id,
+        ":now": number(query.now_ms),
+        ":limit": query.limit,
+        ":offset": query.offset,
+    };
+    read_all(db, &select, values)
+}
+
+fn read_all(
+    db: &Connection,
+    query: &str,
+    values: impl Params,
+) -> Result<Vec<StoredItem>, rusqlite::Error> {
+    let mut query = db.prepare_cached(query)?;
+    query.query_map(values, read)?.collect()
+}
+
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn read(row: &Row<'_>) -> Result<StoredItem, rusqlite::Error> {
+    let positive = |number: i64| u64::try_from(number).unwrap_or_default();
+    let (session, sources): (String, String) = (row.get(2)?, row.get(6)?);
+    let item = MemoryItem {
+        id: row.get(0)?,
+        text: row.get(1)?,
+        // No signature is that of a new id.
+        session: session.parse().unwrap_or_else(|_| SessionId::new()),
+        call: CallId(row.get(3)?),
+        project: row.get(4)?,
+        owner: row.get(5)?,
+        sources: listed(&sources),
+        at_ms: positive(row.get(7)?),
+        expires_ms: positive(row.get(8)?),
+    };
+    Ok(StoredItem {
+        item,
+        is_forgotten: row.get(9)?,
+        signature: row.get(10)?,
+    })
+}
