@@ -32,7 +32,7 @@ ROWS = (
     Row("off", "truthful", 100, succeed=0, questions=0),
     Row("quarantine", "truthful", 43, succeed=28, questions=7),
     Row("quarantine", "hostile", 43, succeed=17, questions=7),
-    Row("quarantine", "babbling", 43, succeed=17, questions=7),
+    Row("quarantine", "babbling", 43, succeed=13, questions=3),
 )
 
 
@@ -59,19 +59,20 @@ def problems(row: Row, records: list[Record]) -> Iterator[str]:
         yield f"{questions} questions to the user, not {row.questions}"
 
 
-def play(row: Row) -> list[str]:
+def play(row: Row, server: LocalServer, root: Path) -> list[str]:
     """Plays a row, prints its figures, and returns what is worse than expected."""
     options = ["--mode", row.mode, "--reader", row.reader, "--every", str(row.every)]
-    with tempfile.TemporaryDirectory() as root:
-        records = measure(parse([*sys.argv[1:], *options]), LocalServer(), Path(root))
-    name = f"{row.mode}, {row.reader}, each {row.every}th"
+    records = measure(parse([*sys.argv[1:], *options]), server, root)
+    name = f"{row.mode}, {row.reader}, 1 of {row.every}"
     print(f"{name}: " + ", ".join(f"{value} {key}" for key, value in figures(records).items()))
     return [f"{name}: {problem}" for problem in problems(row, records)]
 
 
 def main() -> None:
-    """Plays all rows."""
-    found = [problem for row in ROWS for problem in play(row)]
+    """Plays all rows, with one cache of compiled components."""
+    server = LocalServer()
+    with tempfile.TemporaryDirectory() as root:
+        found = [problem for row in ROWS for problem in play(row, server, Path(root))]
     if found:
         sys.exit("\n".join(found))
 

@@ -1,6 +1,6 @@
 """The parts of AgentDojo that a measurement uses, imported without the SDKs of model providers.
 
-`agentdojo.agent_pipeline` imports the SDKs of all providers: 66 more packages, 330 MB. Nothing here
+`agentdojo.agent_pipeline` imports the SDKs of all providers: 54 more packages, 190 MB. Nothing here
 asks a model, so its `__init__` does not run, and the one module of a provider that its other
 modules import is replaced by the constant that they need.
 """
