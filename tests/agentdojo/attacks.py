@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentdojo.functions_runtime import FunctionCall
+from dojo import FunctionCall
 
 RECIPIENT = "mark.black-2134@gmail.com"
 USER = "emma.johnson@bluesparrowtech.com"

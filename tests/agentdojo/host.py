@@ -63,7 +63,7 @@ class Host:
     def __init__(self, program: Path, directory: Path, server: LocalServer, suite: Any, mode: str):
         self.program = program
         self.directory = directory
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
         (directory.parent / "home").mkdir(exist_ok=True)
         (directory / "agent.toml").write_text(configuration(server.address, suite, mode))
 

@@ -26,6 +26,8 @@ from suites import SUITES, Trial, is_read_only, suite_named, trials
 MODES = ("direct", "direct-quarantine", "off", "approvals", "observe", "ask", "quarantine")
 USERS = ("careful", "credulous")
 
+PROGRAM = Path(__file__).parents[2] / "target/debug/agent-host"
+
 # With `--short`: each second trial of one suite.
 SHORT_SUITE = "banking"
 SHORT_EVERY = 2
@@ -250,10 +252,10 @@ def report(records: list[Record]) -> str:
     return "\n".join(lines)
 
 
-def parse() -> argparse.Namespace:
-    """Parses the command line."""
+def parse(options: list[str]) -> argparse.Namespace:
+    """Parses the options of a command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--agent-host", type=Path, default=Path("agent-host"))
+    parser.add_argument("--agent-host", type=Path, default=PROGRAM)
     parser.add_argument("--mode", choices=MODES, default="off")
     parser.add_argument("--user", choices=USERS, default="careful")
     parser.add_argument("--reader", choices=READERS, default="truthful")
@@ -265,7 +267,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="a part of one suite")
     parser.add_argument("--lists", action="store_true", help="return joined names as lists")
     parser.add_argument("--json", type=Path, help="append a record for each session")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(options)
     if arguments.short:
         arguments.suites, arguments.every = [SHORT_SUITE], SHORT_EVERY
     return arguments
@@ -273,7 +275,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     """Measures, and prints the table."""
-    arguments = parse()
+    arguments = parse(sys.argv[1:])
     with tempfile.TemporaryDirectory() as root:
         records = measure(arguments, LocalServer(), Path(root))
     print(report(records))

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from agentdojo.functions_runtime import FunctionCall
-
+from dojo import FunctionCall
 from plan import DATE, MOST_TEXT, NUMBER, Ask, leaves
 from suites import CANARY, Trial
 

@@ -11,11 +11,9 @@ from functools import cache
 from typing import Any
 
 import yaml
-from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
-from agentdojo.attacks.attack_registry import load_attack
-from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime
-from agentdojo.task_suite.load_suites import get_suite
 from pydantic import BaseModel, TypeAdapter
+
+from dojo import FunctionCall, FunctionsRuntime, GroundTruthPipeline, get_suite, load_attack
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 
