@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What reserves the names of memory.
+/// Reserves the names of memory.
 const MEMORY: &str = "memory = { enabled = true }\n";
 
 /// A server of the transport stdio with one tool.

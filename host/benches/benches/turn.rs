@@ -1,14 +1,19 @@
 //! Measures the cost of the loop per turn: a journal in memory, a model and a tool that return at
 //! once. Prints the median and the 99th percentile of each kind of turn, with a new session and
 //! with long ones, and fails if a median exceeds the bound. The figures are in host/BENCHMARKS.md.
+//!
+//! With a mode of `[flow]` and a number, runs so many turns of one call, whose tool is untrusted:
+//! `valgrind --tool=callgrind BENCH observe 200` and `... 400` count their instructions.
 
 use agent_host_benches::doubles;
 use agent_host_engine::{
     BoxFuture,
     agents::{Agents, SubAgent},
-    journal::MemoryJournal,
+    flow::FlowPolicy,
+    journal::{Journal as _, MemoryJournal},
     model::{DeltaSink, Model},
     observer::Unobserved,
+    policy::NameGlob,
     session::{Session, SessionStart},
     tool_set::ToolSet,
     turn::{Actors, Agent, ContinuationKey, Settings, StandardMode, TurnContext},
@@ -16,6 +21,7 @@ use agent_host_engine::{
 use agent_host_types::{
     budget::Budgets,
     context::ContextLimits,
+    flow::FlowMode,
     id::{CallId, Digest, SessionId},
     message::Message,
     model::{ModelError, ModelReply, ModelRequest, Provenance, StopReason},
@@ -85,6 +91,7 @@ impl Model for Prompt {
 /// A loop over one session.
 struct Loop {
     agent: Agent,
+    journal: Arc<MemoryJournal>,
     session: Session,
     cancel: CancellationToken,
 }
@@ -132,7 +139,8 @@ impl Loop {
         let journal = Arc::new(MemoryJournal::new(SessionId::new()));
         Self {
             agent,
-            session: Session::start(journal, SessionStart::default()),
+            session: Session::start(journal.clone(), SessionStart::default()),
+            journal,
             cancel: CancellationToken::new(),
         }
     }
@@ -204,11 +212,42 @@ async fn measure(
     ]
 }
 
+/// Runs turns of one call in a mode, and prints the size of their events.
+async fn count(mode: FlowMode, turns: usize) {
+    let mut calling = Loop::new(None);
+    calling.agent.settings.flow = Arc::new(FlowPolicy {
+        mode,
+        untrusted: vec![NameGlob::new("tool:read").unwrap()],
+        ..FlowPolicy::default()
+    });
+    for _ in 0..turns {
+        calling.say("call").await;
+    }
+    calling.journal.barrier().await.unwrap();
+    let (mut bytes, mut from) = (0, 0);
+    loop {
+        let records = calling.journal.records(from).await.unwrap();
+        let Some(last) = records.last() else { break };
+        from = last.seq + 1;
+        let sizes = records
+            .iter()
+            .map(|it| serde_json::to_vec(&it.event).unwrap().len());
+        bytes += sizes.sum::<usize>();
+    }
+    println!("{mode}: {turns} turns, {from} events, {bytes} bytes");
+}
+
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [mode, turns] = arguments.as_slice() {
+        let mode = serde_json::from_value(json!(mode)).expect("a mode of [flow]");
+        let turns = turns.parse().expect("a number of turns");
+        return runtime.block_on(count(mode, turns));
+    }
     println!("messages  turn                   median       99 %");
     // Warms the caches up; not counted.
     runtime.block_on(measure(0, None));

@@ -265,6 +265,13 @@ impl StoredItem {
         (!is_valid).then(unsigned)
     }
 
+    /// Returns whose item it is as a column by which words are found. It decides nothing.
+    pub(crate) fn scope(&self) -> String {
+        let mut scope = json_digest(&json!([self.item.project, self.item.owner])).hex();
+        scope.truncate(ID_DIGITS);
+        scope
+    }
+
     /// Returns the sources as a column has them: one in each line.
     pub(crate) fn sources(&self) -> String {
         self.item.sources.join("\n")

@@ -10,7 +10,7 @@ use super::{
 };
 use agent_host_engine::{
     flow::{FlowPolicy, FlowRule, MAX_FLOW_RULES},
-    policy::NameGlob,
+    policy::{ArgumentPointer, NameGlob},
 };
 use agent_host_types::flow::FlowMode;
 use serde_json::Value;
@@ -18,6 +18,9 @@ use std::{collections::HashSet, sync::Arc};
 
 /// The most globs of a list.
 const MAX_SOURCES: usize = 1_000;
+
+/// The most arguments of a rule.
+const MAX_ARGUMENTS: usize = 100;
 
 section! {
     /// `[flow]`.
@@ -45,6 +48,9 @@ section! {
         from: String => together;
         /// A glob of tools, or a list of globs.
         to: Value => together;
+        /// The arguments into which the text flows, as JSON pointers; absent for all.
+        #[serde(default)]
+        arguments: Vec<String> => together;
         /// The name in records and messages; absent for its position.
         name: Option<String> => pinned;
     }
@@ -63,7 +69,13 @@ fn demand_trust(trusted: &[String], _: &str, review: &mut Review<'_>) {
 fn demand_rule(raw: &RawFlowRule, _: &str, review: &mut Review<'_>) {
     if raw.decision == RawDecision::Allow {
         let (from, to) = (quoted(&raw.from), quoted(&raw.to.to_string()));
-        let text = format!("lets text from {from} reach calls of {to} without asking");
+        let only = raw.arguments.iter().map(|pointer| quoted(pointer));
+        let only: Vec<String> = only.collect();
+        let only = match only.as_slice() {
+            [] => String::new(),
+            only => format!(" in {}", only.join(", ")),
+        };
+        let text = format!("lets text from {from} reach calls of {to}{only} without asking");
         review.demand(Danger::Unchecked, text);
     }
 }
@@ -121,12 +133,35 @@ fn resolve_rules(raw: Vec<RawFlowRule>) -> Result<Vec<FlowRule>, ConfigError> {
         resolve_steps! {
             from = source("from", &raw.from);
             tools = rules::tools(&name, "to", &raw.to);
+            arguments = arguments(&raw.arguments);
         }
         Ok(FlowRule {
             decision: raw.decision.into(),
             name,
             from,
             tools,
+            arguments,
         })
     })
+}
+
+fn arguments(pointers: &[String]) -> Result<Vec<String>, ConfigError> {
+    let hint = "use fewer arguments, or several rules";
+    check_count(
+        "arguments",
+        "arguments",
+        pointers.len(),
+        MAX_ARGUMENTS,
+        hint,
+    )?;
+    let checked = pointers
+        .iter()
+        .map(|pointer| match ArgumentPointer::new(pointer) {
+            Ok(_) => Ok(pointer.clone()),
+            Err(error) => Err(
+                config_error!("arguments", "{error}", "write it like \"/location\"")
+                    .with_value(pointer),
+            ),
+        });
+    checked.collect()
 }

@@ -154,7 +154,7 @@ section! {
         rule [All]: Vec<RawRule> => each(rules::demand);
         /// The treatment of text from untrusted sources.
         flow: RawFlow => section;
-        /// What agents remember beyond a session.
+        /// The memory of agents beyond a session.
         memory: RawMemory => section;
         /// The runs that start at times.
         schedule [Named]: Vec<RawSchedule> => each(schedules::demand);

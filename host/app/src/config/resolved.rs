@@ -137,7 +137,7 @@ pub struct Config {
     pub rules: Arc<[CallRule]>,
     /// The policy about text from untrusted sources.
     pub flow: Arc<FlowPolicy>,
-    /// What agents remember beyond a session; absent if that is nothing.
+    /// The memory of agents beyond a session; absent if they have none.
     pub memory: Option<MemoryConfig>,
     /// How components from registries are pulled, and which of them are accepted.
     pub(crate) registries: RegistriesConfig,

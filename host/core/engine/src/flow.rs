@@ -17,7 +17,7 @@ mod tests;
 pub use sources::SHARED_STATE;
 pub(crate) use state::FlowState;
 
-use crate::policy::{NameGlob, RuleDecision};
+use crate::policy::{NameGlob, RuleDecision, Ruling};
 use agent_host_types::{
     flow::{ArgumentSources, FlowMode},
     tool::Effect,
@@ -94,6 +94,10 @@ pub struct FlowRule {
     pub from: NameGlob,
     /// The tools. One that matches is enough.
     pub tools: Vec<NameGlob>,
+    /// JSON pointers of the arguments into which the text flows; empty for all. Text that the model
+    /// has read may be in any argument, so a rule that allows some does not hold for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
 }
 
 /// A call with the untrusted sources that it depends on.
@@ -155,22 +159,50 @@ impl FlowPolicy {
         if matches!(self.mode, FlowMode::Off | FlowMode::Observe) {
             return None;
         }
-        let seen = call.seen.iter().map(|source| (source, false));
+        let seen = call.seen.iter().map(|source| (source, None));
         let handed_on = call.references.iter().flat_map(|argument| {
-            let is_content = is_content(&argument.pointer);
-            argument.sources.iter().map(move |of| (of, is_content))
+            let sources = argument.sources.iter();
+            sources.map(move |of| (of, Some(argument.pointer.as_str())))
         });
         let flows = seen.chain(handed_on);
-        let rulings = flows.map(|(source, is_content)| self.decide_one(call, source, is_content));
+        let rulings = flows.map(|(source, pointer)| self.decide_one(call, source, pointer));
         rulings.max_by_key(|ruling| ruling.decision)
     }
 
+    /// Returns the decision about a call, by what the policy of calls decided and what flows into
+    /// it: the stricter one.
+    #[must_use]
+    pub(crate) fn after(&self, ruling: Ruling, call: &FlowRequest<'_>) -> Ruling {
+        match (ruling, self.decide(call)) {
+            (ruling @ Ruling::Deny { .. }, _) | (ruling, None) => ruling,
+            (ruling, Some(flow)) => match flow.decision {
+                RuleDecision::Deny => Ruling::Deny {
+                    reason: format!("Text from {} must not reach this call", flow.source),
+                    rule: flow.rule,
+                    grant: None,
+                },
+                RuleDecision::Ask if matches!(ruling, Ruling::Allow { .. }) => {
+                    Ruling::Ask { rule: flow.rule }
+                }
+                RuleDecision::Ask | RuleDecision::Allow => ruling,
+            },
+        }
+    }
+
     /// Decides on one flow: a denial wins, then a request for approval; without a rule, effects
-    /// need approval, unless the value is content.
-    fn decide_one(&self, call: &FlowRequest<'_>, source: &str, is_content: bool) -> FlowRuling {
+    /// need approval, unless the value is content. Without a pointer, the text may be anywhere.
+    fn decide_one(
+        &self,
+        call: &FlowRequest<'_>,
+        source: &str,
+        pointer: Option<&str>,
+    ) -> FlowRuling {
         let matching = self.rules.iter().filter(|rule| {
-            rule.from.matches(source) && rule.tools.iter().any(|tool| tool.matches(call.tool))
+            rule.from.matches(source)
+                && rule.tools.iter().any(|tool| tool.matches(call.tool))
+                && rule.is_about(pointer)
         });
+        let is_content = pointer.is_some_and(is_content);
         let ruling = |decision, rule: &str| FlowRuling {
             decision,
             rule: rule.to_owned(),
@@ -184,6 +216,27 @@ impl FlowPolicy {
             None => ruling(RuleDecision::Ask, FLOW_RULE),
         }
     }
+}
+
+impl FlowRule {
+    /// Whether it is about the argument at a pointer, or any that there may be. A rule that is no
+    /// permission is also about a value that contains its argument.
+    fn is_about(&self, pointer: Option<&str>) -> bool {
+        let is_strict = self.decision != RuleDecision::Allow;
+        let is_at = |argument: &String| match pointer {
+            Some(pointer) => {
+                is_below(pointer, argument) || is_strict && is_below(argument, pointer)
+            }
+            None => is_strict,
+        };
+        self.arguments.is_empty() || self.arguments.iter().any(is_at)
+    }
+}
+
+/// Whether a pointer is another one, or below it.
+fn is_below(pointer: &str, other: &str) -> bool {
+    let rest = pointer.strip_prefix(other);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether the argument at a pointer is content, by the last name in it.

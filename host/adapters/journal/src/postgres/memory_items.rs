@@ -90,8 +90,8 @@ impl Database {
                  AND (NOT $3 OR owner IS NOT DISTINCT FROM $4)
                  AND ($5::boolean IS NULL OR (sources = '') = $5)
                  AND starts_with(id, $6) AND expires_ms > $7 AND NOT forgotten
-             ORDER BY CASE WHEN $1 = '' THEN 0 ELSE ts_rank(words, $1::text::tsquery) END DESC,
-                 position DESC
+             ORDER BY (SELECT count(*) FROM unnest($10::text[]) AS word WHERE words @@ word::tsquery)
+                 DESC, position DESC
              LIMIT $8 OFFSET $9"
         );
         let values: Parameters<'_> = &[
@@ -104,6 +104,7 @@ impl Database {
             &signed(query.now_ms),
             &i64::from(query.limit),
             &i64::from(query.offset),
+            &wanted,
         ];
         let rows = self.read_planned(&select, values).await?;
         let key = self.rows_key()?;

@@ -7,13 +7,14 @@ use crate::{
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::{CallId, SessionId};
-use rusqlite::{Connection, Params, Row, Transaction, named_params, params};
+use rusqlite::{Connection, Params, Row, ToSql, Transaction, params};
 
 const COLUMNS: &str = "id, text, session, call, project, owner, sources, at_ms, expires_ms,
-    forgotten, signature";
+    forgotten, signature, scope";
 
-/// The table, with the index of the words of its items, which files of before version 6 are without.
-/// What is removed from the index is overwritten, as in the tables.
+/// The tables, which files of before version 6 are without. The words of items are ordered by whose
+/// they are, so that a search costs the same however many items others have; `SQLite`'s own text
+/// search visits all that have a word.
 const TABLE: &str = "
 CREATE TABLE memory (
     position INTEGER PRIMARY KEY,
@@ -27,14 +28,22 @@ CREATE TABLE memory (
     at_ms INTEGER NOT NULL,
     expires_ms INTEGER NOT NULL,
     forgotten INTEGER NOT NULL,
+    scope TEXT NOT NULL,
     signature BLOB
 ) STRICT;
-CREATE INDEX memory_by_project ON memory (project, owner, forgotten);
+CREATE INDEX memory_by_project ON memory (project, owner, scope, forgotten);
 CREATE INDEX memory_by_end ON memory (expires_ms);
-CREATE VIRTUAL TABLE memory_words
-    USING fts5(words, tokenize = 'unicode61 remove_diacritics 0');
-INSERT INTO memory_words (memory_words, rank) VALUES ('secure-delete', 1);
+CREATE TABLE memory_words (
+    scope TEXT NOT NULL,
+    word TEXT NOT NULL,
+    item INTEGER NOT NULL REFERENCES memory (position) ON DELETE CASCADE,
+    PRIMARY KEY (scope, word, item)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX memory_words_by_item ON memory_words (item);
 ";
+
+/// The number of parameters of a query before its words.
+const NAMED: usize = 6;
 
 pub(super) fn add_table(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
     tx.execute_batch(TABLE)
@@ -94,7 +103,7 @@ impl Database {
                 changed => changed.map_err(failed)?,
             };
             if after.is_forgotten {
-                let removed = tx.execute("DELETE FROM memory_words WHERE rowid = ?1", [position]);
+                let removed = tx.execute("DELETE FROM memory_words WHERE item = ?1", [position]);
                 removed.map_err(failed)?;
             }
             Ok(true)
@@ -111,13 +120,8 @@ fn add(
     max: u32,
 ) -> Result<Remembered, rusqlite::Error> {
     let item = &stored.item;
-    for removal in [
-        "DELETE FROM memory_words WHERE rowid IN
-            (SELECT position FROM memory WHERE expires_ms <= ?1)",
-        "DELETE FROM memory WHERE expires_ms <= ?1",
-    ] {
-        tx.execute(removal, [number(item.at_ms)])?;
-    }
+    let expired = "DELETE FROM memory WHERE expires_ms <= ?1";
+    tx.execute(expired, [number(item.at_ms)])?;
     let exists = "SELECT EXISTS (SELECT 1 FROM memory WHERE id = ?1)";
     if tx.query_row(exists, [&item.id], |row| row.get(0))? {
         return Ok(Remembered::Known);
@@ -130,7 +134,7 @@ fn add(
     }
     tx.execute(
         &format!(
-            "INSERT INTO memory ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+            "INSERT INTO memory ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
         ),
         params![
             item.id,
@@ -144,52 +148,70 @@ fn add(
             number(item.expires_ms),
             stored.is_forgotten,
             signature,
+            stored.scope(),
         ],
     )?;
-    tx.execute(
-        "INSERT OR REPLACE INTO memory_words (rowid, words) VALUES (?1, ?2)",
-        params![tx.last_insert_rowid(), words(&item.text).join(" ")],
-    )?;
+    let position = tx.last_insert_rowid();
+    let mut insert = tx.prepare_cached("INSERT INTO memory_words VALUES (?1, ?2, ?3)")?;
+    let scope = stored.scope();
+    for word in words(&item.text) {
+        insert.execute(params![scope, word, position])?;
+    }
     Ok(Remembered::Stored)
 }
 
 fn found(db: &Connection, query: &MemoryQuery) -> Result<Vec<StoredItem>, rusqlite::Error> {
     let owner = query.scope.owner();
     let scope = match (query.scope.project(), owner) {
-        (None, _) => ":project IS NULL AND :owner IS NULL",
-        (Some(_), None) => "(project = :project OR project IS NULL) AND :owner IS NULL",
-        (Some(_), Some(_)) => "(project = :project OR project IS NULL) AND owner IS :owner",
+        (None, _) => "?1 IS NULL AND ?2 IS NULL",
+        (Some(_), None) => "(project = ?1 OR project IS NULL) AND ?2 IS NULL",
+        (Some(_), Some(_)) => "(project = ?1 OR project IS NULL) AND owner IS ?2",
     };
     let trusted = match query.trusted {
         None => "",
         Some(true) => "AND sources = ''",
         Some(false) => "AND sources <> ''",
     };
-    let wanted = query.wanted().into_iter();
-    let wanted: Vec<String> = wanted.map(|word| format!("\"{word}\"*")).collect();
-    let (from, order) = match wanted.is_empty() {
-        true => ("memory WHERE :words = ''", "position DESC"),
+    let wanted = query.wanted();
+    // An item may have several words that begin with one that is wanted.
+    let with_word = |index: usize| {
+        format!(
+            "SELECT DISTINCT item FROM memory_words
+             WHERE scope IN (SELECT DISTINCT scope FROM memory WHERE {scope})
+                 AND word >= ?{index} AND word < ?{index} || char(1114111)"
+        )
+    };
+    let places = NAMED + 1..=NAMED + wanted.len();
+    let found: Vec<String> = places.map(with_word).collect();
+    let (from, order) = match found.is_empty() {
+        true => ("memory".to_owned(), "position DESC"),
         false => (
-            "memory_words JOIN memory ON position = memory_words.rowid
-             WHERE memory_words MATCH :words",
-            "rank, position DESC",
+            format!(
+                "memory JOIN (SELECT item, count(*) AS words FROM ({}) GROUP BY item)
+                 ON position = item",
+                found.join(" UNION ALL ")
+            ),
+            "words DESC, position DESC",
         ),
     };
     let select = format!(
-        "SELECT {COLUMNS} FROM {from} AND {scope} {trusted} AND substr(id, 1, length(:id)) = :id
-             AND expires_ms > :now AND forgotten = 0
-         ORDER BY {order} LIMIT :limit OFFSET :offset"
+        "SELECT {COLUMNS} FROM {from} WHERE {scope} {trusted}
+             AND substr(id, 1, length(?3)) = ?3 AND expires_ms > ?4 AND forgotten = 0
+         ORDER BY {order} LIMIT ?5 OFFSET ?6"
     );
-    let values = named_params! {
-        ":words": wanted.join(" OR "),
-        ":project": query.scope.project(),
-        ":owner": owner.flatten(),
-        ":id": query.id,
-        ":now": number(query.now_ms),
-        ":limit": query.limit,
-        ":offset": query.offset,
-    };
-    read_all(db, &select, values)
+    let (project, owner) = (query.scope.project(), owner.flatten());
+    let now = number(query.now_ms);
+    let named: [&dyn ToSql; NAMED] = [
+        &project,
+        &owner,
+        &query.id,
+        &now,
+        &query.limit,
+        &query.offset,
+    ];
+    let words = wanted.iter().map(|word| word as &dyn ToSql);
+    let values: Vec<&dyn ToSql> = named.into_iter().chain(words).collect();
+    read_all(db, &select, values.as_slice())
 }
 
 fn read_all(

@@ -72,7 +72,7 @@ const WITHOUT_LISTS: &str = "
 
 /// The statements that take the tables of SQLite back to version 3.
 const WITHOUT_SUMS: &str = "
-    DROP TABLE memory; DROP TABLE memory_words; DROP TABLE links; DROP TABLE sums; DROP INDEX sessions_uncounted;
+    DROP TABLE memory_words; DROP TABLE memory; DROP TABLE links; DROP TABLE sums; DROP INDEX sessions_uncounted;
     ALTER TABLE sessions DROP COLUMN stats; ALTER TABLE sessions DROP COLUMN uncounted;";
 
 /// The statements that take the tables back to version 1.

@@ -2,19 +2,25 @@
 
 use super::{
     FlowPolicy,
+    reference::references,
     sources::{bounded, is_allowed, source_of},
 };
 use agent_host_types::{
     accounting::AuditEntry,
     audit::AuditRequest,
     event::Event,
+    flow::ArgumentSources,
     id::CallId,
     output::{BlobRef, ToolResultOutput},
+    tool::ToolCall,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     mem,
 };
+
+/// The source of everything in the run of a workflow.
+const WORKFLOW: &str = "workflow";
 
 /// The sources of a session's text.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,6 +57,30 @@ impl FlowState {
         let unlabelled = self.unlabelled.iter();
         let untrusted = unlabelled.filter(|source| policy.is_untrusted(source));
         bounded(self.seen.iter().chain(untrusted).cloned().collect())
+    }
+
+    /// Returns the untrusted sources of what the caller has seen: a model, or a workflow, whose nodes
+    /// hand on what they read.
+    pub(crate) fn seen_by(&self, policy: &FlowPolicy, is_workflow: bool) -> Vec<String> {
+        let mut seen = self.seen(policy);
+        let is_untrusted = is_workflow && policy.is_untrusted(WORKFLOW);
+        if is_untrusted && !seen.iter().any(|source| source == WORKFLOW) {
+            seen.push(WORKFLOW.to_owned());
+        }
+        seen
+    }
+
+    /// Returns the arguments of a call that its model has not seen.
+    pub(crate) fn arguments_of(&self, call: &ToolCall) -> Vec<ArgumentSources> {
+        let found = references(call).into_iter();
+        let found = found.map(|found| ArgumentSources {
+            pointer: found.pointer,
+            sources: self.sources_of(&found.reference).to_vec(),
+            reference: Some(found.reference),
+        });
+        found
+            .filter(|argument| !argument.sources.is_empty())
+            .collect()
     }
 
     /// Returns the untrusted sources of all results, those included that the model has not seen.

@@ -79,6 +79,45 @@ fn value_from_an_untrusted_source_is_content_or_asks() {
     }
 }
 
+/// A rule about an argument allows that one alone, and forbids whatever may be it.
+#[test]
+fn flow_rule_is_about_its_arguments() {
+    use RuleDecision::{Allow, Ask, Deny};
+    let rule = |decision| FlowRule {
+        name: "flow.x".to_owned(),
+        decision,
+        from: glob("*"),
+        tools: vec![glob("act")],
+        arguments: vec!["/event/location".to_owned()],
+    };
+    for (pointer, allowed, denied) in [
+        ("/event/location", Allow, Deny),
+        ("/event/location/0", Allow, Deny),
+        ("/event", Ask, Deny),
+        ("/event/locations", Ask, Ask),
+        ("/to", Ask, Ask),
+    ] {
+        assert_eq!(decided(&[rule(Allow)], pointer), Some(allowed), "{pointer}");
+        assert_eq!(decided(&[rule(Deny)], pointer), Some(denied), "{pointer}");
+    }
+    // The model wrote all arguments after it has read the text.
+    for (decision, expected) in [(Allow, Ask), (Deny, Deny)] {
+        let policy = FlowPolicy {
+            mode: FlowMode::Ask,
+            rules: vec![rule(decision)],
+            ..FlowPolicy::default()
+        };
+        let call = FlowRequest {
+            tool: "act",
+            effect: Effect::Idempotent,
+            seen: &["http:news.example".to_owned()],
+            references: &[],
+        };
+        let ruling = policy.decide(&call).map(|ruling| ruling.decision);
+        assert_eq!(ruling, Some(expected));
+    }
+}
+
 fn rule() -> impl Strategy<Value = FlowRule> {
     let decision = prop_oneof![
         Just(RuleDecision::Allow),
@@ -92,11 +131,17 @@ fn rule() -> impl Strategy<Value = FlowRule> {
         Just("*")
     ];
     let tool = prop_oneof![Just("act"), Just("a*"), Just("other")];
-    (decision, from, tool).prop_map(|(decision, from, tool)| FlowRule {
+    let arguments = prop_oneof![
+        Just(vec![]),
+        Just(vec!["/body".to_owned()]),
+        Just(vec!["/to".to_owned()])
+    ];
+    (decision, from, tool, arguments).prop_map(|(decision, from, tool, arguments)| FlowRule {
         name: "flow.x".to_owned(),
         decision,
         from: glob(from),
         tools: vec![glob(tool)],
+        arguments,
     })
 }
 
@@ -112,6 +157,7 @@ proptest! {
             decision: RuleDecision::Deny,
             from: glob("http:news.*"),
             tools: vec![glob("act")],
+            arguments: Vec::new(),
         };
         rules.insert(at.min(rules.len()), deny);
         prop_assert_eq!(decided(&rules, "/body"), Some(RuleDecision::Deny));

@@ -1,7 +1,8 @@
-//! The calls of a recorded session, decided on again under other rules.
+//! The calls of a recorded session, decided on again under other rules about calls and flows.
 
 use super::recording::{Recording, Unreplayable};
 use crate::{
+    flow::{FlowPolicy, FlowRequest, FlowState},
     policy::{CallRequest, CallRule, RuleDecision, Ruling, decide_call},
     program::PROGRAM_NAME,
     setup::{AgentSetup, LoopSetup, ToolSetup},
@@ -9,12 +10,14 @@ use crate::{
 use agent_host_types::{
     approval::{ApprovalRule, RememberScope},
     event::{Event, EventRecord},
+    flow::ArgumentSources,
     id::{CallId, SessionId, object_digest},
     model::ModelReply,
+    tool::{RegisteredTool, ToolCall},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 /// A decision about a call, with the rule that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -60,7 +63,8 @@ pub struct DecidedCall {
 }
 
 /// Decides about every recorded call of a session and of its agents again, under other rules. The
-/// tools, their approvals and the remembered approvals are the recorded ones. Arguments are those
+/// sources of what a model has seen are the recorded ones: of a session that ran without `[flow]`,
+/// those are hosts and MCP servers alone. The tools, their approvals and the remembered approvals are the recorded ones. Arguments are those
 /// that the call ran with, or else those of the model; a call of an unknown tool is left out, since
 /// nothing decides on it.
 ///
@@ -69,10 +73,12 @@ pub struct DecidedCall {
 pub fn decide_again(
     recording: &Recording,
     rules: &[CallRule],
+    flow: &FlowPolicy,
 ) -> Result<Vec<DecidedCall>, Unreplayable> {
     let mut reader = PolicyReader {
         recording,
         rules,
+        flow,
         agents: agents(recording),
         setups: HashMap::new(),
         decided: Vec::new(),
@@ -93,6 +99,7 @@ fn agents(recording: &Recording) -> HashMap<SessionId, String> {
 struct PolicyReader<'r> {
     recording: &'r Recording,
     rules: &'r [CallRule],
+    flow: &'r FlowPolicy,
     agents: HashMap<SessionId, String>,
     /// The setup with which each session of an agent started.
     setups: HashMap<SessionId, (LoopSetup, Vec<ApprovalRule>)>,
@@ -122,6 +129,7 @@ impl PolicyReader<'_> {
         let records = self.recording.sessions.get(&session);
         let records = records.map_or(&[][..], Vec::as_slice);
         let mut remembered: Vec<ApprovalRule> = Vec::new();
+        let mut state = FlowState::default();
         for (at, record) in records.iter().enumerate() {
             match &record.event {
                 Event::LoopConfigured {
@@ -141,20 +149,25 @@ impl PolicyReader<'_> {
                 }
                 _ => {}
             }
-            for (call_id, tool, input) in requested(record, records.get(at..).unwrap_or_default()) {
+            state.apply(&record.event);
+            let is_workflow = matches!(record.event, Event::NodeIntended { .. });
+            for (call, input) in requested(record, records.get(at..).unwrap_or_default()) {
                 let Some((setup, approvals)) = &setup else {
                     return Err(Unreplayable::NoSetup(record.seq));
                 };
                 let known: Vec<&ApprovalRule> = remembered.iter().chain(approvals).collect();
+                let arguments = state.arguments_of(&call);
                 let call = Requested {
                     session,
                     seq: record.seq,
-                    call_id,
-                    tool,
+                    call: &call,
                     input,
+                    arguments: &arguments,
+                    flow: &state,
+                    is_workflow,
                 };
                 let agent = self.agents.get(&session).map(String::as_str);
-                let decided = decide(call, setup, agent, &known, self.rules);
+                let decided = decide(call, setup, agent, &known, (self.rules, self.flow));
                 self.decided.extend(decided);
             }
         }
@@ -166,16 +179,42 @@ impl PolicyReader<'_> {
 struct Requested<'r> {
     session: SessionId,
     seq: u64,
-    call_id: &'r CallId,
-    tool: &'r str,
+    /// The call, as the model wrote it.
+    call: &'r ToolCall,
+    /// The arguments that it ran with.
     input: &'r Map<String, Value>,
+    /// The arguments that the model had not seen.
+    arguments: &'r [ArgumentSources],
+    flow: &'r FlowState,
+    is_workflow: bool,
+}
+
+impl Requested<'_> {
+    /// Decides on the call by a policy about flows, after that about calls. The policy decides which
+    /// of the recorded sources are untrusted.
+    fn after_flow(&self, policy: &FlowPolicy, tool: &RegisteredTool, ruling: Ruling) -> Ruling {
+        let untrusted = |sources: &mut Vec<String>| sources.retain(|it| policy.is_untrusted(it));
+        let mut seen = self.flow.seen_by(policy, self.is_workflow);
+        untrusted(&mut seen);
+        let mut references = self.arguments.to_vec();
+        for argument in &mut references {
+            untrusted(&mut argument.sources);
+        }
+        let request = FlowRequest {
+            tool: &self.call.name,
+            effect: tool.effect,
+            seen: &seen,
+            references: &references,
+        };
+        policy.after(ruling, &request)
+    }
 }
 
 /// Returns the calls that an event asks for, with the arguments that they ran with.
 fn requested<'r>(
     record: &'r EventRecord,
     rest: &'r [EventRecord],
-) -> Vec<(&'r CallId, &'r str, &'r Map<String, Value>)> {
+) -> Vec<(Cow<'r, ToolCall>, &'r Map<String, Value>)> {
     match &record.event {
         Event::ModelReplied {
             reply: ModelReply {
@@ -192,7 +231,7 @@ fn requested<'r>(
                     _ => None,
                 });
                 let input = ran.next().or(call.input.as_ref())?;
-                Some((&call.id, call.name.as_str(), &**input))
+                Some((Cow::Borrowed(call), &**input))
             });
             calls.collect()
         }
@@ -202,7 +241,15 @@ fn requested<'r>(
             input: Some(input),
             attempt: 1,
             ..
-        } => vec![(call_id, tool.as_str(), input)],
+        } => {
+            let call = ToolCall {
+                id: call_id.clone(),
+                name: tool.clone(),
+                input: Some(input.clone()),
+                raw_arguments: String::new(),
+            };
+            vec![(Cow::Owned(call), &**input)]
+        }
         _ => Vec::new(),
     }
 }
@@ -212,11 +259,12 @@ fn decide(
     setup: &LoopSetup,
     agent: Option<&str>,
     remembered: &[&ApprovalRule],
-    rules: &[CallRule],
+    (rules, flow): (&[CallRule], &FlowPolicy),
 ) -> Option<DecidedCall> {
+    let name = &call.call.name;
     let has_tool = |it: &AgentSetup| {
         let mut tools = it.tools.iter().filter_map(|tool| setup.tool(tool));
-        tools.any(|known| known.tool.definition.name == call.tool)
+        tools.any(|known| known.tool.definition.name == *name)
     };
     let of_name = |it: &&AgentSetup| match agent {
         Some(PROGRAM_NAME) => it.program_calls.is_some() && has_tool(it),
@@ -226,7 +274,7 @@ fn decide(
     // A call in a session of its own has the setup of the workflow.
     let agent = setup.agents().find(of_name).or(setup.main())?;
     let mut tools = agent.tools.iter().filter_map(|tool| setup.tool(tool));
-    let ToolSetup { tool, .. } = tools.find(|it| it.tool.definition.name == call.tool)?;
+    let ToolSetup { tool, .. } = tools.find(|it| it.tool.definition.name == *name)?;
     let request = CallRequest {
         tool,
         input: call.input,
@@ -237,7 +285,9 @@ fn decide(
     let main = &setup.main()?.settings;
     let remembered = || remembered.iter().copied();
     let recorded = decide_call(&request, &main.rules, &main.approved, remembered());
+    let recorded = call.after_flow(&main.flow, tool, recorded);
     let now = decide_call(&request, rules, &main.approved, remembered());
+    let now = call.after_flow(flow, tool, now);
     let (recorded, now) = (CallDecision::of(recorded), CallDecision::of(now));
     let change = match now.decision.cmp(&recorded.decision) {
         std::cmp::Ordering::Equal => Change::Same,
@@ -247,8 +297,8 @@ fn decide(
     Some(DecidedCall {
         session: call.session,
         seq: call.seq,
-        call_id: call.call_id.clone(),
-        tool: call.tool.to_owned(),
+        call_id: call.call.id.clone(),
+        tool: name.clone(),
         agent: agent.settings.agent.clone(),
         recorded,
         now,

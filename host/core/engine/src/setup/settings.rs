@@ -46,7 +46,7 @@ pub struct SettingsForm {
     context: Option<ContextLimits>,
     /// The policy about flows; absent in setups from before it existed.
     #[serde(default, skip_serializing_if = "is_default")]
-    flow: Arc<FlowPolicy>,
+    pub(crate) flow: Arc<FlowPolicy>,
 }
 
 fn is_default(flow: &FlowPolicy) -> bool {

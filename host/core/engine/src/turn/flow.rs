@@ -12,7 +12,7 @@ use crate::{
         },
         sources::Origin,
     },
-    policy::{RuleDecision, Ruling},
+    policy::Ruling,
     session::{BatchCall, Session},
     spill::{INLINE_TEXT_BYTES, SpilledOutput},
     tool::CallReport,
@@ -31,9 +31,6 @@ use std::{
     borrow::Cow,
     collections::{HashMap, hash_map::Entry},
 };
-
-/// The source of everything in the run of a workflow, whose nodes hand on what they read.
-const WORKFLOW: &str = "workflow";
 
 impl Agent {
     /// Whether untrusted results are kept from its model. A program and a workflow have none: they
@@ -96,19 +93,10 @@ impl Agent {
 
     /// Returns the arguments of a call that its model has not seen.
     pub(super) fn references(&self, session: &Session, entry: &BatchCall) -> Vec<ArgumentSources> {
-        if self.settings.flow.is_off() {
-            return Vec::new();
+        match self.settings.flow.is_off() {
+            true => Vec::new(),
+            false => session.state().flow.arguments_of(&entry.call),
         }
-        let flow = &session.state().flow;
-        let found = references(&entry.call).into_iter();
-        found
-            .map(|found| ArgumentSources {
-                pointer: found.pointer,
-                sources: flow.sources_of(&found.reference).to_vec(),
-                reference: Some(found.reference),
-            })
-            .filter(|argument| !argument.sources.is_empty())
-            .collect()
     }
 
     /// Returns the untrusted sources of the arguments of a call, for the user who decides on it.
@@ -134,12 +122,8 @@ impl Agent {
         if self.settings.flow.is_off() {
             return Vec::new();
         }
-        let mut seen = session.state().flow.seen(&self.settings.flow);
-        let is_workflow = self.workflow.is_some() && self.settings.flow.is_untrusted(WORKFLOW);
-        if is_workflow && !seen.iter().any(|source| source == WORKFLOW) {
-            seen.push(WORKFLOW.to_owned());
-        }
-        seen
+        let flow = &session.state().flow;
+        flow.seen_by(&self.settings.flow, self.workflow.is_some())
     }
 
     /// Returns the untrusted sources of the arguments of a call.
@@ -223,26 +207,13 @@ impl Agent {
         ruling: Ruling,
     ) -> Ruling {
         let references = self.references(session, entry);
-        let flow = self.settings.flow.decide(&FlowRequest {
+        let request = FlowRequest {
             tool: &entry.call.name,
             effect: tool.effect,
             seen: &self.seen_sources(session),
             references: &references,
-        });
-        match (ruling, flow) {
-            (ruling @ Ruling::Deny { .. }, _) | (ruling, None) => ruling,
-            (ruling, Some(flow)) => match flow.decision {
-                RuleDecision::Deny => Ruling::Deny {
-                    reason: format!("Text from {} must not reach this call", flow.source),
-                    rule: flow.rule,
-                    grant: None,
-                },
-                RuleDecision::Ask if matches!(ruling, Ruling::Allow { .. }) => {
-                    Ruling::Ask { rule: flow.rule }
-                }
-                RuleDecision::Ask | RuleDecision::Allow => ruling,
-            },
-        }
+        };
+        self.settings.flow.after(ruling, &request)
     }
 
     /// Returns the untrusted sources of the result of a call that ran.

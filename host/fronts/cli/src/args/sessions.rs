@@ -57,8 +57,9 @@ pub(crate) enum SessionsCommand {
     Replay {
         /// The session: its id, the beginning or end of its id, its name, or `latest`.
         session: String,
-        /// Instead, decide the recorded calls again under the rules of this configuration: exits
-        /// with 1 if a decision differs. The tools and their approvals are the recorded ones.
+        /// Instead, decide the recorded calls again under the rules and `[flow]` of this
+        /// configuration: exits with 1 if a decision differs. The tools, their approvals and the
+        /// sources of results are the recorded ones.
         #[arg(long, value_name = "FILE")]
         policy: Option<PathBuf>,
         /// Print JSON.

@@ -78,9 +78,9 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
             policy: Some(policy),
             json,
         } => {
-            let rules = replay::rules(&policy)?;
+            let policy = replay::policy(&policy)?;
             let id = find_session(store, &config, &session).await?;
-            replay::decide(store, id, &rules, json, terminal).await
+            replay::decide(store, id, &policy, json, terminal).await
         }
         SessionsCommand::Replay { session, json, .. } => {
             let id = find_session(store, &config, &session).await?;

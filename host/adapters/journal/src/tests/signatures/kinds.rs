@@ -356,7 +356,7 @@ pub(super) fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
             cases.extend(change("links", &sets));
         }
         RowKind::Memory => {
-            let words = if is_postgres { "words, " } else { "" };
+            let words = if is_postgres { "words, " } else { "scope, " };
             let columns = format!(
                 "text, {words}session, call, project, owner, sources, at_ms, expires_ms, forgotten"
             );

@@ -59,7 +59,7 @@ async fn prune_shrinks_the_database() {
     }
     assert!(size(&store) > 4 * MIB);
     // Four of the pictures, and the tables.
-    let most = 2 * MIB + MIB / 8;
+    let most = 2 * MIB + MIB / 9;
     let retention = Retention {
         age: None,
         bytes: Some(most),

@@ -123,17 +123,18 @@ CREATE TABLE memory (
     at_ms INTEGER NOT NULL,
     expires_ms INTEGER NOT NULL,
     forgotten INTEGER NOT NULL,
+    scope TEXT NOT NULL,
     signature BLOB
 ) STRICT;
-CREATE INDEX memory_by_project ON memory (project, owner, forgotten);
+CREATE INDEX memory_by_project ON memory (project, owner, scope, forgotten);
 CREATE INDEX memory_by_end ON memory (expires_ms);
-CREATE VIRTUAL TABLE memory_words
-    USING fts5(words, tokenize = 'unicode61 remove_diacritics 0');
-CREATE TABLE 'memory_words_data'(id INTEGER PRIMARY KEY, block BLOB);
-CREATE TABLE 'memory_words_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
-CREATE TABLE 'memory_words_content'(id INTEGER PRIMARY KEY, c0);
-CREATE TABLE 'memory_words_docsize'(id INTEGER PRIMARY KEY, sz BLOB);
-CREATE TABLE 'memory_words_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+CREATE TABLE memory_words (
+    scope TEXT NOT NULL,
+    word TEXT NOT NULL,
+    item INTEGER NOT NULL REFERENCES memory (position) ON DELETE CASCADE,
+    PRIMARY KEY (scope, word, item)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX memory_words_by_item ON memory_words (item);
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
 INSERT INTO meta VALUES (6);

@@ -283,6 +283,7 @@ async fn rules_about_flows_decide_strictest_first() {
         decision,
         from: NameGlob::new(from).unwrap(),
         tools: vec![NameGlob::new(tool).unwrap()],
+        arguments: Vec::new(),
     };
     let allow = || rule("mine", RuleDecision::Allow, "http:news.*", "act");
     let deny = || rule("never", RuleDecision::Deny, "http:*", "a*");

@@ -10,16 +10,15 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{Terminal, escape_line, json_text},
 };
-use agent_host_app::{Overrides, read_recording};
+use agent_host_app::{Config, Overrides, read_recording};
 use agent_host_engine::{
-    policy::CallRule,
     replay::{CallDecision, Change, DecidedCall, Difference, Replayed, Unreplayable, decide_again},
     text::sanitize,
 };
 use agent_host_journal::JournalStore;
 use agent_host_types::id::SessionId;
 use serde_json::{Value, json};
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 /// The bytes of a value that are shown to the user; JSON has all.
 const SHOWN_BYTES: usize = 400;
@@ -89,25 +88,26 @@ fn text_of(difference: &Difference) -> String {
     )
 }
 
-/// Reads the rules of a configuration.
-pub(super) fn rules(file: &Path) -> Result<Arc<[CallRule]>, Failure> {
+/// Reads the configuration whose rules decide.
+pub(super) fn policy(file: &Path) -> Result<Config, Failure> {
     let args = ConfigArgs {
         config: Some(file.to_owned()),
         ..ConfigArgs::default()
     };
-    Ok(configure(args, Overrides::default())?.rules)
+    configure(args, Overrides::default())
 }
 
 /// Decides on the calls of a session again, and prints each decision.
 pub(super) async fn decide(
     store: &dyn JournalStore,
     session: SessionId,
-    rules: &[CallRule],
+    policy: &Config,
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let recording = read_recording(store, session).await?;
-    let calls = decide_again(&recording, rules).map_err(|why| refused(session, &why))?;
+    let calls = decide_again(&recording, &policy.rules, &policy.flow)
+        .map_err(|why| refused(session, &why))?;
     let count = |change: Change| calls.iter().filter(|call| call.change == change).count();
     let (stricter, looser) = (count(Change::Stricter), count(Change::Looser));
     if as_json {

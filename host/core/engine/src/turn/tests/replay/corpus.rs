@@ -2,14 +2,18 @@
 //! it.
 
 use super::*;
-use crate::session::{SessionCopy, ended_children};
+use crate::{
+    replay::Difference,
+    session::{SessionCopy, ended_children},
+};
 use agent_host_types::{
     event::{EVENT_VERSION, Event},
+    flow::FlowMode,
     id::{Digest, SessionId},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     fs,
@@ -121,4 +125,67 @@ async fn corpus_replays_equal_as_recorded_and_as_imported() {
         assert_eq!(copy.difference, None, "import of {}", file.display());
         assert_eq!(copy.events, count, "import of {}", file.display());
     }
+}
+
+/// Returns a recording as if its turns had run with a policy about flows.
+fn with_flow(recording: &Recording, mode: FlowMode) -> Recording {
+    let mut changed = recording.clone();
+    for record in changed.sessions.values_mut().flatten() {
+        if let Event::LoopConfigured { setup, .. } = &mut record.event {
+            let mut form: Value = serde_json::from_slice(&recording.blobs[&setup.digest]).unwrap();
+            for agent in form["agents"].as_object_mut().unwrap().values_mut() {
+                agent["settings"]["flow"] = json!({ "mode": mode });
+            }
+            let bytes = serde_json::to_vec(&form).unwrap();
+            setup.digest = Digest::of(&bytes);
+            setup.size = bytes.len() as u64;
+            changed.blobs.insert(setup.digest, bytes);
+        }
+    }
+    changed
+}
+
+/// Replays a recording until something differs that is not a label, and puts the labels that the
+/// replay has in the recording. Returns the difference and the number of labels.
+async fn beyond_labels(mut recording: Recording) -> (Option<Difference>, usize) {
+    let mut labels = 0;
+    while let Some(found) = replay(&recording).await.unwrap().difference {
+        let (parent, name) = found.field.rsplit_once('/').unwrap_or_default();
+        let (true, Some(replayed)) = (["labels", "sources"].contains(&name), &found.replayed)
+        else {
+            return (Some(found), labels);
+        };
+        let records = recording.sessions.get_mut(&found.session).unwrap();
+        let record = &mut records[usize::try_from(found.seq).unwrap()];
+        let mut event = serde_json::to_value(&record.event).unwrap();
+        event.pointer_mut(parent).unwrap()[name] = replayed.clone();
+        record.event = serde_json::from_value(event).unwrap();
+        labels += 1;
+    }
+    (None, labels)
+}
+
+/// With `off` each session of the corpus is as it was; with `observe`, but for its labels. The
+/// sessions that `ask` changes show that the comparison can fail.
+#[tokio::test]
+async fn corpus_with_flows_observed_differs_only_in_labels() {
+    let mut found = BTreeMap::from([
+        (FlowMode::Off, [0, 0]),
+        (FlowMode::Observe, [0, 0]),
+        (FlowMode::Ask, [0, 0]),
+    ]);
+    for file in files() {
+        let recording = exported(&file);
+        for (mode, [labelled, changed]) in &mut found {
+            let (difference, labels) = beyond_labels(with_flow(&recording, *mode)).await;
+            if *mode != FlowMode::Ask {
+                assert_eq!(difference, None, "{mode}: {}", file.display());
+            }
+            *labelled += usize::from(labels > 0);
+            *changed += usize::from(difference.is_some());
+        }
+    }
+    // Sessions with labels, and those that differ otherwise.
+    let counts: Vec<_> = found.into_values().collect();
+    assert_eq!(counts, [[0, 0], [16, 0], [15, 2]]);
 }
