@@ -253,6 +253,44 @@ fn recorded_calls_are_decided_again_under_flows() {
     }
 }
 
+/// An agent has a stricter mode than the one that starts it, and so have those that it starts.
+#[test]
+fn stricter_mode_of_an_agent_holds_for_those_below_it() {
+    let port = page("text/plain", PAGE);
+    let agent = |name: &str, more: &str| {
+        format!("[[agent]]\nname = \"{name}\"\ndescription = \"Reads.\"\n{more}\n")
+    };
+    let agents =
+        agent("outer", "agents = [\"inner\"]\nflow = \"quarantine\"") + &agent("inner", "");
+    let env = env("off", port, &agents);
+    let config = fs::read_to_string(env.work().join("agent.toml")).unwrap();
+    env.configure(format!("agents = [\"outer\"]\nagent-depth = 3\n{config}"));
+    let start = |name: &str| Answer::calls(&[(name, json!({ "instructions": "go" }))]);
+    let url = format!("http://127.0.0.1:{port}/news");
+    let server = ChatServer::start(vec![
+        start("agent_outer"),
+        start("agent_inner"),
+        Answer::calls(&[("fetch", json!({ "url": url }))]),
+        Answer::text("It says @r1"),
+        Answer::text("Done."),
+        Answer::text("Done."),
+    ]);
+    let ran = ask(&env, &server, &["go"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let requests = json!(server.requests()).to_string();
+    assert!(
+        requests.contains("@r1") && !requests.contains("Forget"),
+        "{requests}"
+    );
+    // A weaker one is refused.
+    let weaker = agent("outer", "flow = \"off\"");
+    env.write("weaker.toml", format!("flow.mode = \"ask\"\n{weaker}"));
+    let shown = env.run(&["config", "show", "--config", "weaker.toml"]);
+    assert_eq!(shown.code, Some(2), "{shown:?}");
+    let why = "`off` is weaker than `ask`, the mode of [flow], which holds for all agents";
+    assert!(shown.stderr.contains(why), "{}", shown.stderr);
+}
+
 #[test]
 fn flow_of_an_untrusted_directory_asks_for_trust() {
     let env = TestEnv::new();

@@ -9,7 +9,7 @@ use agent_host_engine::{
     agents::{AgentLoop, Agents, Journals, LoopSource, MadeLoop, SubAgent},
     artifact::artifact_reader,
     ask_user::ask_user,
-    flow::reader::quarantined_reader,
+    flow::{FlowPolicy, reader::quarantined_reader},
     journal::{Journal, JournalError},
     model::Model,
     policy::{Grants, NameGlob},
@@ -47,6 +47,7 @@ pub(crate) struct Starter {
     /// Absent for those of its tools.
     grants: Option<Arc<Grants>>,
     pub(crate) prompts: Prompts,
+    flow: Arc<FlowPolicy>,
 }
 
 /// The loop of a configured agent, which is made when it first starts.
@@ -104,6 +105,7 @@ impl ConfiguredAgents {
             model: Arc::clone(&self.model),
             grants: None,
             prompts: self.prompts(prompts),
+            flow: Arc::clone(&self.config.flow),
         }
     }
 
@@ -188,6 +190,7 @@ impl ConfiguredAgents {
                 true => from.prompts,
                 false => Prompts::Deny,
             },
+            flow: from.flow.at_least(agent.flow),
         };
         let tools = self
             .registry
@@ -198,6 +201,7 @@ impl ConfiguredAgents {
             output_schema: agent.output_schema.clone(),
             context: agent.context,
             agent: Some(agent.name.clone()),
+            flow: Arc::clone(&from.flow),
             ..self.settings(from.prompts)
         };
         let agents = self.agents_below(&agent.agents, &from, depth);
@@ -216,7 +220,8 @@ impl ConfiguredAgents {
         writes_code: bool,
     ) -> Agent {
         // What reads a result for the model is an agent, too.
-        let agents = match self.config.flow.mode {
+        let flow = Arc::clone(&settings.flow);
+        let agents = match flow.mode {
             FlowMode::Quarantine => {
                 agents.or_else(|| Some(Arc::new(Agents::new(Vec::new(), self.journals()))))
             }
@@ -228,7 +233,7 @@ impl ConfiguredAgents {
             Some(_) => tools,
             None => {
                 let tools = searched(tools, self.config.search_tools_from);
-                tools.behind(self.own_tools(prompts))
+                tools.behind(self.own_tools(prompts, &flow))
             }
         };
         let tools = match &agents {
@@ -256,7 +261,7 @@ impl ConfiguredAgents {
                 let until = agent.settings.until_tool.iter().flat_map(|it| &it.tools);
                 let until: Vec<NameGlob> = until.filter_map(|it| NameGlob::new(it).ok()).collect();
                 let direct = direct_tools(&agent.tools, &until);
-                let direct = direct.behind(self.own_tools(prompts));
+                let direct = direct.behind(self.own_tools(prompts, &flow));
                 agent.with_programs(program, direct, self.journals())
             }
             None => agent,
@@ -269,15 +274,19 @@ impl ConfiguredAgents {
 
     /// Returns the tools of the program: that which asks the user, where it can be asked, and those
     /// which read skills and artifacts.
-    fn own_tools(&self, prompts: Prompts) -> impl Iterator<Item = ToolEntry> {
+    fn own_tools(
+        &self,
+        prompts: Prompts,
+        flow: &Arc<FlowPolicy>,
+    ) -> impl Iterator<Item = ToolEntry> {
         let asks = (prompts == Prompts::Ask).then(ask_user).flatten();
         let reads = self.skill_reader.clone();
-        let is_quarantined = self.config.flow.mode == FlowMode::Quarantine;
+        let is_quarantined = flow.mode == FlowMode::Quarantine;
         let asks_about = is_quarantined.then(quarantined_reader).flatten();
-        let remembers = self.config.memory.map(|memory| {
-            let (store, flow) = (Arc::clone(&self.store), Arc::clone(&self.config.flow));
-            memory_tools(store, memory, flow)
-        });
+        let remembers = self
+            .config
+            .memory
+            .map(|memory| memory_tools(Arc::clone(&self.store), memory, Arc::clone(flow)));
         asks.into_iter()
             .chain(reads)
             .chain(remembers.into_iter().flatten())

@@ -25,6 +25,7 @@ use agent_host_engine::{
 use agent_host_types::{
     budget::{Budgets, Price},
     context::ContextLimits,
+    flow::FlowMode,
     id::{Digest, json_digest},
     tool::{Approval, is_tool_name},
 };
@@ -81,6 +82,9 @@ section! {
         /// Whether its model writes programs that call its tools.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         code: bool => pinned;
+        /// A stricter `mode` of `[flow]` for it and for the agents that it starts.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        flow: Option<FlowMode> => pinned;
     }
 }
 
@@ -117,6 +121,8 @@ pub struct AgentConfig {
     pub is_interactive: bool,
     /// Whether its model writes programs that call its tools.
     pub code: bool,
+    /// The mode of flows for it and for the agents that it starts, unless theirs is stricter.
+    pub flow: FlowMode,
     /// The digest of its definition.
     pub definition: Digest,
 }
@@ -129,6 +135,8 @@ pub(super) struct General<'a> {
     pub(super) top_agents: &'a [String],
     /// `code` of the file's top level.
     pub(super) code: bool,
+    /// The mode of `[flow]`.
+    pub(super) flow: FlowMode,
     pub(super) context: Option<RawContext>,
     pub(super) settings: &'a RawSettings,
     pub(super) sections: ModelSections<'a>,
@@ -284,6 +292,7 @@ fn sections(
             agent.max_turns(), agent.budgets, prices, &Overrides::default(), chosen,
         );
         context = context::resolve(general.context, chosen, prices);
+        flow = flow(agent.flow, general.flow);
     }
     Ok(AgentConfig {
         name: agent.name.clone(),
@@ -304,8 +313,23 @@ fn sections(
         confirmation,
         is_interactive: agent.interactive.unwrap_or(true),
         code: agent.code,
+        flow,
         definition: json_digest(&json!(agent)),
     })
+}
+
+/// Resolves the mode of an agent. A weaker one would record no sources for the agent that started
+/// it.
+fn flow(own: Option<FlowMode>, general: FlowMode) -> Result<FlowMode, ConfigError> {
+    match own {
+        Some(own) if own < general => Err(config_error!(
+            "flow",
+            "`{own}` is weaker than `{general}`, the mode of [flow], which holds for all agents",
+            "remove it, or set a stricter one"
+        )
+        .with_value(&own.to_string())),
+        own => Ok(own.unwrap_or(general)),
+    }
 }
 
 /// Resolves the grants of an agent. Secrets are those that its tools have.

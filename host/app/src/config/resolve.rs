@@ -103,6 +103,7 @@ impl Config {
                     agents: &whole.agent,
                     top_agents: &whole.agents,
                     code: whole.code(),
+                    flow: whole.flow.mode(),
                     context: whole.context,
                     settings: &whole.settings,
                     sections: whole.model_sections(),

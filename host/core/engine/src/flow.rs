@@ -131,6 +131,18 @@ impl FlowPolicy {
         self.mode == FlowMode::Off
     }
 
+    /// Returns the policy in a mode, if that is stricter.
+    #[must_use]
+    pub fn at_least(self: &Arc<Self>, mode: FlowMode) -> Arc<Self> {
+        match self.mode < mode {
+            true => Arc::new(Self {
+                mode,
+                ..(**self).clone()
+            }),
+            false => Arc::clone(self),
+        }
+    }
+
     /// Returns the policy for the calls of a client, from whose model no result can be kept: its
     /// effects ask instead.
     #[must_use]

@@ -277,7 +277,7 @@ const PATHS: &str = "agent/*/grants/dir/*/host agent/*/instructions/* agent/*/mo
 
 /// The other ones with texts. Programs of MCP servers start in a directory that is made absolute by
 /// itself, and the inputs of workflows are of its tools.
-const OTHERS: &str = "agent/*/approval agent/*/description agent/*/grants/dir/*/mode agent/*/name agent/*/output-schema/type agent/*/system agent/*/tools/* \
+const OTHERS: &str = "agent/*/approval agent/*/description agent/*/flow agent/*/grants/dir/*/mode agent/*/name agent/*/output-schema/type agent/*/system agent/*/tools/* \
     agent/*/until-tool/* agents/* approval-timing cache-bytes external-tool/*/approval/* \
     external-tool/*/description external-tool/*/effect external-tool/*/input-schema/type \
     external-tool/*/name external-tool/*/title flow/mode flow/rule/*/arguments/* flow/rule/*/decision flow/rule/*/from \
