@@ -48,6 +48,32 @@ export const actions = {
     await page.waitForSelector("text=No session matches.");
   },
 
+  async memory() {
+    const page = await open();
+    await start(page, "What is new?");
+    await page.waitForSelector(".figures");
+    await page.waitForSelector("text=It says: Herons <b>stand</b> still.");
+    await page.goto(`${page.url().split("#")[0]}#/memory`);
+    const items = page.getByRole("list", { name: "Items" }).getByRole("listitem");
+    await items.nth(1).waitFor();
+    const [hostile, own] = [items.nth(0), items.nth(1)];
+    assert.match(await hostile.textContent(), /Herons <b>stand<\/b> still\.From untrusted sources: http:127\.0\.0\.1/);
+    assert.equal(await own.getByRole("button", { name: /^Trust/ }).count(), 0);
+    await accessible(page, "memory");
+    await fits(page, "memory");
+    await picture(page, "memory");
+    await hostile.getByRole("button", { name: /^Trust/ }).click();
+    await page.waitForSelector("text=Trusted.");
+    assert.equal(await items.getByRole("button", { name: /^Trust/ }).count(), 0);
+    await page.getByLabel("Words").fill("bird");
+    await page.waitForFunction(() => document.querySelectorAll("[aria-label=Items] li").length === 1);
+    await items.nth(0).getByRole("button", { name: /^Forget/ }).click();
+    await page.waitForSelector("text=No item has one of these words.");
+    await page.getByLabel("Words").fill("");
+    await page.waitForSelector("text=Herons");
+    assert.equal(await items.count(), 1);
+  },
+
   async "many-sessions"() {
     const page = await open();
     const shown = (count) =>

@@ -1,6 +1,7 @@
 //! The sessions as a whole: their list, names, copies, usage and graphs, and the page itself.
 
 use super::*;
+use agent_host_test_support::http::page;
 use pretty_assertions::assert_eq;
 use std::sync::mpsc;
 
@@ -44,6 +45,30 @@ fn share_by_link() {
     let model = ChatServer::start(vec![Answer::calls(&[("write_file", input)])]);
     let server = ApiServer::start(&env, &model, &["--write"]);
     browser.run(&server, "share", "");
+}
+
+/// What agents remember is found, trusted and removed; an answer has the values of its references.
+#[test]
+fn memory() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let port = page("text/plain", "Herons <b>stand</b> still.");
+    let env = TestEnv::new();
+    env.configure(format!(
+        "memory.enabled = true\nflow.mode = \"quarantine\"\n[[tool]]\nname = \"fetch\"\n\
+         component = \"builtin:fetch\"\n[[tool.http]]\nhost = \"127.0.0.1\"\nport = {port}\n\
+         scheme = \"http\"\n"
+    ));
+    let url = format!("http://127.0.0.1:{port}/");
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("remember", json!({ "text": "The user likes birds." }))]),
+        Answer::calls(&[("fetch", json!({ "url": url }))]),
+        Answer::calls(&[("remember", json!({ "text": { "$ref": "@r1" } }))]),
+        Answer::text("It says: {\"$ref\": \"@r1\"}"),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "memory", "");
 }
 
 /// The usage of all sessions, as `stats` has it.

@@ -378,6 +378,12 @@ function ended(model: Model, key: string, outcome: any, by?: string): void {
   model.open = outcome.continuation ?? null;
   model.running = outcome.type === "needs-more-turns";
   switch (outcome.type) {
+    case "done": {
+      // The model wrote references to results that it has not seen; the answer has their values.
+      const answer = model.items.filter((item) => item.kind === "reply").at(-1);
+      if (answer?.kind === "reply" && answer.text && !outcome.output && !outcome.result) answer.text = outcome.text;
+      break;
+    }
     case "halted":
       note(model, key, outcome.message || "A tool ended the run.", "warning");
       break;
