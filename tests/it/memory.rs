@@ -268,8 +268,10 @@ fn items_are_seen_by_the_token_that_remembered_them() {
     let remember = |text: &str| Answer::calls(&[("remember", json!({ "text": text }))]);
     let recall = || Answer::calls(&[("recall", json!({}))]);
     let done = || Answer::text("Done.");
+    let for_all = json!({ "text": "ann's for all", "all_projects": true });
     let answers = vec![
         remember("ann's"),
+        Answer::calls(&[("remember", for_all)]),
         done(),
         remember("di's"),
         done(),
@@ -285,14 +287,15 @@ fn items_are_seen_by_the_token_that_remembered_them() {
         let made = server.raw(token, "POST /v1/responses", "", Some(&body));
         assert_eq!(made.status, 200, "{made:?}");
     }
-    assert_eq!(texts(&model.tool_results()[0]), ["ann's"]);
+    let recalled = model.tool_results().pop().unwrap();
+    assert_eq!(texts(&recalled), ["ann's for all", "ann's"]);
     let items = |token: &str, path: &str| {
         let listed = server
             .request(token, &format!("GET /memory{path}"), None)
             .json();
         listed["items"].as_array().unwrap().clone()
     };
-    let [item] = items(&ann, "").try_into().unwrap();
+    let [_, item] = items(&ann, "").try_into().unwrap();
     assert_eq!(item["text"], "ann's");
     assert_eq!(item.get("owner"), None);
     assert_eq!(items(TOKEN, "").len(), 2);

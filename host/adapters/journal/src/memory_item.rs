@@ -65,9 +65,9 @@ pub enum Remembered {
 pub enum MemoryScope {
     /// All of the store.
     All,
-    /// Those of a project, and those for all projects, of all owners.
-    Project(String),
-    /// Those of one owner for a project, and for all projects.
+    /// Those of a project, and those of the owner for all projects.
+    Project(Ownership),
+    /// Those of the owner, for the project and for all projects.
     Own(Ownership),
 }
 
@@ -135,12 +135,16 @@ impl MemoryItem {
 }
 
 impl MemoryScope {
-    /// Returns the items that belong to the sessions of a scope.
+    /// Returns the items for a reader who sees the sessions of a scope. Those for all projects may be
+    /// from other projects, so of them the reader sees its own.
     #[must_use]
-    pub fn of_sessions(scope: SessionScope) -> Self {
+    pub fn of_sessions(scope: SessionScope, reader: Option<String>) -> Self {
         match scope {
             SessionScope::All => Self::All,
-            SessionScope::Project(project) => Self::Project(project),
+            SessionScope::Project(project) => Self::Project(Ownership {
+                project,
+                owner: reader,
+            }),
             SessionScope::Own { project, owner } => Self::Own(Ownership {
                 project,
                 owner: Some(owner),
@@ -148,19 +152,22 @@ impl MemoryScope {
         }
     }
 
-    /// Returns the project; `None` for all.
-    pub(crate) fn project(&self) -> Option<&str> {
+    /// Whether an item is among them.
+    pub(crate) fn has(&self, item: &MemoryItem) -> bool {
+        let is_of = |own: &Ownership| item.project.as_ref() == Some(&own.project);
+        let is_by = |own: &Ownership| item.owner == own.owner;
         match self {
-            Self::All => None,
-            Self::Project(project) | Self::Own(Ownership { project, .. }) => Some(project),
+            Self::All => true,
+            Self::Project(own) => is_of(own) || item.project.is_none() && is_by(own),
+            Self::Own(own) => (is_of(own) || item.project.is_none()) && is_by(own),
         }
     }
 
-    /// Returns the owner, who may be none; `None` for all.
-    pub(crate) fn owner(&self) -> Option<Option<&str>> {
+    /// Returns whose they are; `None` for all.
+    pub(crate) fn ownership(&self) -> Option<&Ownership> {
         match self {
-            Self::All | Self::Project(_) => None,
-            Self::Own(ownership) => Some(ownership.owner.as_deref()),
+            Self::All => None,
+            Self::Project(own) | Self::Own(own) => Some(own),
         }
     }
 }
@@ -182,20 +189,15 @@ impl MemoryQuery {
 
     /// Whether an item is among those that are looked at, whatever its words are.
     pub(crate) fn has(&self, item: &MemoryItem) -> bool {
-        let own = item.project.as_deref();
-        let of_project = self.scope.project();
         item.id.starts_with(&self.id)
             && item.expires_ms > self.now_ms
-            && of_project.is_none_or(|project| own.is_none_or(|own| own == project))
-            && (self.scope.owner()).is_none_or(|owner| item.owner.as_deref() == owner)
+            && self.scope.has(item)
             && (self.trusted).is_none_or(|trusted| item.sources.is_empty() == trusted)
     }
 
     /// Returns the words that are looked for.
     pub(crate) fn wanted(&self) -> Vec<String> {
-        let mut wanted = words(&self.words);
-        wanted.truncate(MAX_WORDS);
-        wanted
+        words(&self.words, MAX_WORDS)
     }
 }
 
@@ -205,8 +207,8 @@ pub(crate) fn listed(sources: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Returns the different words of a text, in lower case. Of a long one, the beginning counts.
-pub(crate) fn words(text: &str) -> Vec<String> {
+/// Returns the first different words of a text, in lower case. Of a long one, the beginning counts.
+pub(crate) fn words(text: &str, most: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(|char: char| !char.is_alphanumeric()) {
         let word = word
@@ -216,6 +218,9 @@ pub(crate) fn words(text: &str) -> Vec<String> {
             .to_lowercase();
         if !word.is_empty() && !words.contains(&word) {
             words.push(word);
+        }
+        if words.len() == most {
+            break;
         }
     }
     words

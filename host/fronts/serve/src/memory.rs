@@ -113,7 +113,7 @@ async fn trust(
 }
 
 fn scope(service: &Service, caller: &Caller) -> MemoryScope {
-    MemoryScope::of_sessions(service.scope(caller))
+    MemoryScope::of_sessions(service.scope(caller), caller.owner())
 }
 
 /// Changes the item with this id.

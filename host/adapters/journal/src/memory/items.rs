@@ -1,6 +1,8 @@
 //! What agents remember beyond a session.
 
-use crate::memory_item::{MemoryChange, MemoryItem, MemoryQuery, Remembered, StoredItem, words};
+use crate::memory_item::{
+    MAX_ITEM_BYTES, MemoryChange, MemoryItem, MemoryQuery, Remembered, StoredItem, words,
+};
 use std::cmp::Reverse;
 
 /// All items, the oldest first.
@@ -28,7 +30,7 @@ impl Items {
     pub(super) fn found(&self, query: &MemoryQuery) -> Vec<MemoryItem> {
         let wanted = query.wanted();
         let count = |item: &MemoryItem| {
-            let words = words(&item.text);
+            let words = words(&item.text, MAX_ITEM_BYTES);
             let is_in = |wanted: &&String| words.iter().any(|word| word.starts_with(*wanted));
             wanted.iter().filter(is_in).count()
         };

@@ -5,7 +5,8 @@ use super::{
     read::{positive, signed},
 };
 use crate::memory_item::{
-    MemoryChange, MemoryItem, MemoryQuery, Remembered, StoredItem, listed, words,
+    MAX_ITEM_BYTES, MemoryChange, MemoryItem, MemoryQuery, MemoryScope, Remembered, StoredItem,
+    listed, words,
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::{CallId, SessionId};
@@ -68,7 +69,7 @@ impl Database {
                 &signed(item.expires_ms),
                 &stored.is_forgotten,
                 &signature.as_slice(),
-                &words(&item.text),
+                &words(&item.text, MAX_ITEM_BYTES),
             ];
             tx.execute(&insert, values).await.map_err(failed)?;
         }
@@ -82,12 +83,14 @@ impl Database {
     ) -> Result<Vec<MemoryItem>, JournalError> {
         let wanted = query.wanted().into_iter();
         let wanted: Vec<String> = wanted.map(|word| format!("'{word}':*")).collect();
-        let owner = query.scope.owner();
+        let own = query.scope.ownership();
+        let owner = own.and_then(|own| own.owner.as_ref());
+        let is_by_owner = matches!(query.scope, MemoryScope::Own(_));
         let select = format!(
             "SELECT {COLUMNS} FROM memory
              WHERE ($1::text = '' OR words @@ $1::text::tsquery)
-                 AND ($2::text IS NULL OR project IS NULL OR project = $2)
-                 AND (NOT $3 OR owner IS NOT DISTINCT FROM $4)
+                 AND ($2::text IS NULL OR project IS NULL AND owner IS NOT DISTINCT FROM $4
+                     OR project = $2 AND (NOT $3 OR owner IS NOT DISTINCT FROM $4))
                  AND ($5::boolean IS NULL OR (sources = '') = $5)
                  AND starts_with(id, $6) AND expires_ms > $7 AND NOT forgotten
              ORDER BY (SELECT count(*) FROM unnest($10::text[]) AS word WHERE words @@ word::tsquery)
@@ -96,9 +99,9 @@ impl Database {
         );
         let values: Parameters<'_> = &[
             &wanted.join(" | "),
-            &query.scope.project(),
-            &owner.is_some(),
-            &owner.flatten(),
+            &own.map(|own| &own.project),
+            &is_by_owner,
+            &owner,
             &query.trusted,
             &query.id,
             &signed(query.now_ms),

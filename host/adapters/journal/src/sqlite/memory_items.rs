@@ -3,7 +3,10 @@
 use super::database::Database;
 use crate::{
     error::StoreError,
-    memory_item::{MemoryChange, MemoryItem, MemoryQuery, Remembered, StoredItem, listed, words},
+    memory_item::{
+        MAX_ITEM_BYTES, MemoryChange, MemoryItem, MemoryQuery, MemoryScope, Remembered, StoredItem,
+        listed, words,
+    },
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::{CallId, SessionId};
@@ -154,18 +157,17 @@ fn add(
     let position = tx.last_insert_rowid();
     let mut insert = tx.prepare_cached("INSERT INTO memory_words VALUES (?1, ?2, ?3)")?;
     let scope = stored.scope();
-    for word in words(&item.text) {
+    for word in words(&item.text, MAX_ITEM_BYTES) {
         insert.execute(params![scope, word, position])?;
     }
     Ok(Remembered::Stored)
 }
 
 fn found(db: &Connection, query: &MemoryQuery) -> Result<Vec<StoredItem>, rusqlite::Error> {
-    let owner = query.scope.owner();
-    let scope = match (query.scope.project(), owner) {
-        (None, _) => "?1 IS NULL AND ?2 IS NULL",
-        (Some(_), None) => "(project = ?1 OR project IS NULL) AND ?2 IS NULL",
-        (Some(_), Some(_)) => "(project = ?1 OR project IS NULL) AND owner IS ?2",
+    let scope = match query.scope {
+        MemoryScope::All => "?1 IS NULL AND ?2 IS NULL",
+        MemoryScope::Project(_) => "(project = ?1 OR project IS NULL AND owner IS ?2)",
+        MemoryScope::Own(_) => "(project = ?1 OR project IS NULL) AND owner IS ?2",
     };
     let trusted = match query.trusted {
         None => "",
@@ -199,7 +201,11 @@ fn found(db: &Connection, query: &MemoryQuery) -> Result<Vec<StoredItem>, rusqli
              AND substr(id, 1, length(?3)) = ?3 AND expires_ms > ?4 AND forgotten = 0
          ORDER BY {order} LIMIT ?5 OFFSET ?6"
     );
-    let (project, owner) = (query.scope.project(), owner.flatten());
+    let own = query.scope.ownership();
+    let (project, owner) = (
+        own.map(|own| &own.project),
+        own.and_then(|own| own.owner.as_ref()),
+    );
     let now = number(query.now_ms);
     let named: [&dyn ToSql; NAMED] = [
         &project,

@@ -8,7 +8,9 @@ use crate::{
 };
 use agent_host_app::{Config, Overrides, session_project};
 use agent_host_engine::session::now_ms;
-use agent_host_journal::{JournalStore, MemoryChange, MemoryItem, MemoryQuery, MemoryScope};
+use agent_host_journal::{
+    JournalStore, MemoryChange, MemoryItem, MemoryQuery, MemoryScope, Ownership,
+};
 use serde_json::{Value, json};
 
 /// The most characters of a text in a list at a terminal.
@@ -20,7 +22,10 @@ pub(super) async fn memory(args: MemoryArgs, terminal: &Terminal) -> Result<Exit
         store: open_journal(&config).await?,
         scope: match args.all {
             true => MemoryScope::All,
-            false => MemoryScope::Project(session_project(&config)),
+            false => MemoryScope::Project(Ownership {
+                project: session_project(&config),
+                owner: None,
+            }),
         },
     };
     match args.command {

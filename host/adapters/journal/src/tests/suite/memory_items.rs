@@ -23,11 +23,11 @@ pub(in crate::tests) fn item(call: &str, text: &str, sources: &[&str]) -> Memory
     }
 }
 
-fn own(project: &str, owner: Option<&str>) -> MemoryScope {
-    MemoryScope::Own(Ownership {
+fn ownership(project: &str, owner: Option<&str>) -> Ownership {
+    Ownership {
         project: project.to_owned(),
         owner: owner.map(str::to_owned),
-    })
+    }
 }
 
 fn query(words: &str) -> MemoryQuery {
@@ -99,14 +99,22 @@ pub(super) async fn item_is_seen_by_its_owner_in_its_project(backend: &impl Back
         assert_eq!(remember(&*store, &item).await, Stored);
     }
     for (scope, expected) in [
-        (own("/a", None), vec!["all", "a"]),
-        (own("/b", None), vec!["all", "b"]),
-        (own("/a", Some("ann")), vec!["all of ann", "a of ann"]),
-        (own("/c", Some("di")), vec![]),
+        (MemoryScope::Own(ownership("/a", None)), vec!["all", "a"]),
+        (MemoryScope::Own(ownership("/b", None)), vec!["all", "b"]),
         (
-            MemoryScope::Project("/a".to_owned()),
-            vec!["all of ann", "all", "a of ann", "a"],
+            MemoryScope::Own(ownership("/a", Some("ann"))),
+            vec!["all of ann", "a of ann"],
         ),
+        (MemoryScope::Own(ownership("/c", Some("di"))), vec![]),
+        (
+            MemoryScope::Project(ownership("/a", None)),
+            vec!["all", "a of ann", "a"],
+        ),
+        (
+            MemoryScope::Project(ownership("/a", Some("ann"))),
+            vec!["all of ann", "a of ann", "a"],
+        ),
+        (MemoryScope::Project(ownership("/b", Some("di"))), vec!["b"]),
         (
             MemoryScope::All,
             vec!["all of ann", "all", "b", "a of ann", "a"],
