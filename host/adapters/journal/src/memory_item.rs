@@ -56,7 +56,8 @@ pub enum Remembered {
     Stored,
     /// The call ran before: its item is there, or was forgotten.
     Known,
-    /// Its owner has as many items for the project, or for all projects, as may be.
+    /// Its owner has as many items for the project, or for all projects, as may be. Those that are
+    /// trusted and the others are counted apart, so that no page takes the place of the user.
     Full,
 }
 

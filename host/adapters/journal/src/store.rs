@@ -318,7 +318,7 @@ pub trait JournalStore: Debug + Send + Sync {
     fn remove_link(&self, session: SessionId, id: String) -> StoreFuture<'_, bool>;
 
     /// Remembers an item, unless its call has done so before or its owner has `max` of them for its
-    /// project, or for all projects. Those that have expired when it is made are removed.
+    /// project, or for all projects, that are trusted as it is. Those that have expired when it is made are removed.
     fn remember(&self, item: MemoryItem, max: u32) -> StoreFuture<'_, Remembered>;
 
     /// Reads the remembered items that are asked for. Those that no host of this store wrote as they

@@ -19,6 +19,7 @@ impl Items {
             !known.is_forgotten
                 && known.item.project == item.project
                 && known.item.owner == item.owner
+                && known.item.sources.is_empty() == item.sources.is_empty()
         };
         if self.0.iter().filter(is_beside).count() >= max as usize {
             return Remembered::Full;

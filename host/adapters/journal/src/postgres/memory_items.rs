@@ -42,10 +42,15 @@ impl Database {
             .await
             .map_err(failed)?;
         let counts = "SELECT EXISTS (SELECT 1 FROM memory WHERE id = $1), (SELECT count(*) FROM memory
-            WHERE project IS NOT DISTINCT FROM $2 AND owner IS NOT DISTINCT FROM $3 AND NOT forgotten)";
-        let counts = tx
-            .query_one(counts, &[&item.id, &item.project, &item.owner])
-            .await;
+            WHERE project IS NOT DISTINCT FROM $2 AND owner IS NOT DISTINCT FROM $3 AND NOT forgotten
+                AND (sources = '') = $4)";
+        let beside: Parameters<'_> = &[
+            &item.id,
+            &item.project,
+            &item.owner,
+            &item.sources.is_empty(),
+        ];
+        let counts = tx.query_one(counts, beside).await;
         let counts = counts.map_err(failed)?;
         let ended = match (counts.get(0), counts.get::<_, i64>(1)) {
             (true, _) => Remembered::Known,

@@ -130,8 +130,9 @@ fn add(
         return Ok(Remembered::Known);
     }
     let count = "SELECT count(*) FROM memory
-        WHERE project IS ?1 AND owner IS ?2 AND forgotten = 0";
-    let count: u32 = tx.query_row(count, params![item.project, item.owner], |row| row.get(0))?;
+        WHERE project IS ?1 AND owner IS ?2 AND forgotten = 0 AND (sources = '') = ?3";
+    let beside = params![item.project, item.owner, item.sources.is_empty()];
+    let count: u32 = tx.query_row(count, beside, |row| row.get(0))?;
     if count >= max {
         return Ok(Remembered::Full);
     }

@@ -156,6 +156,11 @@ pub(super) async fn items_are_bounded_until_they_expire(backend: &impl Backend) 
         assert_eq!(remember(&*store, &item(call, call, &[])).await, Stored);
     }
     assert_eq!(remember(&*store, &item("4", "4", &[])).await, Full);
+    // What a page says takes the place of nothing else.
+    assert_eq!(
+        remember(&*store, &item("7", "7", &["http:a"])).await,
+        Stored
+    );
     let other = MemoryItem {
         project: None,
         ..item("5", "5", &[])
