@@ -3,7 +3,7 @@
 use crate::{
     config::Config,
     error::HostError,
-    packages::{PackageError, accepted_keys, check_unsigned, open_blobs, registry_error},
+    packages::{accepted_keys, check_unsigned, not_signable, open_blobs, registry_error},
 };
 use agent_host_registry::{
     Client, Login, Package, PinnedUrl, PolicyLayer, PublicKey, Pushed, Reference, Remote,
@@ -68,12 +68,7 @@ async fn load(
 ) -> Result<PulledComponent, HostError> {
     let name = remote.short_name();
     if has_key {
-        return Err(PackageError::NotSignable {
-            name,
-            remote: Box::new(remote.clone()),
-            wanted: "a key was named",
-        }
-        .into());
+        return Err(not_signable(&name, remote, "a key was named"));
     }
     check_unsigned(config, &name, remote)?;
     let (blobs, _) = open_blobs(config)?;

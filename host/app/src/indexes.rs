@@ -71,12 +71,8 @@ pub async fn add_to_index(
             let client = connect(config, reference).await?;
             let found = client.index(reference).await.map_err(fault)?;
             let mut index = found.unwrap_or_default();
-            index.add(entry).map_err(|source| {
-                fault(RegistryError::Index {
-                    reference: reference.to_string(),
-                    source,
-                })
-            })?;
+            let added = index.add(entry);
+            added.map_err(|why| fault(RegistryError::index(reference, &why)))?;
             let pushed = client.push_index(reference, &index).await;
             Ok(pushed.map(drop).map_err(fault)?)
         }

@@ -78,8 +78,8 @@ impl FromStr for Remote {
 
     fn from_str(text: &str) -> Result<Self, Reason> {
         match text.starts_with("http") {
-            true => text.parse().map(Self::Url).map_err(reason),
-            false => text.parse().map(Self::Registry).map_err(reason),
+            true => text.parse().map(Self::Url),
+            false => text.parse().map(Self::Registry),
         }
     }
 }
@@ -88,8 +88,4 @@ impl From<Reference> for Remote {
     fn from(reference: Reference) -> Self {
         Self::Registry(reference)
     }
-}
-
-fn reason(error: impl fmt::Display) -> Reason {
-    error.to_string().into()
 }
