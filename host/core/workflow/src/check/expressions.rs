@@ -15,12 +15,16 @@ pub(super) fn parse<T: FromStr<Err = SyntaxError>>(
     let parsed = text.parse();
     parsed
         .map_err(|error| {
-            faults.push(Fault::Syntax {
-                node: node.to_owned(),
-                place,
-                text: text.chars().take(200).collect(),
-                error,
-            });
+            let text: String = text.chars().take(200).collect();
+            let hint = match place {
+                Place::Message | Place::Inputs(_) | Place::Input(_) => {
+                    "; put a literal text in quotes"
+                }
+                Place::Foreach | Place::When(_) => "",
+            };
+            let text = text.escape_debug();
+            let message = format!(": {place} is malformed: {error} of `{text}`{hint}");
+            faults.push(Fault::of_node(node, &message));
         })
         .ok()
 }

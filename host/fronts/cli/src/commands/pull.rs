@@ -11,6 +11,7 @@ use agent_host_app::{
     oci::{PublicKey, Remote, SignatureForm},
     trusted_file,
 };
+use agent_host_types::reason::Reason;
 use serde_json::{Value, json};
 use std::{fmt::Display, fs::File, io::Write as _, path::Path, str::FromStr};
 

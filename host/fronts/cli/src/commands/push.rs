@@ -16,6 +16,7 @@ use agent_host_app::{
     read_secret,
 };
 use agent_host_author::PackageInfo;
+use agent_host_types::reason::Reason;
 use serde_json::json;
 use std::path::Path;
 
