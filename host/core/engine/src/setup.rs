@@ -5,11 +5,8 @@
 //! is not in the setup of its starter: the session of the agent records its own. Adding a field
 //! here needs a default: the journal has older setups, which have all agents to every depth.
 
-mod settings;
 #[cfg(test)]
 mod tests;
-
-pub use settings::SettingsForm;
 
 use crate::{
     agents::{AgentLoop, Agents, Journals, LoopSource, SubAgent},
@@ -17,7 +14,7 @@ use crate::{
     model::Model,
     program::{Program, ProgramRunner},
     tool_set::{Offer, ToolSet},
-    turn::{Agent, ContinuationKey, StandardMode},
+    turn::{Agent, ContinuationKey, Settings, StandardMode},
     workflow::{Graph, Handlers},
 };
 use agent_host_types::{
@@ -56,7 +53,7 @@ pub struct AgentSetup {
     /// The tools, in the order for the model.
     pub tools: Vec<Digest>,
     /// The settings of the loop.
-    pub settings: SettingsForm,
+    pub settings: Settings,
     /// The agents that it can start; absent where agents have no sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<Vec<StartedSetup>>,
@@ -209,7 +206,7 @@ impl Tables {
         let setup = AgentSetup {
             model: agent.model.provenance(),
             tools,
-            settings: SettingsForm::from_settings(&agent.settings),
+            settings: agent.settings.clone(),
             starts: agent.agents.as_ref().map(|agents| self.add_agents(agents)),
             has_hooks: !agent.hooks.is_empty(),
             workflow: graph.map(|graph| graph.workflow().definition().clone()),
@@ -306,7 +303,7 @@ impl Builder<'_> {
             },
             mode: Arc::new(StandardMode),
             key: self.parts.key.clone(),
-            settings: setup.settings.clone().into_settings(),
+            settings: setup.settings.clone(),
         };
         agent.workflow = setup.graph(&agent)?;
         self.under_way.remove(digest);
