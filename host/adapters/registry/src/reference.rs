@@ -40,12 +40,6 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// True if the text is meant as a reference: it begins with `oci://`.
-    #[must_use]
-    pub fn is_meant(text: &str) -> bool {
-        text.starts_with(SCHEME)
-    }
-
     /// Returns host and port as credentials and policies name them, such as `ghcr.io` or
     /// `127.0.0.1:5000`.
     #[must_use]

@@ -1,7 +1,7 @@
 //! Components that are not on this machine: in a registry, or at an address with its digest.
 
 use crate::{PinnedUrl, Reference};
-use agent_host_types::{id::Digest, reason::Reason};
+use agent_host_types::reason::Reason;
 use std::{fmt, str::FromStr};
 
 /// The beginnings of texts that are meant as a remote component, and not as a file.
@@ -52,15 +52,6 @@ impl Remote {
         };
         let last = path.rsplit('/').next().unwrap_or_default();
         last.replace('.', "-")
-    }
-
-    /// Returns the digest in the text: of the manifest in a registry, of the component elsewhere.
-    #[must_use]
-    pub fn digest(&self) -> Option<Digest> {
-        match self {
-            Self::Registry(reference) => reference.digest(),
-            Self::Url(url) => Some(url.digest()),
-        }
     }
 }
 

@@ -16,12 +16,6 @@ pub const MAX_CONTEXT_BYTES: usize = 16 * 1024;
 pub struct CustomContext(Map<String, Value>);
 
 impl CustomContext {
-    /// Returns the fields.
-    #[must_use]
-    pub fn fields(&self) -> &Map<String, Value> {
-        &self.0
-    }
-
     /// Returns whether it has no fieldss, as where none was given.
     #[must_use]
     pub fn is_empty(&self) -> bool {
