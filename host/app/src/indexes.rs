@@ -67,7 +67,7 @@ pub async fn add_to_index(
             Ok(())
         }
         IndexSource::Registry(reference) => {
-            let fault = |source| registry_error(reference.name(), source);
+            let fault = |source| registry_error(reference.name(), &source);
             let client = connect(config, reference).await?;
             let found = client.index(reference).await.map_err(fault)?;
             let mut index = found.unwrap_or_default();
@@ -85,7 +85,7 @@ async fn find(config: &Config, source: &IndexSource) -> Result<Option<Index>, Ho
         IndexSource::Registry(reference) => {
             let client = connect(config, reference).await?;
             let found = client.index(reference).await;
-            Ok(found.map_err(|source| registry_error(reference.name(), source))?)
+            found.map_err(|source| registry_error(reference.name(), &source))
         }
     }
 }

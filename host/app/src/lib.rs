@@ -114,7 +114,7 @@ pub use text_search::{
     ExtractPart, MAX_SEARCH_CHARS, SearchPosition, TextMatch, TextMatches, search_texts,
 };
 pub use timetable::Timetable;
-pub use tool_entry::{EditError, NewTool, with_component, with_tool, without_tool};
+pub use tool_entry::{NewTool, with_component, with_tool, without_tool};
 pub use trust::{TrustFile, Trusted};
 pub use trusted_file::read_secret;
 pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoRequest, UndoneAnswer, undo_answer};

@@ -104,9 +104,7 @@ pub(crate) async fn make(
             let script = Scripted::parse(&path.display().to_string(), &text);
             Arc::new(script.map_err(ModelError::from)?)
         }
-        ModelConfig::Replay(path) => {
-            HttpModel::replayed(&recording::read(path)?).map_err(ModelError::from)?
-        }
+        ModelConfig::Replay(path) => HttpModel::replayed(&recording::read(path)?)?,
         ModelConfig::Served {
             name,
             provider,

@@ -86,7 +86,7 @@ impl<'a> Packages<'a> {
             Remote::Url(url) => {
                 check_unsigned(self.config, name, remote)?;
                 let (blobs, directory) = open_blobs(self.config)?;
-                let fault = |source| registry_error(name, source);
+                let fault = |source| registry_error(name, &source);
                 if url.kept(&blobs).map_err(fault)?.is_none() {
                     let settings = self.config.registries.open().await?;
                     url.load(&settings, &blobs).await.map_err(fault)?;
@@ -113,7 +113,7 @@ impl<'a> Packages<'a> {
             Some(pin) => reference.with_digest(pin.manifest),
             None => reference.clone(),
         };
-        let fault = |source| registry_error(name, source);
+        let fault = |source| registry_error(name, &source);
         let keys = accepted_keys(self.config, name, &reference.clone().into())?;
         let (blobs, directory) = open_blobs(self.config)?;
         let mut connection = LazyClient {
@@ -183,7 +183,7 @@ impl LazyClient<'_> {
             None => {
                 let settings = self.config.registries.open().await?;
                 let client = Client::new(reference, &settings).await;
-                client.map_err(|source| registry_error(name, source))?
+                client.map_err(|source| registry_error(name, &source))?
             }
         };
         Ok(self.client.insert(client))
@@ -204,7 +204,7 @@ pub(crate) fn open_blobs(config: &Config) -> Result<(Blobs, PathBuf), HostError>
 }
 
 /// Returns the error of a registry about the component of this name.
-pub(crate) fn registry_error(name: &str, error: RegistryError) -> HostError {
+pub(crate) fn registry_error(name: &str, error: &RegistryError) -> HostError {
     let why = Reason::from(format!("the component `{name}`: {error}"));
     match error.may_pass() {
         true => HostError::Passing(why),

@@ -392,10 +392,9 @@ impl Client {
     ) -> RegistryError {
         let status = response.status();
         if status == StatusCode::TOO_MANY_REQUESTS {
-            let retry_after = response.headers().get(RETRY_AFTER);
-            let retry_after =
-                retry_after.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-            let again = match retry_after {
+            let after = response.headers().get(RETRY_AFTER);
+            let after = after.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+            let again = match after {
                 Some(seconds) => format!("try again in {seconds} s"),
                 None => "try again later".to_owned(),
             };

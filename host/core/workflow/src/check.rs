@@ -183,7 +183,7 @@ fn link(
             };
             let when = edge.when.as_ref().and_then(|text| {
                 let place = Place::When(edge.to.clone());
-                expressions::parse(&definition.id, place, text, faults)
+                expressions::parse(&definition.id, &place, text, faults)
             });
             node.edges.push(Edge { to, when });
             if let Some((degree, predecessors)) = incoming.get_mut(to as usize) {

@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// Parses a text.
 pub(super) fn parse<T: FromStr<Err = SyntaxError>>(
     node: &str,
-    place: Place,
+    place: &Place,
     text: &str,
     faults: &mut Vec<Fault>,
 ) -> Option<T> {
@@ -52,7 +52,7 @@ fn object(node: &str, path: &str, map: &Map<String, Value>, faults: &mut Vec<Fau
 fn part(node: &str, path: &str, value: &Value, faults: &mut Vec<Fault>) -> Template {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => Template::Literal(value.clone()),
-        Value::String(text) => match parse(node, Place::Input(path.to_owned()), text, faults) {
+        Value::String(text) => match parse(node, &Place::Input(path.to_owned()), text, faults) {
             Some(Expression::Reference(reference)) => Template::Reference(reference),
             Some(Expression::Literal(text)) => Template::Literal(Value::String(text)),
             None => Template::Literal(Value::Null),

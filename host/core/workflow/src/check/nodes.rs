@@ -185,7 +185,7 @@ fn input(definition: &NodeDefinition, kind: &NodeKind, faults: &mut Vec<Fault>) 
     }
     let sections = sections(definition, faults);
     if let Some(message) = &definition.message {
-        let message = expressions::parse(id, Place::Message, message, faults);
+        let message = expressions::parse(id, &Place::Message, message, faults);
         return message.map_or(InputPlan::Initial, InputPlan::Message);
     }
     if !definition.inputs.0.is_empty() {
@@ -210,7 +210,7 @@ fn sections(
             faults.push(Fault::of_node(id, &why));
         }
         let place = Place::Inputs(key.clone());
-        if let Some(value) = expressions::parse(id, place, text, faults) {
+        if let Some(value) = expressions::parse(id, &place, text, faults) {
             sections.push((key.clone(), value));
         }
     }
@@ -243,7 +243,7 @@ fn foreach(definition: &NodeDefinition, faults: &mut Vec<Fault>) -> Option<Forea
     };
     check_bound(id, "foreach.at-once", at_once, MAX_AT_ONCE, faults);
     Some(Foreach {
-        over: expressions::parse(id, Place::Foreach, &foreach.over, faults)?,
+        over: expressions::parse(id, &Place::Foreach, &foreach.over, faults)?,
         at_once,
         is_parallel,
     })
