@@ -24,6 +24,7 @@ use agent_host_engine::{
     turn::{Agent, ContinuationKey, Prompts},
 };
 use agent_host_journal::JournalStore;
+use agent_host_types::reason::Reason;
 use effects::AgentEffects;
 use std::sync::{Arc, OnceLock};
 
@@ -271,10 +272,8 @@ impl Config {
         let found = agents.find(|agent| agent.name == name);
         found.ok_or_else(|| {
             let names = self.agent_definitions.iter().map(|agent| &*agent.name);
-            HostError::NoAgent {
-                name: name.to_owned(),
-                known: names.collect::<Vec<_>>().join(", "),
-            }
+            let (name, known) = (name.escape_debug(), names.collect::<Vec<_>>().join(", "));
+            Reason::from(format!("unknown agent `{name}`; the agents are {known}")).into()
         })
     }
 }

@@ -5,13 +5,14 @@ use crate::{
     compile_report::CompileReport,
     config::{ComponentSource, Confirmations, ToolConfig},
     error::HostError,
-    packages::{PackageError, Packages},
+    packages::Packages,
 };
 use agent_host_engine::policy::Grants;
 use agent_host_sandbox::{ComponentBytes, NamedRequest, Sandbox, ToolComponent};
 use agent_host_types::{
     limits::Limits,
     lock::{LockedComponent, LockedOrigin},
+    reason::Reason,
     tool::{Effect, SummaryTemplate},
 };
 use serde_json::{Map, Value};
@@ -171,8 +172,9 @@ pub(crate) async fn load_source(
         .as_ref()
         .is_some_and(|pulled| pulled.digest != component.digest())
     {
-        let name = name.to_owned();
-        return Err(PackageError::Changed { name }.into());
+        let why =
+            format!("the component `{name}` changed in the cache while being loaded; try again");
+        return Err(HostError::Passing(why.into()));
     }
     Ok(LoadedSource {
         bytes,
@@ -182,17 +184,19 @@ pub(crate) async fn load_source(
 }
 
 fn builtin_bytes(name: &str) -> Result<ComponentBytes, HostError> {
-    let found = builtin(name).ok_or_else(|| HostError::UnknownBuiltin {
-        name: name.to_owned(),
-        known: BUILTINS
-            .map(|known| format!("builtin:{}", known.name))
-            .into(),
+    let found = builtin(name).ok_or_else(|| {
+        let known = BUILTINS.map(|known| format!("builtin:{}", known.name));
+        let known = known.join(", ");
+        Reason::from(format!(
+            "unknown component `builtin:{name}`; the built-in ones are {known}"
+        ))
     })?;
     Ok(Cow::Borrowed(found.bytes).into())
 }
 
 /// Refuses a rule for a tool that its component or server does not have, most likely a misspelled
-/// one. `section` and `owner_kind` are those of [`HostError::UnknownApproval`].
+/// one. `section` is the table of the rule, such as `[tool.approvals]`, and
+/// `owner_kind` the kind of the owner, with its article.
 pub(crate) fn check_confirmations(
     confirmations: &Confirmations,
     known: &[&str],
@@ -203,13 +207,14 @@ pub(crate) fn check_confirmations(
     let mut configured = confirmations.own.keys();
     match configured.find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
-        Some(tool) => Err(HostError::UnknownApproval {
-            section,
-            owner: owner.to_owned(),
-            owner_kind,
-            tool: tool.clone(),
-            known: known.iter().map(|&known| known.to_owned()).collect(),
-        }),
+        Some(tool) => {
+            let (tool, known) = (tool.escape_debug(), known.join(", "));
+            Err(Reason::from(format!(
+                "{section} of `{owner}` names `{tool}`, but {owner_kind} has no such tool in use; its tools are: \
+                 {known}. Correct the name in agent.toml"
+            ))
+            .into())
+        }
     }
 }
 
@@ -218,11 +223,14 @@ pub(crate) fn check_exports(config: &ToolConfig, known: &[&str]) -> Result<(), H
     let mut listed = config.exports.iter().flatten();
     match listed.find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
-        Some(tool) => Err(HostError::UnknownExport {
-            owner: config.name.clone(),
-            tool: tool.clone(),
-            known: known.iter().map(|&known| known.to_owned()).collect(),
-        }),
+        Some(tool) => {
+            let (owner, tool, known) = (&config.name, tool.escape_debug(), known.join(", "));
+            Err(Reason::from(format!(
+                "`exports` of [[tool]] `{owner}` names the tool `{tool}`, which the component does not have; its \
+                 tools are: {known}"
+            ))
+            .into())
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     config::Config,
     error::HostError,
-    packages::{PackageError, accepted_keys, check_unsigned, open_blobs, registry_error},
+    packages::{accepted_keys, check_unsigned, not_signable, open_blobs, registry_error},
 };
 use agent_host_registry::{
     Client, Login, Package, PinnedUrl, PolicyLayer, PublicKey, Pushed, Reference, Remote,
@@ -68,18 +68,13 @@ async fn load(
 ) -> Result<PulledComponent, HostError> {
     let name = remote.short_name();
     if has_key {
-        return Err(PackageError::NotSignable {
-            name,
-            remote: Box::new(remote.clone()),
-            wanted: "a key was named",
-        }
-        .into());
+        return Err(not_signable(&name, remote, "a key was named"));
     }
     check_unsigned(config, &name, remote)?;
     let (blobs, _) = open_blobs(config)?;
     let settings = config.registries.open().await?;
     let loaded = url.load(&settings, &blobs).await;
-    let bytes = loaded.map_err(|source| registry_error(&name, source))?;
+    let bytes = loaded.map_err(|source| registry_error(&name, &source))?;
     Ok(PulledComponent {
         asked_for: remote.clone(),
         exact: remote.clone(),
@@ -98,7 +93,7 @@ async fn pull_from_registry(
     key: Option<PublicKey>,
 ) -> Result<PulledComponent, HostError> {
     let asked_for = Remote::from(reference.clone());
-    let fault = |source| registry_error(reference.name(), source);
+    let fault = |source| registry_error(reference.name(), &source);
     let keys = match key {
         Some(key) => Some(vec![key]),
         None => accepted_keys(config, reference.name(), &asked_for)?,
@@ -138,7 +133,7 @@ pub async fn push(
     package: Package,
     key: Option<&SigningKey>,
 ) -> Result<PushedComponent, HostError> {
-    let fault = |source| registry_error(reference.name(), source);
+    let fault = |source| registry_error(reference.name(), &source);
     let client = connect(config, reference).await?;
     let pushed = client.push(reference, package).await.map_err(fault)?;
     if let Some(key) = key {
@@ -171,12 +166,12 @@ impl PulledComponent {
 pub async fn check_login(config: &Config, reference: &Reference) -> Result<Login, HostError> {
     let client = connect(config, reference).await?;
     let checked = client.check_login().await;
-    Ok(checked.map_err(|source| registry_error(&reference.registry(), source))?)
+    checked.map_err(|source| registry_error(&reference.registry(), &source))
 }
 
 /// Connects to the registry of a reference.
 pub(crate) async fn connect(config: &Config, reference: &Reference) -> Result<Client, HostError> {
     let settings = config.registries.open().await?;
     let client = Client::new(reference, &settings).await;
-    Ok(client.map_err(|source| registry_error(reference.name(), source))?)
+    client.map_err(|source| registry_error(reference.name(), &source))
 }

@@ -19,6 +19,7 @@ use agent_host_types::{
     message::Message,
     model::{ModelReply, ModelRequest, Provenance, StopReason},
     output::{ContentPart, FileData, ToolResultOutput},
+    reason::Reason,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -53,10 +54,12 @@ pub(crate) async fn load(
     )
     .await?;
     if !loaded.component.is_hook() {
-        return Err(HostError::NotAHook {
-            name: config.name.clone(),
-            component: config.source.clone(),
-        });
+        let (name, component) = (&config.name, &config.source);
+        return Err(Reason::from(format!(
+            "the component {component} of the hook `{name}` does not export `agent:tool/hook`, so it cannot be a \
+             hook. List hook components under [[hook]], and tools under [[tool]]"
+        ))
+        .into());
     }
     Ok(HookEntry {
         config: config.clone(),

@@ -13,7 +13,8 @@ use crate::{
 use agent_host_engine::{
     BoxFuture, model::Model, observer::Observer, session::Session, turn::Prompts,
 };
-use agent_host_telemetry::{Metrics, Telemetry, TelemetryError};
+use agent_host_telemetry::{Metrics, Telemetry};
+use agent_host_types::reason::Reason;
 use std::sync::Arc;
 
 /// A running host.
@@ -50,7 +51,7 @@ pub struct Host {
     agents: Arc<ConfiguredAgents>,
     placement: HostPlacement,
     metrics: Metrics,
-    telemetry: Option<Result<Telemetry, TelemetryError>>,
+    telemetry: Option<Result<Telemetry, Reason>>,
 }
 
 impl Host {

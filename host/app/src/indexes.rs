@@ -67,16 +67,12 @@ pub async fn add_to_index(
             Ok(())
         }
         IndexSource::Registry(reference) => {
-            let fault = |source| registry_error(reference.name(), source);
+            let fault = |source| registry_error(reference.name(), &source);
             let client = connect(config, reference).await?;
             let found = client.index(reference).await.map_err(fault)?;
             let mut index = found.unwrap_or_default();
-            index.add(entry).map_err(|source| {
-                fault(RegistryError::Index {
-                    reference: reference.to_string(),
-                    source,
-                })
-            })?;
+            let added = index.add(entry);
+            added.map_err(|why| fault(RegistryError::index(reference, &why)))?;
             let pushed = client.push_index(reference, &index).await;
             Ok(pushed.map(drop).map_err(fault)?)
         }
@@ -89,7 +85,7 @@ async fn find(config: &Config, source: &IndexSource) -> Result<Option<Index>, Ho
         IndexSource::Registry(reference) => {
             let client = connect(config, reference).await?;
             let found = client.index(reference).await;
-            Ok(found.map_err(|source| registry_error(reference.name(), source))?)
+            found.map_err(|source| registry_error(reference.name(), &source))
         }
     }
 }

@@ -92,12 +92,11 @@ pub use host::Host;
 pub use host_turn::{HostTurn, RanTurn};
 pub use indexes::{IndexSource, add_to_index, read_index};
 pub use lock_diff::{compare, difference};
-pub use lock_file::{InvalidLock, LockError, LockFile};
+pub use lock_file::LockFile;
 pub use mcp_entry::{ReadServers, read_servers, with_servers};
 pub use models::model;
 pub use models_list::{ListedModel, ListedProvider, list_models};
 pub use own_tools::OWN_TOOLS;
-pub use packages::PackageError;
 pub use placement::HostPlacement;
 pub use reach::{ToolReach, grant_lines, host_path, reach, tool_reach};
 pub use registry::Registry;
@@ -116,7 +115,7 @@ pub use text_search::{
     ExtractPart, MAX_SEARCH_CHARS, SearchPosition, TextMatch, TextMatches, search_texts,
 };
 pub use timetable::Timetable;
-pub use tool_entry::{EditError, NewTool, with_component, with_tool, without_tool};
+pub use tool_entry::{NewTool, with_component, with_tool, without_tool};
 pub use trust::{TrustFile, Trusted};
 pub use trusted_file::read_secret;
 pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoRequest, UndoneAnswer, undo_answer};

@@ -3,14 +3,17 @@
 
 use crate::{
     config::{Config, shortened},
+    error::HostError,
     lock_diff::difference,
     trusted_file::{self, FileError, Versioned},
 };
 use agent_host_types::{
     failure::ToolErrorCode,
     lock::{Change, LOCK_VERSION, Lock, LockEntry, LockStatus},
+    reason::Reason,
 };
 use std::{
+    fmt::Display,
     io,
     path::{Path, PathBuf},
 };
@@ -31,104 +34,13 @@ pub struct LockFile {
     pub lock: Lock,
 }
 
-/// Why `agent.lock` cannot be used, or does not accept a component.
-#[derive(Debug, thiserror::Error)]
-pub enum LockError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file is not a lock of a known version.
-    #[error(
-        "{} {source}. Restore it, or review the components with `agent-host inspect`, delete it, and accept them \
-         again with `agent-host lock --accept`",
-        path.display()
-    )]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: InvalidLock,
-    },
-    /// A component or a server is not the accepted one.
-    #[error(
-        "the {kind} `{name}` has changed since it was accepted in {} ({}), so nothing runs:\n{difference}\nRun \
-         `agent-host lock --accept {name}` to accept it, or restore the old {kind}",
-        path.display(), ToolErrorCode::ChangedSinceApproval
-    )]
-    Changed {
-        /// [`LockEntry::kind`].
-        kind: &'static str,
-        /// Its name in the configuration.
-        name: String,
-        /// The lock.
-        path: PathBuf,
-        /// The differences, a line each.
-        difference: String,
-    },
-    /// The file cannot be written.
-    #[error(
-        "cannot write {}: {source}. Accept the components where the directory is writable, with `agent-host lock \
-         --accept`, and copy agent.lock here",
-        path.display()
-    )]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file would be too long to be read again.
-    #[error(
-        "{} would have {bytes} bytes, and the maximum is {MAX_LOCK_BYTES}. Remove a component with very many tools \
-         from agent.toml",
-        path.display()
-    )]
-    TooLong {
-        /// The file.
-        path: PathBuf,
-        /// Its length.
-        bytes: usize,
-    },
-}
-
-/// Why a text is not a lock, as the end of a sentence about its file.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidLock {
-    /// It does not have the form of one.
-    #[error("is not a lock file: line {line}: {reason}")]
-    Form {
-        /// The line, from 1.
-        line: usize,
-        /// Why it cannot be read. It quotes text of the file, which is not escaped.
-        reason: String,
-    },
-    /// It has another version.
-    #[error("has version {0}, and this program reads version {LOCK_VERSION}")]
-    Version(u32),
-}
-
-impl InvalidLock {
-    fn of_form(error: &toml::de::Error, text: &str) -> Self {
-        let before = error.span().and_then(|span| text.get(..span.start));
-        Self::Form {
-            line: before.map_or(1, |before| before.matches('\n').count() + 1),
-            reason: shortened(error.message().trim_end().to_owned()),
-        }
-    }
-}
-
 impl LockFile {
     /// Reads the lock of a configuration; none without an `agent.toml`: a component of the command
     /// line is accepted by being named.
     ///
     /// # Errors
     /// The file cannot be read, every user may write to it, or it is not a lock of a known version.
-    pub fn open(config: &Config) -> Result<Option<Self>, LockError> {
+    pub fn open(config: &Config) -> Result<Option<Self>, HostError> {
         config.file.as_deref().map(Self::beside).transpose()
     }
 
@@ -136,31 +48,43 @@ impl LockFile {
     ///
     /// # Errors
     /// Those of [`Self::open`].
-    pub fn beside(file: &Path) -> Result<Self, LockError> {
+    pub fn beside(file: &Path) -> Result<Self, HostError> {
         let path = file.with_file_name("agent.lock");
         let lock = match trusted_file::read(&path, MAX_LOCK_BYTES) {
-            Ok(text) => Self::parse(&text).map_err(|source| LockError::Invalid {
-                path: path.clone(),
-                source,
+            Ok(text) => Self::parse(&text).map_err(|why| {
+                Reason::from(format!(
+                    "{} {why}. Restore it, or review the components with `agent-host inspect`, delete it, and accept \
+                     them again with `agent-host lock --accept`",
+                    path.display()
+                ))
             })?,
             Err(FileError {
                 kind: io::ErrorKind::NotFound,
                 ..
             }) => Lock::default(),
             Err(error) => {
-                let source = error.into();
-                return Err(LockError::Read { path, source });
+                let why = io::Error::from(error);
+                let why = format!("cannot read {}: {why}", path.display());
+                return Err(Reason::from(why).into());
             }
         };
         Ok(Self { path, lock })
     }
 
-    pub(crate) fn parse(text: &str) -> Result<Lock, InvalidLock> {
+    /// Parses a lock. The reason is the end of a sentence about its file.
+    pub(crate) fn parse(text: &str) -> Result<Lock, Reason> {
         // The version first: the other keys are those of that version.
-        let form = |error| InvalidLock::of_form(&error, text);
+        let form = |error: toml::de::Error| {
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+            let reason = shortened(error.message().trim_end().to_owned());
+            Reason::from(format!("is not a lock file: line {line}: {reason}"))
+        };
         let Versioned { version } = toml::from_str(text).map_err(form)?;
         if version != LOCK_VERSION {
-            return Err(InvalidLock::Version(version));
+            let why =
+                format!("has version {version}, and this program reads version {LOCK_VERSION}");
+            return Err(why.into());
         }
         toml::from_str(text).map_err(form)
     }
@@ -170,18 +94,18 @@ impl LockFile {
     ///
     /// # Errors
     /// It is not the accepted one, or a new one cannot be written.
-    pub fn admit(&mut self, name: &str, current: LockEntry) -> Result<(), LockError> {
+    pub fn admit(&mut self, name: &str, current: LockEntry) -> Result<(), HostError> {
         match self.lock.status(name, &current) {
             LockStatus::Same => Ok(()),
             LockStatus::New => {
                 self.lock.accept(name.to_owned(), current);
                 self.write()
             }
-            LockStatus::Changed(changes) => Err(self.refusal(name, &current, &changes)),
+            LockStatus::Changed(changes) => Err(self.refusal(name, &current, &changes).into()),
         }
     }
 
-    fn refusal(&self, name: &str, current: &LockEntry, changes: &[Change]) -> LockError {
+    fn refusal(&self, name: &str, current: &LockEntry, changes: &[Change]) -> Reason {
         let kind = current.kind();
         let mut lines = difference(changes);
         let more = lines.len().saturating_sub(SHOWN_LINES);
@@ -191,31 +115,38 @@ impl LockFile {
                 "  ... and {more} more lines, which `agent-host lock` shows"
             ));
         }
-        LockError::Changed {
-            kind,
-            name: name.to_owned(),
-            path: self.path.clone(),
-            difference: lines.join("\n"),
-        }
+        let (path, difference) = (self.path.display(), lines.join("\n"));
+        let code = ToolErrorCode::ChangedSinceApproval;
+        let why = format!(
+            "the {kind} `{name}` has changed since it was accepted in {path} ({code}), so nothing runs:\n{difference}\n\
+             Run `agent-host lock --accept {name}` to accept it, or restore the old {kind}"
+        );
+        why.into()
     }
 
     /// Writes the lock, in one step: a reader sees the old one or the new one.
     ///
     /// # Errors
     /// The directory cannot be written.
-    pub fn write(&self) -> Result<(), LockError> {
-        let fault = |source| LockError::Write {
-            path: self.path.clone(),
-            source,
+    pub fn write(&self) -> Result<(), HostError> {
+        let path = self.path.display();
+        let fault = |why: &dyn Display| {
+            Reason::from(format!(
+                "cannot write {path}: {why}. Accept the components where the directory is writable, with `agent-host \
+                 lock --accept`, and copy agent.lock here"
+            ))
         };
-        let text = Self::text(&self.lock).map_err(|error| fault(io::Error::other(error)))?;
-        if text.len() as u64 > MAX_LOCK_BYTES {
-            return Err(LockError::TooLong {
-                path: self.path.clone(),
-                bytes: text.len(),
-            });
+        let text = Self::text(&self.lock).map_err(|error| fault(&error))?;
+        let bytes = text.len();
+        if bytes as u64 > MAX_LOCK_BYTES {
+            let why = format!(
+                "{path} would have {bytes} bytes, and the maximum is {MAX_LOCK_BYTES}. Remove a component with very \
+                 many tools from agent.toml"
+            );
+            return Err(Reason::from(why).into());
         }
-        trusted_file::replace(&self.path, &text, 0o644).map_err(fault)
+        trusted_file::replace(&self.path, &text, 0o644).map_err(|error| fault(&error))?;
+        Ok(())
     }
 
     fn text(lock: &Lock) -> Result<String, toml::ser::Error> {

@@ -5,10 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    config::may_be_secret,
-    tool_entry::{EditError, appended},
-};
+use crate::{config::may_be_secret, tool_entry::appended};
 use agent_host_types::{reason::Reason, tool::is_tool_name};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -119,7 +116,7 @@ pub fn read_servers(json: &str) -> Result<ReadServers, Reason> {
 ///
 /// # Errors
 /// The text is not TOML, has a server of one of the names, or is of a form that is not edited.
-pub fn with_servers(text: &str, read: &ReadServers) -> Result<String, EditError> {
+pub fn with_servers(text: &str, read: &ReadServers) -> Result<String, Reason> {
     let names: Vec<&str> = read.servers.iter().map(|(name, _)| name.as_str()).collect();
     appended(text, KEY, &names, &read.toml)
 }

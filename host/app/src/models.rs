@@ -7,7 +7,7 @@ use crate::{
 };
 use agent_host_engine::{BoxFuture, model::Model};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
-use agent_host_types::model::ModelError;
+use agent_host_types::{model::ModelError, reason::Reason};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The models beside the one of the file's top level.
@@ -95,16 +95,16 @@ pub(crate) async fn make(
             Arc::new(Scripted::builtin(name).map_err(ModelError::from)?)
         }
         ModelConfig::Script(path) => {
-            let text = std::fs::read_to_string(path).map_err(|source| HostError::Script {
-                path: path.clone(),
-                source,
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Reason::from(format!(
+                    "cannot read the script {}: {error}",
+                    path.display()
+                ))
             })?;
             let script = Scripted::parse(&path.display().to_string(), &text);
             Arc::new(script.map_err(ModelError::from)?)
         }
-        ModelConfig::Replay(path) => {
-            HttpModel::replayed(&recording::read(path)?).map_err(ModelError::from)?
-        }
+        ModelConfig::Replay(path) => HttpModel::replayed(&recording::read(path)?)?,
         ModelConfig::Served {
             name,
             provider,

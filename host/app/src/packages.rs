@@ -8,8 +8,8 @@ use crate::{
     lock_file::LockFile,
 };
 use agent_host_registry::{Blobs, Client, PublicKey, Reference, RegistryError, Remote, Resolved};
-use agent_host_types::{id::Digest, lock::LockedOrigin};
-use std::{io, path::PathBuf};
+use agent_host_types::{id::Digest, lock::LockedOrigin, reason::Reason};
+use std::path::PathBuf;
 
 /// The directory of pulled components in that of compiled ones.
 const DIRECTORY: &str = "components";
@@ -44,97 +44,6 @@ pub(crate) struct Pulled {
     pub(crate) digest: Digest,
     /// The pin for `agent.lock`; absent for one at an address, which has its digest there.
     pub(crate) origin: Option<LockedOrigin>,
-}
-
-/// Why a component of a registry is not used.
-#[derive(Debug, thiserror::Error)]
-pub enum PackageError {
-    /// It cannot be pulled or verified.
-    #[error("the component `{name}`: {source}")]
-    Registry {
-        /// Its name in the configuration.
-        name: String,
-        /// Why.
-        source: Box<RegistryError>,
-    },
-    /// The cache cannot be used.
-    #[error("cannot use the component cache {}: {source}", path.display())]
-    Cache {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A signature is needed, and only components from registries have one.
-    #[error(
-        "the component `{name}` comes from {remote}, where nothing is signed, but {wanted}; use a registry, or \
-         correct the `components` of [[publisher]]"
-    )]
-    NotSignable {
-        /// The name of the component.
-        name: String,
-        /// Where it is.
-        remote: Box<Remote>,
-        /// The reason why a signature is needed, as a clause.
-        wanted: &'static str,
-    },
-    /// A publisher refuses the component.
-    #[error(
-        "the component `{name}` comes from {remote}, for which [[publisher]] `{publisher}` has `accept = \"none\"`"
-    )]
-    Refused {
-        /// The name of the component.
-        name: String,
-        /// Where it is.
-        remote: Box<Remote>,
-        /// The publisher.
-        publisher: String,
-    },
-    /// Several publishers have the component and no key in common.
-    #[error(
-        "the component `{name}` comes from {remote}, for which several [[publisher]] have keys but none in common; \
-         correct their `components`"
-    )]
-    NoCommonKey {
-        /// The name of the component.
-        name: String,
-        /// Where it is.
-        remote: Box<Remote>,
-    },
-    /// The component has no signature of an accepted key, and the user did not accept it.
-    #[error(
-        "nothing proves who made the component `{name}` ({reference}), and you have not accepted it, so nothing \
-         runs. Review it with `agent-host inspect {name}`, then accept exactly this one with `agent-host lock \
-         --accept {name}`, or everything that a key signs with [[publisher]]"
-    )]
-    NotAccepted {
-        /// The name of the component.
-        name: String,
-        /// Its reference, with the digest.
-        reference: Box<Reference>,
-    },
-    /// The file in the cache is not the pulled one.
-    #[error("the component `{name}` changed in the cache while being loaded; try again")]
-    Changed {
-        /// The name of the component.
-        name: String,
-    },
-}
-
-impl PackageError {
-    /// True if a repetition changes nothing: false for registries that cannot be reached or are
-    /// busy, and for the disk.
-    #[must_use]
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Registry { source, .. } => !source.may_pass(),
-            Self::Cache { .. } | Self::Changed { .. } => false,
-            Self::NotSignable { .. }
-            | Self::Refused { .. }
-            | Self::NoCommonKey { .. }
-            | Self::NotAccepted { .. } => true,
-        }
-    }
 }
 
 impl<'a> Packages<'a> {
@@ -177,7 +86,7 @@ impl<'a> Packages<'a> {
             Remote::Url(url) => {
                 check_unsigned(self.config, name, remote)?;
                 let (blobs, directory) = open_blobs(self.config)?;
-                let fault = |source| registry_error(name, source);
+                let fault = |source| registry_error(name, &source);
                 if url.kept(&blobs).map_err(fault)?.is_none() {
                     let settings = self.config.registries.open().await?;
                     url.load(&settings, &blobs).await.map_err(fault)?;
@@ -204,7 +113,7 @@ impl<'a> Packages<'a> {
             Some(pin) => reference.with_digest(pin.manifest),
             None => reference.clone(),
         };
-        let fault = |source| registry_error(name, source);
+        let fault = |source| registry_error(name, &source);
         let keys = accepted_keys(self.config, name, &reference.clone().into())?;
         let (blobs, directory) = open_blobs(self.config)?;
         let mut connection = LazyClient {
@@ -237,10 +146,12 @@ impl<'a> Packages<'a> {
         };
         let is_named = reference.digest().is_some() || locked.is_some();
         if self.purpose == Purpose::Run && signer.is_none() && !is_named {
-            return Err(PackageError::NotAccepted {
-                name: name.to_owned(),
-                reference: Box::new(resolved.reference),
-            }
+            let reference = resolved.reference;
+            return Err(Reason::from(format!(
+                "nothing proves who made the component `{name}` ({reference}), and you have not accepted it, so \
+                 nothing runs. Review it with `agent-host inspect {name}`, then accept exactly this one with \
+                 `agent-host lock --accept {name}`, or everything that a key signs with [[publisher]]"
+            ))
             .into());
         }
         if resolved.kept_component(&blobs).map_err(fault)?.is_none() {
@@ -272,7 +183,7 @@ impl LazyClient<'_> {
             None => {
                 let settings = self.config.registries.open().await?;
                 let client = Client::new(reference, &settings).await;
-                client.map_err(|source| registry_error(name, source))?
+                client.map_err(|source| registry_error(name, &source))?
             }
         };
         Ok(self.client.insert(client))
@@ -280,20 +191,35 @@ impl LazyClient<'_> {
 }
 
 /// Opens the cache of pulled components.
-pub(crate) fn open_blobs(config: &Config) -> Result<(Blobs, PathBuf), PackageError> {
+pub(crate) fn open_blobs(config: &Config) -> Result<(Blobs, PathBuf), HostError> {
     let path = config.cache_dir.join(DIRECTORY);
     match Blobs::open(&path, config.sandbox.cache_bytes) {
         Ok(blobs) => Ok((blobs, path)),
-        Err(source) => Err(PackageError::Cache { path, source }),
+        Err(error) => {
+            let path = path.display();
+            let why = format!("cannot use the component cache {path}: {error}");
+            Err(HostError::Passing(why.into()))
+        }
     }
 }
 
 /// Returns the error of a registry about the component of this name.
-pub(crate) fn registry_error(name: &str, source: RegistryError) -> PackageError {
-    PackageError::Registry {
-        name: name.to_owned(),
-        source: Box::new(source),
+pub(crate) fn registry_error(name: &str, error: &RegistryError) -> HostError {
+    let why = Reason::from(format!("the component `{name}`: {error}"));
+    match error.may_pass() {
+        true => HostError::Passing(why),
+        false => why.into(),
     }
+}
+
+/// Returns the error of a component that needs a signature where none can be. `wanted` is why one
+/// is needed, as a clause.
+pub(crate) fn not_signable(name: &str, remote: &Remote, wanted: &str) -> HostError {
+    Reason::from(format!(
+        "the component `{name}` comes from {remote}, where nothing is signed, but {wanted}; use a registry, or correct \
+         the `components` of [[publisher]]"
+    ))
+    .into()
 }
 
 /// Checks that no signature is needed for a component that can have none.
@@ -301,14 +227,14 @@ pub(crate) fn check_unsigned(
     config: &Config,
     name: &str,
     remote: &Remote,
-) -> Result<(), PackageError> {
+) -> Result<(), HostError> {
     match accepted_keys(config, name, remote)? {
         None => Ok(()),
-        Some(_) => Err(PackageError::NotSignable {
-            name: name.to_owned(),
-            remote: Box::new(remote.clone()),
-            wanted: "a [[publisher]] has keys for it",
-        }),
+        Some(_) => Err(not_signable(
+            name,
+            remote,
+            "a [[publisher]] has keys for it",
+        )),
     }
 }
 
@@ -318,17 +244,18 @@ pub(crate) fn accepted_keys(
     config: &Config,
     name: &str,
     remote: &Remote,
-) -> Result<Option<Vec<PublicKey>>, PackageError> {
+) -> Result<Option<Vec<PublicKey>>, HostError> {
     let mut common: Option<Vec<PublicKey>> = None;
     let publishers = &config.registries.publishers;
     for publisher in publishers.iter().filter(|it| it.has(remote)) {
         match &publisher.accepts {
             Accepts::None => {
-                return Err(PackageError::Refused {
-                    name: name.to_owned(),
-                    remote: Box::new(remote.clone()),
-                    publisher: publisher.name.clone(),
-                });
+                let publisher = &publisher.name;
+                return Err(Reason::from(format!(
+                    "the component `{name}` comes from {remote}, for which [[publisher]] `{publisher}` has `accept = \
+                     \"none\"`"
+                ))
+                .into());
             }
             Accepts::Digest => {}
             Accepts::Signed(keys) => {
@@ -343,10 +270,11 @@ pub(crate) fn accepted_keys(
         }
     }
     if common.as_ref().is_some_and(Vec::is_empty) {
-        return Err(PackageError::NoCommonKey {
-            name: name.to_owned(),
-            remote: Box::new(remote.clone()),
-        });
+        return Err(Reason::from(format!(
+            "the component `{name}` comes from {remote}, for which several [[publisher]] have keys but none in \
+             common; correct their `components`"
+        ))
+        .into());
     }
     Ok(common)
 }

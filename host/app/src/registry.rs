@@ -27,6 +27,7 @@ use agent_host_engine::{
 use agent_host_sandbox::{Allocator, Confinement, LoadError, Sandbox, Secrets};
 use agent_host_types::{
     id::{Digest, json_digest},
+    reason::Reason,
     tool::{Effect, RegisteredTool, SummaryTemplate, ToolDefinition, ToolRuntime},
 };
 use indexmap::{IndexMap, map::Entry};
@@ -103,6 +104,15 @@ pub struct Registry {
     programs: Option<SandboxedPrograms>,
 }
 
+/// Returns the error of two sources, such as "the component `files`", that have the same tool.
+fn duplicate(tool: &str, first: &str, second: &str) -> HostError {
+    Reason::from(format!(
+        "{first} and {second} both have a tool named `{tool}`, and the model could not tell them apart. Remove one of \
+         them from agent.toml"
+    ))
+    .into()
+}
+
 impl Registry {
     /// Returns the number of instances of components that live now, or `None` if they are made
     /// without a pool.
@@ -132,10 +142,12 @@ impl Registry {
         for tool in tools {
             let name = &tool.definition.name;
             if let Some(known) = self.tools.get(name) {
-                return Err(HostError::DuplicateExternalTool {
-                    tool: name.clone(),
-                    first: known.source.described(),
-                });
+                let first = known.source.described();
+                return Err(Reason::from(format!(
+                    "{first} and an [[external-tool]] both have the name `{name}`, and the model could not tell them \
+                     apart. Remove one of them from agent.toml, or rename the external one"
+                ))
+                .into());
             }
             let source = ToolSource::External(Arc::clone(&tool.schema));
             let tool = RegisteredTool {
@@ -206,11 +218,10 @@ impl Registry {
     fn register(&mut self, tool: RegisteredTool, source: &ToolSource) -> Result<(), HostError> {
         let (name, source) = (tool.definition.name.clone(), source.clone());
         match self.tools.entry(name) {
-            Entry::Occupied(other) => Err(HostError::DuplicateTool {
-                tool: other.key().clone(),
-                first: other.get().source.described(),
-                second: source.described(),
-            }),
+            Entry::Occupied(other) => {
+                let first = other.get().source.described();
+                Err(duplicate(other.key(), &first, &source.described()))
+            }
             Entry::Vacant(place) => {
                 place.insert(KnownTool { tool, source });
                 Ok(())
@@ -224,11 +235,12 @@ impl Registry {
         for (tool, KnownTool { source, .. }) in &self.tools {
             // The components of the program are its own.
             if is_own_tool(tool, config) && !source.is_builtin() {
-                return Err(HostError::ReservedTool {
-                    tool: tool.clone(),
-                    owner: source.described(),
-                    fix: source.rename_hint(),
-                });
+                let (owner, fix) = (source.described(), source.rename_hint());
+                return Err(Reason::from(format!(
+                    "{owner} has a tool named `{tool}`, which is the name of a built-in tool of agent-host and would \
+                     replace it. {fix}"
+                ))
+                .into());
             }
         }
         for agent in &config.agent_definitions {
@@ -236,11 +248,7 @@ impl Registry {
             if let Some(known) = self.tools.get(&tool) {
                 let first = known.source.described();
                 let second = format!("the agent `{}`", agent.name);
-                return Err(HostError::DuplicateTool {
-                    tool,
-                    first,
-                    second,
-                });
+                return Err(duplicate(&tool, &first, &second));
             }
         }
         Ok(())

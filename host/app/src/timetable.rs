@@ -96,12 +96,6 @@ impl Timetable {
         matches!(self.times, Times::Once(_))
     }
 
-    /// Returns the name of the time zone.
-    #[must_use]
-    pub fn zone(&self) -> &str {
-        &self.zone_name
-    }
-
     /// Returns the first instant after another, both in milliseconds since 1970 (UTC); none if
     /// there is no further one.
     #[must_use]

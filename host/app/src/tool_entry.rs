@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use agent_host_types::reason::Reason;
 use std::{fmt::Write as _, ops::Range};
 use toml_edit::{Array, Document, Item, TableLike, Value};
 
@@ -25,28 +26,11 @@ pub struct NewTool<'a> {
     pub builtins: &'a [&'a str],
 }
 
-/// Why a text is not edited.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EditError {
-    /// It is not TOML.
-    #[error("it is not TOML: {0}")]
-    Form(String),
-    /// There is such a tool or server.
-    #[error("it already has `{0}`; choose another name (of a tool, with `--as NAME`)")]
-    Exists(String),
-    /// There is no such tool.
-    #[error("it has no tool `{0}`; the tools are: {1}")]
-    Absent(String, String),
-    /// A key that has to be a list of tables is not one.
-    #[error("its `{0}` is not a list of tables; write each one under a `[[{0}]]`")]
-    NoList(String),
-}
-
 /// Returns the text with one tool more, which is granted nothing.
 ///
 /// # Errors
 /// The text is not TOML, has a tool of this name, or its tools are not a list.
-pub fn with_tool(text: &str, tool: &NewTool<'_>) -> Result<String, EditError> {
+pub fn with_tool(text: &str, tool: &NewTool<'_>) -> Result<String, Reason> {
     let builtins = match parse(text)?.contains_key(KEY) {
         true => &[],
         false => tool.builtins,
@@ -55,15 +39,13 @@ pub fn with_tool(text: &str, tool: &NewTool<'_>) -> Result<String, EditError> {
 }
 
 /// Returns the text with tables of a list more, which have these names.
-pub(crate) fn appended(
-    text: &str,
-    key: &str,
-    new: &[&str],
-    block: &str,
-) -> Result<String, EditError> {
+pub(crate) fn appended(text: &str, key: &str, new: &[&str], block: &str) -> Result<String, Reason> {
     let file = parse(text)?;
     if let Some((name, _)) = entries(&file, key).find(|(name, _)| new.contains(name)) {
-        return Err(EditError::Exists(name.to_owned()));
+        return Err(format!(
+            "it already has `{name}`; choose another name (of a tool, with `--as NAME`)"
+        )
+        .into());
     }
     match file.get(key) {
         None | Some(Item::ArrayOfTables(_)) => {
@@ -83,7 +65,10 @@ pub(crate) fn appended(
             }
             Ok(())
         }),
-        Some(_) => Err(EditError::NoList(key.to_owned())),
+        Some(_) => Err(format!(
+            "its `{key}` is not a list of tables; write each one under a `[[{key}]]`"
+        )
+        .into()),
     }
 }
 
@@ -91,7 +76,7 @@ pub(crate) fn appended(
 ///
 /// # Errors
 /// The text is not TOML, or has no such tool.
-pub fn without_tool(text: &str, name: &str) -> Result<String, EditError> {
+pub fn without_tool(text: &str, name: &str) -> Result<String, Reason> {
     let file = parse(text)?;
     let index = entries(&file, KEY).position(|(known, _)| known == name);
     let index = index.ok_or_else(|| absent(&file, name))?;
@@ -114,7 +99,7 @@ pub fn without_tool(text: &str, name: &str) -> Result<String, EditError> {
 ///
 /// # Errors
 /// The text is not TOML, or has nothing of this name with a component.
-pub fn with_component(text: &str, name: &str, component: &str) -> Result<String, EditError> {
+pub fn with_component(text: &str, name: &str, component: &str) -> Result<String, Reason> {
     let file = parse(text)?;
     let mut named = [KEY, "hook"]
         .into_iter()
@@ -131,8 +116,8 @@ pub fn with_component(text: &str, name: &str, component: &str) -> Result<String,
     }
 }
 
-fn parse(text: &str) -> Result<Document<&str>, EditError> {
-    Document::parse(text).map_err(|error| EditError::Form(error.message().to_owned()))
+fn parse(text: &str) -> Result<Document<&str>, Reason> {
+    Document::parse(text).map_err(|error| format!("it is not TOML: {}", error.message()).into())
 }
 
 /// Returns the tables of a list that have a name, with it. A table without one is `""`.
@@ -154,9 +139,10 @@ fn entries<'a>(
     })
 }
 
-fn absent(file: &Document<&str>, name: &str) -> EditError {
+fn absent(file: &Document<&str>, name: &str) -> Reason {
     let known: Vec<&str> = entries(file, KEY).map(|(name, _)| name).collect();
-    EditError::Absent(name.to_owned(), known.join(", "))
+    let known = known.join(", ");
+    format!("it has no tool `{name}`; the tools are: {known}").into()
 }
 
 /// Returns where a table ends, with the tables in it.
@@ -187,8 +173,8 @@ fn lines_of(text: &str, begin: usize, end: usize) -> Range<usize> {
 fn in_list(
     file: Document<&str>,
     key: &str,
-    change: impl FnOnce(&mut Array) -> Result<(), EditError>,
-) -> Result<String, EditError> {
+    change: impl FnOnce(&mut Array) -> Result<(), Reason>,
+) -> Result<String, Reason> {
     let mut file = file.into_mut();
     if let Some(list) = file.get_mut(key).and_then(Item::as_array_mut) {
         change(list)?;

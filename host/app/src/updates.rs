@@ -122,7 +122,7 @@ async fn status(
         Some(pin) => {
             let (blobs, _) = open_blobs(config)?;
             let kept = Resolved::kept(&reference.with_digest(pin.manifest), &blobs);
-            let kept = kept.map_err(|source| registry_error(name, source))?;
+            let kept = kept.map_err(|source| registry_error(name, &source))?;
             let unknown = Version {
                 manifest: pin.manifest,
                 version: None,
@@ -152,7 +152,7 @@ async fn tags(
 ) -> Result<Vec<String>, HostError> {
     let client = connect(config, reference).await?;
     let tags = client.tags(reference).await;
-    Ok(tags.map_err(|source| registry_error(name, source))?)
+    tags.map_err(|source| registry_error(name, &source))
 }
 
 /// Returns the manifest that a reference names, and its version. `name` is for messages.
@@ -164,7 +164,7 @@ pub async fn version_of(
     name: &str,
     reference: &Reference,
 ) -> Result<Version, HostError> {
-    let fault = |source| registry_error(name, source);
+    let fault = |source| registry_error(name, &source);
     let (blobs, _) = open_blobs(config)?;
     if let Some(kept) = Resolved::kept(reference, &blobs).map_err(fault)? {
         return Ok(Version::of(&kept));

@@ -5,15 +5,21 @@ mod drawing;
 #[cfg(test)]
 mod tests;
 
+/// The maximum length of a workflow's fault in a message, in bytes: a name in it may have any
+/// length.
+const MAX_FAULT_BYTES: usize = 1_000;
+
 pub use drawing::{WorkflowDrawing, workflow_drawings};
 
 use crate::{agents::ConfiguredAgents, error::HostError};
 use agent_host_engine::{
     agents::Agents,
     ask_user::ask_user,
+    text::{escape_line, sanitize},
     turn::{Agent, Prompts, Settings, StandardMode},
     workflow::{Graph, Handlers},
 };
+use agent_host_types::reason::Reason;
 use agent_host_workflow::{check::Fault, definition::WorkflowDefinition, workflow::Workflow};
 use std::{collections::BTreeSet, slice, sync::Arc};
 
@@ -43,10 +49,7 @@ impl ConfiguredAgents {
         let definition = self.workflow_definition(name)?;
         let mut agent = self.nodes_of(slice::from_ref(definition), prompts);
         let graph = Graph::check(definition, &agent, Handlers::new());
-        let graph = graph.map_err(|faults| HostError::FaultyWorkflow {
-            name: name.to_owned(),
-            faults,
-        })?;
+        let graph = graph.map_err(|faults| faulty(name, &faults))?;
         agent.workflow = Some(Arc::new(graph));
         Ok(agent)
     }
@@ -57,10 +60,7 @@ impl ConfiguredAgents {
     /// There is no workflow with this name, or all faults of its definition.
     pub fn workflow(self: &Arc<Self>, name: &str) -> Result<Arc<Workflow>, HostError> {
         let checked = self.checked_workflow(name)?.checked;
-        checked.map_err(|faults| HostError::FaultyWorkflow {
-            name: name.to_owned(),
-            faults,
-        })
+        checked.map_err(|faults| faulty(name, &faults))
     }
 
     /// Returns one of the configured workflows, with or without faults.
@@ -87,12 +87,17 @@ impl ConfiguredAgents {
     fn workflow_definition(&self, name: &str) -> Result<&Arc<WorkflowDefinition>, HostError> {
         let workflows = &self.config().workflows;
         let found = workflows.iter().find(|workflow| workflow.name == name);
-        found.ok_or_else(|| HostError::NoWorkflow {
-            name: name.to_owned(),
-            known: workflows
-                .iter()
-                .map(|workflow| workflow.name.clone())
-                .collect(),
+        found.ok_or_else(|| {
+            let known: Vec<&str> = workflows.iter().map(|known| &*known.name).collect();
+            let hint = match known.as_slice() {
+                [] => "define one as `[[workflow]]` in agent.toml".to_owned(),
+                known => format!("the workflows are {}", known.join(", ")),
+            };
+            Reason::from(format!(
+                "unknown workflow `{}`; {hint}",
+                name.escape_debug()
+            ))
+            .into()
         })
     }
 
@@ -136,4 +141,16 @@ fn checked(definition: &Arc<WorkflowDefinition>, agent: &Agent) -> CheckedWorkfl
         definition: Arc::clone(definition),
         checked: graph.map(|graph| Arc::clone(graph.workflow())),
     }
+}
+
+/// Returns the error of a workflow with faults, a line for each.
+fn faulty(name: &str, faults: &[Fault]) -> HostError {
+    let lines = faults
+        .iter()
+        .map(|fault| sanitize(&escape_line(&fault.to_string()), MAX_FAULT_BYTES));
+    let lines: String = lines.map(|line| format!("\n  {line}")).collect();
+    Reason::from(format!(
+        "cannot use the workflow `{name}`; correct it in agent.toml:{lines}"
+    ))
+    .into()
 }

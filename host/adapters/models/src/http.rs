@@ -16,7 +16,7 @@ pub(crate) use body::Body;
 pub(crate) use entry::ModelEntry;
 pub use record::Recorder;
 pub(crate) use replay::ModelRecording;
-pub use replay::RecordingError;
+pub(crate) use replay::{NO_MODEL, unplayable};
 
 use crate::{
     endpoint::{Endpoint, EndpointError, Timeouts},
@@ -155,13 +155,14 @@ impl Server {
         model: &ModelEntry,
         recording: Arc<ModelRecording>,
         index: usize,
-    ) -> Result<Self, RecordingError> {
+    ) -> Result<Self, ModelError> {
         Ok(Self {
             transport: Transport::Recording(recording, index),
             recorder: None,
             key: model.has_key.then(|| failure::REDACTED.into()),
             headers: HeaderMap::new(),
-            url: Url::parse(&model.url).map_err(RecordingError::Url)?,
+            url: Url::parse(&model.url)
+                .map_err(|error| unplayable(&format!("its URL is invalid ({error})")))?,
             query: Vec::new(),
             extra_secrets: Vec::new(),
             model: model.name.clone(),

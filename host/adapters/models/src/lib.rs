@@ -53,7 +53,7 @@ pub use endpoint::{
     is_reserved_header,
 };
 pub use fallback::Fallback;
-pub use http::{Recorder, RecordingError};
+pub use http::Recorder;
 pub use http_model::HttpModel;
 pub use images::decode_image;
 pub use listing::ModelList;

@@ -78,7 +78,10 @@ impl Scripted {
     /// There is no such script.
     pub fn builtin(name: &str) -> Result<Self, ScriptError> {
         let Some((name, source)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) else {
-            return Err(ScriptError::UnknownBuiltin(name.to_owned()));
+            let known = BUILTIN.map(|(name, _)| format!("`{name}`")).join(", ");
+            let name = name.escape_debug();
+            let why = format!("No built-in script `{name}`. Available: {known}.");
+            return Err(ScriptError(why));
         };
         Self::parse(name, source)
     }
@@ -116,10 +119,12 @@ impl Scripted {
         }
         let context = self.context(&prompt, run, request)?;
         let Some(turn) = self.choose(next, &context)? else {
-            return Err(ScriptError::Ended {
-                script: self.name.clone(),
-                turns: self.script.turns.len(),
-            });
+            return Err(ScriptError(format!(
+                "The script `{}` has ended: all of its {} turns are used. Its last turn should have text and no calls; \
+                 start a new session to play it again.",
+                self.name,
+                self.script.turns.len()
+            )));
         };
         self.speak(&turn, &context, request)
     }

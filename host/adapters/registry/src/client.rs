@@ -1,9 +1,9 @@
 //! The HTTP client of one registry: authentication, redirections, bounded bodies, and errors.
 
 use crate::{
-    Denied, Reference, RegistryError,
+    Reference, RegistryError,
     auth::{Challenge, basic, bearer, realm_is_accepted, refresh_form, token_url},
-    credentials::{CredentialSource, Credentials, CredentialsError},
+    credentials::{CredentialSource, Credentials},
     manifest::shown,
 };
 use agent_host_http_client::{ProxySetting, Reachable};
@@ -16,7 +16,7 @@ use reqwest::{
     },
 };
 use serde::Deserialize;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt::Display, sync::Arc, time::Duration};
 use tokio::sync::Mutex;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -74,6 +74,10 @@ pub(crate) struct ApiRequest<'a> {
     pub(crate) what: String,
 }
 
+/// The reason for which the credentials for a registry cannot be used.
+const IDENTITY_TOKEN_ALONE: &str = "they are an identity token, but the registry requires a name and a password; log \
+    in with those";
+
 /// The errors of a registry, by the distribution specification.
 #[derive(Deserialize)]
 struct Errors {
@@ -96,10 +100,9 @@ impl Client {
     pub async fn new(reference: &Reference, config: &ClientConfig) -> Result<Self, RegistryError> {
         let registry = reference.registry();
         let origin = reference.origin();
-        let origin = origin.parse().map_err(|_| RegistryError::Address {
-            registry: registry.clone(),
-            address: origin,
-            reason: "is not an address",
+        let origin = origin.parse().map_err(|_| {
+            let why = format!("{registry} points to {origin}, which is not an address");
+            RegistryError::Refused(why.into())
         })?;
         Self::at(origin, registry, config).await
     }
@@ -162,10 +165,7 @@ impl Client {
     pub(crate) async fn send(&self, request: &ApiRequest<'_>) -> Result<Response, RegistryError> {
         match self.send_optional(request).await? {
             Some(response) => Ok(response),
-            None => Err(RegistryError::NotFound {
-                registry: self.registry.clone(),
-                what: request.what.clone(),
-            }),
+            None => Err(self.not_found(&request.what)),
         }
     }
 
@@ -190,17 +190,7 @@ impl Client {
             status if status.is_success() => Ok(Some(response)),
             StatusCode::NOT_FOUND => Ok(None),
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-                let registry = self.registry.clone();
-                Err(self.denied(
-                    request,
-                    match tried {
-                        None => Denied::NoCredentials { registry },
-                        Some(source_name) => Denied::Refused {
-                            source_name,
-                            status: status.as_u16(),
-                        },
-                    },
-                ))
+                Err(self.denied(request, tried.as_deref(), status))
             }
             _ => Err(self.failure(request, response).await),
         }
@@ -251,14 +241,13 @@ impl Client {
     /// Returns the credentials for the registry; absent if there are none.
     pub(crate) async fn find_credentials(&self) -> Result<Option<Credentials>, RegistryError> {
         let found = self.credentials.find(&self.registry).await;
-        found.map_err(|source| self.credentials_error(source))
+        found.map_err(|why| self.credentials_error(&why))
     }
 
-    fn credentials_error(&self, source: CredentialsError) -> RegistryError {
-        RegistryError::Credentials {
-            registry: self.registry.clone(),
-            source,
-        }
+    fn credentials_error(&self, why: &dyn Display) -> RegistryError {
+        let registry = &self.registry;
+        let why = format!("cannot read the credentials for {registry}: {why}");
+        RegistryError::Refused(why.into())
     }
 
     /// Returns the `Authorization` that a challenge asks for, and its credentials.
@@ -282,11 +271,10 @@ impl Client {
         let found = self.find_credentials().await?;
         match challenge {
             Challenge::Basic => {
-                let registry = self.registry.clone();
-                let found = found
-                    .ok_or_else(|| self.denied(request, Denied::NoCredentials { registry }))?;
+                let status = StatusCode::UNAUTHORIZED;
+                let found = found.ok_or_else(|| self.denied(request, None, status))?;
                 if found.is_identity_token {
-                    return Err(self.credentials_error(CredentialsError::IdentityToken));
+                    return Err(self.credentials_error(&IDENTITY_TOKEN_ALONE));
                 }
                 let value = basic(&found.name, &found.secret);
                 let value =
@@ -310,8 +298,12 @@ impl Client {
         self.check(realm)?;
         if credentials.is_some() && !realm_is_accepted(&self.origin, realm) {
             let realm = shown(realm.host_str().unwrap_or_default());
-            let registry = self.registry.clone();
-            return Err(self.denied(request, Denied::Realm { realm, registry }));
+            let registry = &self.registry;
+            let why = format!(
+                "its tokens are issued by {realm}, but your credentials are sent only to {registry} itself or its \
+                 parent domains"
+            );
+            return Err(self.denied_for(request, &why));
         }
         let url = token_url(realm, service, request.repository, request.push);
         let sent = match credentials {
@@ -332,17 +324,8 @@ impl Client {
         match response.status() {
             status if status.is_success() => {}
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-                let registry = self.registry.clone();
-                return Err(self.denied(
-                    request,
-                    match credentials {
-                        None => Denied::NoCredentials { registry },
-                        Some(found) => Denied::Refused {
-                            source_name: found.source.clone(),
-                            status: status.as_u16(),
-                        },
-                    },
-                ));
+                let tried = credentials.map(|found| found.source.as_str());
+                return Err(self.denied(request, tried, status));
             }
             _ => return Err(self.failure(request, response).await),
         }
@@ -374,10 +357,12 @@ impl Client {
         what: &str,
         mut take: impl FnMut(&[u8]) -> Result<(), RegistryError>,
     ) -> Result<(), RegistryError> {
-        let too_long = || RegistryError::TooLong {
-            registry: self.registry.clone(),
-            what: what.to_owned(),
-            max_bytes,
+        let too_long = || {
+            let registry = &self.registry;
+            let why = format!(
+                "{what} of {registry} is longer than {max_bytes} bytes, so it was discarded"
+            );
+            RegistryError::Content(why.into())
         };
         if response
             .content_length()
@@ -407,12 +392,13 @@ impl Client {
     ) -> RegistryError {
         let status = response.status();
         if status == StatusCode::TOO_MANY_REQUESTS {
-            let retry_after = response.headers().get(RETRY_AFTER);
-            let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
-            return RegistryError::Throttled {
-                registry: self.registry.clone(),
-                retry_after_s: retry_after,
+            let after = response.headers().get(RETRY_AFTER);
+            let after = after.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+            let again = match after {
+                Some(seconds) => format!("try again in {seconds} s"),
+                None => "try again later".to_owned(),
             };
+            return self.passing(&format!("is limiting requests (429); {again}"));
         }
         let body = self.read(response, MAX_ANSWER_BYTES, "an error").await;
         let errors = body
@@ -422,12 +408,10 @@ impl Client {
         let message = first.map_or(String::new(), |error| {
             format!(": {} ({})", shown(&error.message), shown(&error.code))
         });
-        RegistryError::Status {
-            registry: self.registry.clone(),
-            status: status.as_u16(),
-            what: request.what.clone(),
-            message,
-        }
+        let (status, what) = (status.as_u16(), &request.what);
+        self.passing(&format!(
+            "answered {status} to a request for {what}{message}"
+        ))
     }
 
     fn check(&self, url: &Url) -> Result<(), RegistryError> {
@@ -439,30 +423,57 @@ impl Client {
     fn address(&self, url: &Url, reason: &'static str) -> RegistryError {
         // Without the query, which may hold a signed permission.
         let host = url.host_str().unwrap_or_default();
-        RegistryError::Address {
-            registry: self.registry.clone(),
-            address: shown(&format!("{}://{host}", url.scheme())),
-            reason,
-        }
+        let address = shown(&format!("{}://{host}", url.scheme()));
+        let why = format!("{} points to {address}, which {reason}", self.registry);
+        RegistryError::Refused(why.into())
     }
 
-    pub(crate) fn denied(&self, request: &ApiRequest<'_>, reason: Denied) -> RegistryError {
-        RegistryError::Denied {
-            registry: self.registry.clone(),
-            action: match (request.repository, request.push) {
-                ("", _) => "log in".to_owned(),
-                (repository, true) => format!("push to {repository}"),
-                (repository, false) => format!("pull {repository}"),
-            },
-            reason,
-        }
+    /// Returns the error of a denial (401 or 403). `tried` is where the refused credentials are
+    /// from; absent where there are none.
+    pub(crate) fn denied(
+        &self,
+        request: &ApiRequest<'_>,
+        tried: Option<&str>,
+        status: StatusCode,
+    ) -> RegistryError {
+        let (registry, status) = (&self.registry, status.as_u16());
+        let why = match tried {
+            None => format!(
+                "there are no credentials for it; log in with `docker login {registry}` (its configuration is used), \
+                 or set `AGENT_HOST_REGISTRY_CREDENTIALS` to `{registry}=NAME:TOKEN`"
+            ),
+            Some(source) => {
+                format!("the credentials of {source} were refused (status {status})")
+            }
+        };
+        self.denied_for(request, &why)
+    }
+
+    fn denied_for(&self, request: &ApiRequest<'_>, why: &str) -> RegistryError {
+        let action = match (request.repository, request.push) {
+            ("", _) => "log in".to_owned(),
+            (repository, true) => format!("push to {repository}"),
+            (repository, false) => format!("pull {repository}"),
+        };
+        let why = format!("{} does not allow you to {action}: {why}", self.registry);
+        RegistryError::Refused(why.into())
+    }
+
+    pub(crate) fn not_found(&self, what: &str) -> RegistryError {
+        let why = format!(
+            "{} does not have {what}; check the name and the tag (a registry may also hide what you may not read)",
+            self.registry
+        );
+        RegistryError::NotFound(why.into())
     }
 
     pub(crate) fn answer(&self, reason: &str) -> RegistryError {
-        RegistryError::Answer {
-            registry: self.registry.clone(),
-            reason: reason.to_owned(),
-        }
+        self.passing(&format!("sent an unusable answer: {reason}"))
+    }
+
+    /// Returns a failure that may pass; `why` follows the registry.
+    fn passing(&self, why: &str) -> RegistryError {
+        RegistryError::Passing(format!("{} {why}", self.registry).into())
     }
 
     fn unreachable(&self, error: reqwest::Error) -> RegistryError {
@@ -472,10 +483,10 @@ impl Client {
         while let Some(source) = reason.source() {
             reason = source;
         }
-        RegistryError::Unreachable {
-            registry: self.registry.clone(),
-            reason: shown(&reason.to_string()),
-        }
+        self.passing(&format!(
+            "cannot be reached: {}",
+            shown(&reason.to_string())
+        ))
     }
 }
 

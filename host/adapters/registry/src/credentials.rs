@@ -4,11 +4,13 @@
 mod tests;
 
 use crate::helper;
+use agent_host_types::reason::Reason;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     fs::File,
     io::{self, Read as _},
     path::PathBuf,
@@ -45,39 +47,9 @@ pub(crate) struct Credentials {
     pub(crate) source: String,
 }
 
-/// Why credentials cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum CredentialsError {
-    /// The variable has another form.
-    #[error(
-        "AGENT_HOST_REGISTRY_CREDENTIALS is not a list of `HOST=NAME:PASSWORD` separated by spaces"
-    )]
-    Variable,
-    /// Docker's configuration cannot be read.
-    #[error("{}: {source}", path.display())]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The configuration names a helper that is no program's name.
-    #[error("the credential helper `{}` is not a plain name", _0.escape_debug())]
-    HelperName(String),
-    /// A helper failed.
-    #[error("{program} {reason}")]
-    Helper {
-        /// The program.
-        program: String,
-        /// Why.
-        reason: String,
-    },
-    /// The credentials are an identity token, and the registry issues no tokens for it.
-    #[error(
-        "they are an identity token, but the registry requires a name and a password; log in with those"
-    )]
-    IdentityToken,
-}
+/// The reason for which the variable cannot be used.
+const NOT_A_LIST: &str =
+    "AGENT_HOST_REGISTRY_CREDENTIALS is not a list of `HOST=NAME:PASSWORD` separated by spaces";
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -101,10 +73,7 @@ impl CredentialSource {
     ///
     /// # Errors
     /// A source has another form, or a helper fails.
-    pub(crate) async fn find(
-        &self,
-        registry: &str,
-    ) -> Result<Option<Credentials>, CredentialsError> {
+    pub(crate) async fn find(&self, registry: &str) -> Result<Option<Credentials>, Reason> {
         if let Some(found) = self.in_variable(registry)? {
             return Ok(Some(found));
         }
@@ -135,14 +104,14 @@ impl CredentialSource {
         }
     }
 
-    fn in_variable(&self, registry: &str) -> Result<Option<Credentials>, CredentialsError> {
+    fn in_variable(&self, registry: &str) -> Result<Option<Credentials>, Reason> {
         let Some(text) = &self.variable else {
             return Ok(None);
         };
         let mut found = None;
         for entry in text.expose_secret().split_ascii_whitespace() {
-            let (host, pair) = entry.split_once('=').ok_or(CredentialsError::Variable)?;
-            let (name, password) = pair.split_once(':').ok_or(CredentialsError::Variable)?;
+            let (host, pair) = entry.split_once('=').ok_or(NOT_A_LIST)?;
+            let (name, password) = pair.split_once(':').ok_or(NOT_A_LIST)?;
             if host == registry && found.is_none() {
                 found = Some(Credentials {
                     name: name.to_owned(),
@@ -155,36 +124,33 @@ impl CredentialSource {
         Ok(found)
     }
 
-    fn docker(&self) -> Result<Option<DockerConfig>, CredentialsError> {
+    fn docker(&self) -> Result<Option<DockerConfig>, Reason> {
         let Some(path) = &self.docker_config else {
             return Ok(None);
         };
-        let fault = |source| CredentialsError::Config {
-            path: path.clone(),
-            source,
-        };
+        let fault = |why: &dyn Display| Reason::from(format!("{}: {why}", path.display()));
         // Before it is opened: a pipe would block.
         match std::fs::metadata(path) {
             Ok(found) if found.is_file() => {}
-            Ok(_) => return Err(fault(io::Error::other("it is not a regular file"))),
+            Ok(_) => return Err(fault(&"it is not a regular file")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(fault(error)),
+            Err(error) => return Err(fault(&error)),
         }
         let mut bytes = Vec::new();
         File::open(path)
             .and_then(|file| file.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut bytes))
-            .map_err(fault)?;
+            .map_err(|error| fault(&error))?;
         if bytes.len() as u64 > MAX_CONFIG_BYTES {
             let why = format!("it is longer than {MAX_CONFIG_BYTES} bytes");
-            return Err(fault(io::Error::other(why)));
+            return Err(fault(&why));
         }
         // The text of the error would repeat what is in the file.
         let config = serde_json::from_slice(&bytes)
-            .map_err(|_| fault(io::Error::other("it is not a Docker configuration")))?;
+            .map_err(|_| fault(&"it is not a Docker configuration"))?;
         Ok(Some(config))
     }
 
-    fn of_auth(&self, auth: &DockerAuth) -> Result<Option<Credentials>, CredentialsError> {
+    fn of_auth(&self, auth: &DockerAuth) -> Result<Option<Credentials>, Reason> {
         let source = self.docker_config.clone().unwrap_or_default();
         let source = source.display().to_string();
         let is_set = |text: &&String| !text.is_empty();
@@ -207,11 +173,8 @@ impl CredentialSource {
                     Some((name.to_owned(), SecretString::from(password)))
                 })
                 .map(Some)
-                .ok_or_else(|| CredentialsError::Config {
-                    path: self.docker_config.clone().unwrap_or_default(),
-                    source: io::Error::other(
-                        "one of its `auth` values is not base64 of `NAME:PASSWORD`",
-                    ),
+                .ok_or_else(|| {
+                    format!("{source}: one of its `auth` values is not base64 of `NAME:PASSWORD`")
                 })?,
             None => {
                 let password = auth.password.clone().map(SecretString::from);

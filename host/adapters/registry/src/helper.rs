@@ -1,7 +1,7 @@
 //! Docker's credential helpers: programs that keep credentials. Only asked, never told to store.
 
-use crate::credentials::CredentialsError;
 use agent_host_process::{Child, ChildKind};
+use agent_host_types::reason::Reason;
 use secrecy::SecretString;
 use serde::Deserialize;
 use std::{
@@ -34,16 +34,14 @@ struct Printed {
 pub(crate) async fn ask(
     name: &str,
     server: &str,
-) -> Result<Option<(String, SecretString)>, CredentialsError> {
+) -> Result<Option<(String, SecretString)>, Reason> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if name.is_empty() || !name.bytes().all(is_plain) {
-        return Err(CredentialsError::HelperName(name.to_owned()));
+        let shown = name.escape_debug();
+        return Err(format!("the credential helper `{shown}` is not a plain name").into());
     }
     let program = format!("docker-credential-{name}");
-    let fault = |reason: String| CredentialsError::Helper {
-        program: program.clone(),
-        reason,
-    };
+    let fault = |reason: String| Reason::from(format!("{program} {reason}"));
     let run = run(&program, server);
     let ended = tokio::time::timeout(TIMEOUT, run).await.map_err(|_| {
         let limit = TIMEOUT.as_secs();

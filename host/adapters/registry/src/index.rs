@@ -4,7 +4,8 @@
 #[cfg(test)]
 mod tests;
 
-use crate::Remote;
+use crate::{Remote, manifest::shown};
+use agent_host_types::reason::Reason;
 use serde::{Deserialize, Serialize};
 
 /// The name of the file of an index in a directory.
@@ -50,23 +51,6 @@ pub struct IndexEntry {
     pub tools: Vec<String>,
 }
 
-/// Why an index is not used. The texts are the ends of sentences that begin with the index.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum IndexError {
-    /// It is not JSON of the form.
-    #[error("is not a component index: {0}")]
-    Form(String),
-    /// It is of another version.
-    #[error("has version {0}, and this program reads version {VERSION}")]
-    Version(u64),
-    /// It is too large.
-    #[error("is longer than {MAX_INDEX_BYTES} bytes or has more than {MAX_ENTRIES} components")]
-    TooLarge,
-    /// It is an artifact of another type.
-    #[error("is not a component index but an artifact of another type")]
-    Type,
-}
-
 impl Default for Index {
     fn default() -> Self {
         Self {
@@ -81,17 +65,19 @@ impl Index {
     ///
     /// # Errors
     /// It is none, of another version, or too large.
-    pub fn parse(bytes: &[u8]) -> Result<Self, IndexError> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, Reason> {
         if bytes.len() as u64 > MAX_INDEX_BYTES {
-            return Err(IndexError::TooLarge);
+            return Err(too_large());
         }
         let parsed: Self = serde_json::from_slice(bytes)
-            .map_err(|error| IndexError::Form(crate::manifest::shown(&error.to_string())))?;
+            .map_err(|error| format!("is not a component index: {}", shown(&error.to_string())))?;
         if parsed.version != VERSION {
-            return Err(IndexError::Version(parsed.version));
+            let found = parsed.version;
+            let why = format!("has version {found}, and this program reads version {VERSION}");
+            return Err(why.into());
         }
         if parsed.components.len() > MAX_ENTRIES {
-            return Err(IndexError::TooLarge);
+            return Err(too_large());
         }
         let components = parsed.components.into_iter();
         Ok(Self {
@@ -104,7 +90,7 @@ impl Index {
     ///
     /// # Errors
     /// The index would be too large to be read.
-    pub fn add(&mut self, entry: IndexEntry) -> Result<(), IndexError> {
+    pub fn add(&mut self, entry: IndexEntry) -> Result<(), Reason> {
         let place = entry.place();
         self.components.retain(|other| other.place() != place);
         self.components.extend(entry.checked());
@@ -113,7 +99,7 @@ impl Index {
         match self.components.len() <= MAX_ENTRIES && self.to_json().len() as u64 <= MAX_INDEX_BYTES
         {
             true => Ok(()),
-            false => Err(IndexError::TooLarge),
+            false => Err(too_large()),
         }
     }
 
@@ -167,6 +153,13 @@ impl IndexEntry {
         let description = self.description.as_deref().unwrap_or_default();
         format!("{} {description} {}", self.reference, self.tools.join(" "))
     }
+}
+
+/// Returns why an index is not used, as the end of a sentence that begins with it.
+fn too_large() -> Reason {
+    let why =
+        format!("is longer than {MAX_INDEX_BYTES} bytes or has more than {MAX_ENTRIES} components");
+    why.into()
 }
 
 fn shortened(text: &str) -> String {

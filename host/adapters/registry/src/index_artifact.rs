@@ -2,11 +2,14 @@
 //! configuration.
 
 use crate::{
-    Client, Descriptor, Index, IndexError, MAX_INDEX_BYTES, MAX_MANIFEST_BYTES, Manifest,
-    Reference, RegistryError, media_type,
+    Client, Descriptor, Index, MAX_INDEX_BYTES, MAX_MANIFEST_BYTES, Manifest, Reference,
+    RegistryError, media_type,
 };
-use agent_host_types::id::Digest;
+use agent_host_types::{id::Digest, reason::Reason};
 use bytes::Bytes;
+
+/// The reason for which an artifact is not used as an index.
+const ANOTHER_TYPE: &str = "is not a component index but an artifact of another type";
 
 impl Client {
     /// Returns the index under a reference; absent if there is none.
@@ -14,10 +17,7 @@ impl Client {
     /// # Errors
     /// It cannot be pulled, or is no index.
     pub async fn index(&self, reference: &Reference) -> Result<Option<Index>, RegistryError> {
-        let fault = |source| RegistryError::Index {
-            reference: reference.to_string(),
-            source,
-        };
+        let fault = |why: Reason| RegistryError::index(reference, &why);
         let tag = reference.tag().unwrap_or_default();
         let wanted = reference.digest();
         let wanted = wanted.map_or(tag.to_owned(), |digest| digest.to_string());
@@ -28,13 +28,10 @@ impl Client {
             return Ok(None);
         };
         let manifest = Manifest::parse(&bytes, content_type.as_deref());
-        let manifest = manifest.map_err(|source| RegistryError::Manifest {
-            reference: reference.to_string(),
-            source,
-        })?;
+        let manifest = manifest.map_err(|why| RegistryError::manifest(reference, &why))?;
         let layer = match manifest.layers.as_slice() {
             [layer] if layer.media_type == media_type::INDEX_OF_COMPONENTS => layer,
-            _ => return Err(fault(IndexError::Type)),
+            _ => return Err(fault(ANOTHER_TYPE.into())),
         };
         let bytes = self
             .bounded_blob(reference, layer, MAX_INDEX_BYTES, "the index")

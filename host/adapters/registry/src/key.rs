@@ -1,6 +1,6 @@
 //! Keys of signatures: P-256 and Ed25519, in PEM.
 
-use agent_host_types::id::Digest;
+use agent_host_types::{id::Digest, reason::Reason};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::{
     rand::SystemRandom,
@@ -47,36 +47,16 @@ enum Algorithm {
     Ed25519,
 }
 
+/// The reasons for which a text is not a key.
+pub(crate) const NOT_PEM: &str = "it is not one PEM block (`-----BEGIN PUBLIC KEY-----` and so on)";
+pub(crate) const OTHER_ALGORITHM: &str = "it is damaged, or neither a P-256 nor an Ed25519 key";
+
 /// A key that signs.
 pub struct SigningKey(Pair);
 
 enum Pair {
     P256(EcdsaKeyPair),
     Ed25519(Ed25519KeyPair),
-}
-
-/// Why a text is not a key.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
-    /// It is not PEM with one block.
-    #[error("it is not one PEM block (`-----BEGIN PUBLIC KEY-----` and so on)")]
-    Pem,
-    /// The block is of another kind.
-    #[error("it is a PEM block `{found}`, and `{expected}` is needed; {hint}")]
-    Label {
-        /// The label of the block.
-        found: String,
-        /// The needed label.
-        expected: &'static str,
-        /// How to make one.
-        hint: &'static str,
-    },
-    /// The key is of another algorithm, or damaged.
-    #[error("it is damaged, or neither a P-256 nor an Ed25519 key")]
-    Algorithm,
-    /// The system has no randomness for a signature.
-    #[error("the system cannot provide random numbers")]
-    Random,
 }
 
 impl PublicKey {
@@ -110,9 +90,9 @@ impl PublicKey {
 }
 
 impl FromStr for PublicKey {
-    type Err = KeyError;
+    type Err = Reason;
 
-    fn from_str(text: &str) -> Result<Self, KeyError> {
+    fn from_str(text: &str) -> Result<Self, Reason> {
         let hint = "write it with `openssl pkey -in KEY -pubout`";
         let der = pem(text, "PUBLIC KEY", hint)?;
         let key = |algorithm, bytes: &[u8]| Self {
@@ -127,7 +107,7 @@ impl FromStr for PublicKey {
         }
         match der.strip_prefix(&ED25519_PREFIX) {
             Some(bytes) if bytes.len() == ED25519_BYTES => Ok(key(Algorithm::Ed25519, bytes)),
-            _ => Err(KeyError::Algorithm),
+            _ => Err(OTHER_ALGORITHM.into()),
         }
     }
 }
@@ -155,11 +135,12 @@ impl SigningKey {
     ///
     /// # Errors
     /// The system has no randomness.
-    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
+    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Reason> {
         match &self.0 {
             Pair::P256(pair) => {
                 let signature = pair.sign(&SystemRandom::new(), message);
-                let signature = signature.map_err(|_| KeyError::Random)?;
+                let signature =
+                    signature.map_err(|_| "the system cannot provide random numbers")?;
                 Ok(signature.as_ref().to_vec())
             }
             Pair::Ed25519(pair) => Ok(pair.sign(message).as_ref().to_vec()),
@@ -181,9 +162,9 @@ impl SigningKey {
 }
 
 impl FromStr for SigningKey {
-    type Err = KeyError;
+    type Err = Reason;
 
-    fn from_str(text: &str) -> Result<Self, KeyError> {
+    fn from_str(text: &str) -> Result<Self, Reason> {
         let hint = "write it with `openssl pkcs8 -topk8 -nocrypt -in KEY`, or make one with \
                     `openssl genpkey -algorithm ed25519`";
         let der = pem(text, "PRIVATE KEY", hint)?;
@@ -194,7 +175,7 @@ impl FromStr for SigningKey {
         let random = SystemRandom::new();
         EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &der, &random)
             .map(|pair| Self(Pair::P256(pair)))
-            .map_err(|_| KeyError::Algorithm)
+            .map_err(|_| OTHER_ALGORITHM.into())
     }
 }
 
@@ -205,28 +186,23 @@ impl fmt::Debug for SigningKey {
 }
 
 /// Returns the bytes of the only PEM block in a text.
-fn pem(text: &str, expected: &'static str, hint: &'static str) -> Result<Vec<u8>, KeyError> {
+fn pem(text: &str, expected: &'static str, hint: &'static str) -> Result<Vec<u8>, Reason> {
     if text.len() > MAX_PEM_BYTES {
-        return Err(KeyError::Pem);
+        return Err(NOT_PEM.into());
     }
-    let (_, rest) = text.split_once("-----BEGIN ").ok_or(KeyError::Pem)?;
-    let (label, rest) = rest.split_once("-----").ok_or(KeyError::Pem)?;
+    let (_, rest) = text.split_once("-----BEGIN ").ok_or(NOT_PEM)?;
+    let (label, rest) = rest.split_once("-----").ok_or(NOT_PEM)?;
     let end = format!("-----END {label}-----");
-    let (body, after) = rest.split_once(&end).ok_or(KeyError::Pem)?;
+    let (body, after) = rest.split_once(&end).ok_or(NOT_PEM)?;
     if after.contains("-----BEGIN ") {
-        return Err(KeyError::Pem);
+        return Err(NOT_PEM.into());
     }
     if label != expected {
-        return Err(KeyError::Label {
-            found: label
-                .chars()
-                .take(40)
-                .flat_map(char::escape_debug)
-                .collect(),
-            expected,
-            hint,
-        });
+        let found = label.chars().take(40).flat_map(char::escape_debug);
+        let found: String = found.collect();
+        let why = format!("it is a PEM block `{found}`, and `{expected}` is needed; {hint}");
+        return Err(why.into());
     }
     let body: String = body.split_ascii_whitespace().collect();
-    STANDARD.decode(body).map_err(|_| KeyError::Pem)
+    STANDARD.decode(body).map_err(|_| NOT_PEM.into())
 }

@@ -52,19 +52,19 @@ mod wasm_config;
 
 pub use blobs::Blobs;
 pub use client::{Client, ClientConfig};
-pub use credentials::{CredentialSource, CredentialsError};
-pub use error::{Denied, RegistryError};
-pub use index::{INDEX_FILE, Index, IndexEntry, IndexError, MAX_INDEX_BYTES};
-pub use key::{KeyError, PublicKey, SigningKey};
+pub use credentials::CredentialSource;
+pub use error::RegistryError;
+pub use index::{INDEX_FILE, Index, IndexEntry, MAX_INDEX_BYTES};
+pub use key::{PublicKey, SigningKey};
 pub use layout::{LayoutError, write_layout};
 pub use login::Login;
-pub use manifest::{Descriptor, Manifest, ManifestError, component_layer};
-pub use pinned_url::{PinnedUrl, PinnedUrlError};
+pub use manifest::{Descriptor, Manifest, component_layer};
+pub use pinned_url::PinnedUrl;
 pub use pull::{PolicyLayer, Resolved};
 pub use push::{Package, Pushed};
-pub use reference::{Reference, ReferenceError};
+pub use reference::Reference;
 pub use remote::Remote;
-pub use signature::{SignatureError, SignatureForm, verify_bundle, verify_simple};
+pub use signature::{SignatureForm, verify_bundle, verify_simple};
 pub use tags::{newer_tag, parse_version};
 pub use wasm_config::{WasmConfig, WasmInterface};
 

@@ -1,7 +1,7 @@
 //! The check of the credentials for a registry. Nothing is stored: they are those of Docker's
 //! configuration, of its helpers, or of the variable.
 
-use crate::{Client, Denied, RegistryError, client::ApiRequest};
+use crate::{Client, RegistryError, client::ApiRequest};
 use reqwest::{Method, StatusCode};
 
 /// The answer of a registry to the credentials that would be used for it.
@@ -50,22 +50,15 @@ impl Client {
         }
         let (authorization, found) = self.authorize(&request, &response).await?;
         let response = self.send_once(&request, Some(&authorization)).await?;
-        let registry = self.registry.clone();
         match (response.status(), found) {
             (status, Some(found)) if status.is_success() => Ok(Login::Accepted {
                 name: found.user_name(),
                 source_name: found.source,
             }),
             (status, None) if status.is_success() => Ok(Login::Anonymous),
-            (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, None) => {
-                Err(self.denied(&request, Denied::NoCredentials { registry }))
-            }
-            (status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN), Some(found)) => {
-                let refused = Denied::Refused {
-                    source_name: found.source,
-                    status: status.as_u16(),
-                };
-                Err(self.denied(&request, refused))
+            (status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN), found) => {
+                let tried = found.as_ref().map(|found| found.source.as_str());
+                Err(self.denied(&request, tried, status))
             }
             _ => Err(self.failure(&request, response).await),
         }

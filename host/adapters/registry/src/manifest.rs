@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::{MAX_COMPONENT_BYTES, MAX_DOCUMENT_BYTES, media_type};
-use agent_host_types::id::Digest;
+use agent_host_types::{id::Digest, reason::Reason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -51,21 +51,22 @@ impl Descriptor {
     ///
     /// # Errors
     /// It is not of SHA-256, or no digest.
-    pub fn sha256(&self) -> Result<Digest, ManifestError> {
+    pub fn sha256(&self) -> Result<Digest, Reason> {
         self.digest.parse().map_err(|_| {
             let algorithm = self.digest.split(':').next().unwrap_or_default();
-            ManifestError::Digest(algorithm.chars().take(32).collect())
+            let algorithm: String = algorithm.chars().take(32).collect();
+            format!("has a digest of the algorithm `{algorithm}`; only sha256 is supported").into()
         })
     }
 
     /// Returns digest and size, if the size is at most `max_bytes`.
-    pub(crate) fn bounded(&self, max_bytes: u64) -> Result<(Digest, u64), ManifestError> {
+    pub(crate) fn bounded(&self, max_bytes: u64) -> Result<(Digest, u64), Reason> {
         if self.size > max_bytes {
-            return Err(ManifestError::TooLarge {
-                media_type: shown(&self.media_type),
-                bytes: self.size,
-                max_bytes,
-            });
+            let (media_type, bytes) = (shown(&self.media_type), self.size);
+            return Err(format!(
+                "has a part of type `{media_type}` with {bytes} bytes; at most {max_bytes} are read"
+            )
+            .into());
         }
         Ok((self.sha256()?, self.size))
     }
@@ -95,53 +96,13 @@ pub struct Manifest {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Why a manifest is not used. The texts are ends of sentences that begin with the reference.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ManifestError {
-    /// It is not JSON of the form.
-    #[error("has a malformed manifest ({0}); ask its publisher to push it again")]
-    Malformed(String),
-    /// It is an index.
-    #[error(
-        "is an index of several artifacts; name the digest of one of them, `oci://HOST/NAME@sha256:HEX`"
-    )]
-    Index,
-    /// It is of Docker's own format.
-    #[error(
-        "is in Docker's image format instead of OCI's; ask its publisher to push it as an OCI artifact"
-    )]
-    Docker,
-    /// It is of another type.
-    #[error("has a manifest of the unknown type `{0}`")]
-    Type(String),
-    /// A digest is of another algorithm, which `0` names, or is no digest.
-    #[error("has a digest of the algorithm `{0}`; only sha256 is supported")]
-    Digest(String),
-    /// It has no layer with a component.
-    #[error(
-        "contains no WebAssembly component: {}", found(.0)
-    )]
-    NoComponent(Vec<String>),
-    /// It has several layers with components.
-    #[error("has {0} WebAssembly layers, but a component has exactly one")]
-    SeveralComponents(usize),
-    /// A part is too large.
-    #[error("has a part of type `{media_type}` with {bytes} bytes; at most {max_bytes} are read")]
-    TooLarge {
-        /// The type of the part.
-        media_type: String,
-        /// Its size by the manifest.
-        bytes: u64,
-        /// The maximum.
-        max_bytes: u64,
-    },
-}
+/// The reasons for which a manifest is not used are ends of sentences that begin with the reference.
+const IS_AN_INDEX: &str = "is an index of several artifacts; name the digest of one of them, `oci://HOST/NAME@sha256:HEX`";
+const OF_DOCKER: &str =
+    "is in Docker's image format instead of OCI's; ask its publisher to push it as an OCI artifact";
 
-fn found(types: &[String]) -> String {
-    match types {
-        [] => "it has no layers".to_owned(),
-        [first, ..] => format!("its {} layers are of types such as `{first}`", types.len()),
-    }
+fn malformed(why: &str) -> Reason {
+    format!("has a malformed manifest ({why}); ask its publisher to push it again").into()
 }
 
 /// Returns untrusted text, escaped and at most 100 characters of it.
@@ -158,14 +119,13 @@ impl Manifest {
     ///
     /// # Errors
     /// It is no image manifest of OCI, or would be read as another kind by another program.
-    pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<Self, ManifestError> {
-        let malformed =
-            |error: serde_json::Error| ManifestError::Malformed(shown(&error.to_string()));
-        let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
+    pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<Self, Reason> {
+        let invalid = |error: serde_json::Error| malformed(&shown(&error.to_string()));
+        let value: Value = serde_json::from_slice(bytes).map_err(invalid)?;
         // Bytes that are an image manifest and an index at once mean different things to different
         // readers under one digest.
         if value.get("manifests").is_some() {
-            return Err(ManifestError::Index);
+            return Err(IS_AN_INDEX.into());
         }
         let own_type = value.get("mediaType").and_then(Value::as_str);
         for found in [content_type, own_type].into_iter().flatten() {
@@ -173,25 +133,28 @@ impl Manifest {
             match found {
                 media_type::MANIFEST | "application/json" | "application/octet-stream" => {}
                 media_type::INDEX | "application/vnd.docker.distribution.manifest.list.v2+json" => {
-                    return Err(ManifestError::Index);
+                    return Err(IS_AN_INDEX.into());
                 }
                 _ if found.starts_with("application/vnd.docker.") => {
-                    return Err(ManifestError::Docker);
+                    return Err(OF_DOCKER.into());
                 }
-                _ => return Err(ManifestError::Type(shown(found))),
+                _ => {
+                    let why = format!("has a manifest of the unknown type `{}`", shown(found));
+                    return Err(why.into());
+                }
             }
         }
         if value.get("schemaVersion").and_then(Value::as_u64) == Some(1) {
-            return Err(ManifestError::Docker);
+            return Err(OF_DOCKER.into());
         }
-        let manifest: Self = serde_json::from_value(value).map_err(malformed)?;
+        let manifest: Self = serde_json::from_value(value).map_err(invalid)?;
         if manifest.schema_version != SCHEMA_VERSION {
             let why = format!("its schema version is {}", manifest.schema_version);
-            return Err(ManifestError::Malformed(why));
+            return Err(malformed(&why));
         }
         if manifest.layers.len() > MAX_LAYERS {
             let why = format!("it has {} layers", manifest.layers.len());
-            return Err(ManifestError::Malformed(why));
+            return Err(malformed(&why));
         }
         Ok(manifest)
     }
@@ -201,24 +164,33 @@ impl Manifest {
 ///
 /// # Errors
 /// There is none or more than one, or it is too large, or of another digest than SHA-256.
-pub fn component_layer(manifest: &Manifest) -> Result<&Descriptor, ManifestError> {
+pub fn component_layer(manifest: &Manifest) -> Result<&Descriptor, Reason> {
     let is_component =
         |layer: &&Descriptor| media_type::COMPONENT_LAYERS.contains(&&*layer.media_type);
     let mut found = manifest.layers.iter().filter(is_component);
     let layer = found.next().ok_or_else(|| {
-        let types = manifest.layers.iter();
-        ManifestError::NoComponent(types.map(|layer| shown(&layer.media_type)).collect())
+        let count = manifest.layers.len();
+        let found = match manifest
+            .layers
+            .first()
+            .map(|layer| shown(&layer.media_type))
+        {
+            None => "it has no layers".to_owned(),
+            Some(first) => format!("its {count} layers are of types such as `{first}`"),
+        };
+        Reason::from(format!("contains no WebAssembly component: {found}"))
     })?;
     match found.count() {
         0 => layer.bounded(MAX_COMPONENT_BYTES).map(|_| layer),
-        more => Err(ManifestError::SeveralComponents(more + 1)),
+        more => {
+            let count = more + 1;
+            Err(format!("has {count} WebAssembly layers, but a component has exactly one").into())
+        }
     }
 }
 
 /// Returns the layers with permissions that the author asks for, each with digest and size.
-pub(crate) fn policy_layers(
-    manifest: &Manifest,
-) -> Result<Vec<(&Descriptor, Digest)>, ManifestError> {
+pub(crate) fn policy_layers(manifest: &Manifest) -> Result<Vec<(&Descriptor, Digest)>, Reason> {
     let is_policy = |layer: &&Descriptor| media_type::POLICY_LAYERS.contains(&&*layer.media_type);
     let layers = manifest.layers.iter().filter(is_policy).take(MAX_LAYERS);
     layers

@@ -5,7 +5,7 @@
 mod tests;
 
 use agent_host_http_client::is_loopback;
-use agent_host_types::id::Digest;
+use agent_host_types::{id::Digest, reason::Reason};
 use reqwest::Url;
 use std::{fmt, str::FromStr};
 
@@ -15,46 +15,20 @@ const MAX_BYTES: usize = 2048;
 /// The key of the digest in the fragment.
 const KEY: &str = "sha256=";
 
+/// The reasons for which a text is not such an address are ends of sentences that begin with it.
+const NOT_AN_ADDRESS: &str = "is not an address; write `https://HOST/PATH#sha256=HEX`";
+const NO_DIGEST: &str = "has no digest, so nothing proves that it is the file you mean; get the digest from its \
+    publisher, such as from the SHA256SUMS of a release, or from a trusted copy with `sha256sum FILE`, and append it \
+    to the address: `#sha256=HEX`";
+const INVALID_DIGEST: &str =
+    "has no valid digest; write `#sha256=` and 64 lower-case hexadecimal digits";
+
 /// The address of a component, and the digest of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PinnedUrl {
     /// The address without the fragment.
     url: Url,
     digest: Digest,
-}
-
-/// Why a text is not such an address. The texts are the ends of sentences that begin with it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PinnedUrlError {
-    /// It has a character outside printable ASCII, which may look like another one.
-    #[error(
-        "contains the character {} (U+{:04X}), which may look like another one; write the address in plain ASCII \
-         letters",
-        .0.escape_debug(), u32::from(*.0)
-    )]
-    Character(char),
-    /// It is not an address of a file.
-    #[error("is not an address; write `https://HOST/PATH#sha256=HEX`")]
-    Form,
-    /// It is not encrypted and not on this machine.
-    #[error("is neither https nor on this machine")]
-    Scheme,
-    /// It has a user name or a password.
-    #[error("contains a user name; files that need credentials are not loaded")]
-    UserName,
-    /// It has no digest.
-    #[error(
-        "has no digest, so nothing proves that it is the file you mean; get the digest from its publisher, such as \
-         from the SHA256SUMS of a release, or from a trusted copy with `sha256sum FILE`, and append it to the \
-         address: `#sha256=HEX`"
-    )]
-    NoDigest,
-    /// The digest is not one.
-    #[error("has no valid digest; write `#sha256=` and 64 lower-case hexadecimal digits")]
-    Digest,
-    /// It is too long.
-    #[error("is longer than {MAX_BYTES} bytes")]
-    TooLong,
 }
 
 impl PinnedUrl {
@@ -88,37 +62,35 @@ impl fmt::Display for PinnedUrl {
 }
 
 impl FromStr for PinnedUrl {
-    type Err = PinnedUrlError;
+    type Err = Reason;
 
-    fn from_str(text: &str) -> Result<Self, PinnedUrlError> {
+    fn from_str(text: &str) -> Result<Self, Reason> {
         if text.len() > MAX_BYTES {
-            return Err(PinnedUrlError::TooLong);
+            return Err(format!("is longer than {MAX_BYTES} bytes").into());
         }
-        if let Some(other) = text.chars().find(|c| !c.is_ascii_graphic()) {
-            return Err(PinnedUrlError::Character(other));
-        }
-        let mut url: Url = text.parse().map_err(|_| PinnedUrlError::Form)?;
+        crate::reference::check_characters(text)?;
+        let mut url: Url = text.parse().map_err(|_| NOT_AN_ADDRESS)?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(PinnedUrlError::UserName);
+            return Err("contains a user name; files that need credentials are not loaded".into());
         }
         match url.scheme() {
             "https" => {}
             "http" if is_loopback(&url) => {}
-            _ => return Err(PinnedUrlError::Scheme),
+            _ => return Err("is neither https nor on this machine".into()),
         }
         if url.host_str().is_none_or(str::is_empty) {
-            return Err(PinnedUrlError::Form);
+            return Err(NOT_AN_ADDRESS.into());
         }
         let fragment = url.fragment().unwrap_or_default();
         if fragment.is_empty() {
-            return Err(PinnedUrlError::NoDigest);
+            return Err(NO_DIGEST.into());
         }
-        let hex = fragment.strip_prefix(KEY).ok_or(PinnedUrlError::Digest)?;
+        let hex = fragment.strip_prefix(KEY).ok_or(INVALID_DIGEST)?;
         if hex.contains(|c: char| c.is_ascii_uppercase()) {
-            return Err(PinnedUrlError::Digest);
+            return Err(INVALID_DIGEST.into());
         }
         let digest = format!("sha256:{hex}").parse();
-        let digest = digest.map_err(|_| PinnedUrlError::Digest)?;
+        let digest = digest.map_err(|_| INVALID_DIGEST)?;
         url.set_fragment(None);
         Ok(Self { url, digest })
     }

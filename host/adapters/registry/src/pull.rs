@@ -3,12 +3,12 @@
 
 use crate::{
     Blobs, Client, Descriptor, MAX_COMPONENT_BYTES, MAX_DOCUMENT_BYTES, MAX_MANIFEST_BYTES,
-    Manifest, ManifestError, Reference, RegistryError, WasmConfig,
+    Manifest, Reference, RegistryError, WasmConfig,
     client::ApiRequest,
     manifest::{component_layer, policy_layers},
     media_type,
 };
-use agent_host_types::id::Digest;
+use agent_host_types::{id::Digest, reason::Reason};
 use reqwest::{
     Method, Response,
     header::{CONTENT_TYPE, HeaderMap},
@@ -57,7 +57,7 @@ impl Resolved {
         reference: &Reference,
         bytes: &[u8],
         content_type: Option<&str>,
-    ) -> Result<Self, ManifestError> {
+    ) -> Result<Self, Reason> {
         let manifest = Manifest::parse(bytes, content_type)?;
         let (layer, layer_bytes) = component_layer(&manifest)?.bounded(MAX_COMPONENT_BYTES)?;
         let digest = Digest::of(bytes);
@@ -105,15 +105,10 @@ impl Client {
         let found = self
             .manifest(reference, &wanted, MAX_MANIFEST_BYTES)
             .await?;
-        let (bytes, content_type) = found.ok_or_else(|| RegistryError::NotFound {
-            registry: self.registry.clone(),
-            what: format!("{}:{wanted}", reference.name()),
-        })?;
+        let what = format!("{}:{wanted}", reference.name());
+        let (bytes, content_type) = found.ok_or_else(|| self.not_found(&what))?;
         let resolved = Resolved::new(reference, &bytes, content_type.as_deref());
-        let resolved = resolved.map_err(|source| RegistryError::Manifest {
-            reference: reference.to_string(),
-            source,
-        })?;
+        let resolved = resolved.map_err(|why| RegistryError::manifest(reference, &why))?;
         blobs.put(&bytes).map_err(RegistryError::Cache)?;
         Ok(resolved)
     }
@@ -150,7 +145,7 @@ impl Client {
             if let Ok(expected) = expected.parse::<Digest>()
                 && expected != found
             {
-                return Err(self.digest_error(what, expected, found));
+                return Err(self.digest_error(&what, expected, found));
             }
         }
         Ok(Some((bytes, content_type)))
@@ -193,7 +188,7 @@ impl Client {
         .await?;
         let found = new.digest();
         if found != digest {
-            return Err(self.digest_error(what, digest, found));
+            return Err(self.digest_error(&what, digest, found));
         }
         new.keep(found).map_err(RegistryError::Cache)?;
         let kept = blobs.get(digest, MAX_COMPONENT_BYTES);
@@ -230,11 +225,8 @@ impl Client {
     /// # Errors
     /// One cannot be pulled, or is not text.
     pub async fn policies(&self, resolved: &Resolved) -> Result<Vec<PolicyLayer>, RegistryError> {
-        let layers =
-            policy_layers(&resolved.manifest).map_err(|source| RegistryError::Manifest {
-                reference: resolved.reference.to_string(),
-                source,
-            })?;
+        let layers = policy_layers(&resolved.manifest)
+            .map_err(|why| RegistryError::manifest(&resolved.reference, &why))?;
         let mut policies = Vec::new();
         for (layer, _) in layers {
             let bytes = self
@@ -269,16 +261,13 @@ impl Client {
         what: &str,
     ) -> Result<Vec<u8>, RegistryError> {
         let bounded = descriptor.bounded(max_bytes);
-        let (expected, bytes) = bounded.map_err(|source| RegistryError::Manifest {
-            reference: reference.to_string(),
-            source,
-        })?;
+        let (expected, bytes) = bounded.map_err(|why| RegistryError::manifest(reference, &why))?;
         let response = self.blob(reference, expected, what).await?;
         let body = self.read(response, bytes, what).await?;
         let found = Digest::of(&body);
         match found == expected {
             true => Ok(body),
-            false => Err(self.digest_error(what.to_owned(), expected, found)),
+            false => Err(self.digest_error(what, expected, found)),
         }
     }
 
@@ -300,13 +289,18 @@ impl Client {
         self.send(&request).await
     }
 
-    fn digest_error(&self, what: String, expected: Digest, found: Digest) -> RegistryError {
-        RegistryError::Digest {
-            registry: self.registry.clone(),
-            what,
-            expected,
-            found,
-        }
+    pub(crate) fn digest_error(
+        &self,
+        what: &str,
+        expected: Digest,
+        found: Digest,
+    ) -> RegistryError {
+        let registry = &self.registry;
+        let why = format!(
+            "{what} of {registry} has the digest {found} instead of {expected}, so it was discarded: it was damaged \
+             or replaced in transit"
+        );
+        RegistryError::Content(why.into())
     }
 }
 
@@ -325,10 +319,7 @@ impl Resolved {
         let kept = kept
             .map(|bytes| Self::new(reference, &bytes, None))
             .transpose();
-        kept.map_err(|source| RegistryError::Manifest {
-            reference: reference.to_string(),
-            source,
-        })
+        kept.map_err(|why| RegistryError::manifest(reference, &why))
     }
 
     /// Returns the bytes of the component, if they are kept.

@@ -74,7 +74,10 @@ impl Client {
     ) -> Result<Pushed, RegistryError> {
         let bytes = package.component.len() as u64;
         if bytes > MAX_COMPONENT_BYTES {
-            return Err(RegistryError::TooLargeToPush { bytes });
+            let why = format!(
+                "the component has {bytes} bytes, and the maximum for a push is {MAX_COMPONENT_BYTES}"
+            );
+            return Err(RegistryError::Refused(why.into()));
         }
         let layer = Digest::of(&package.component);
         let Documents { config, manifest } = package
@@ -84,12 +87,7 @@ impl Client {
         if let Some(expected) = reference.digest()
             && expected != digest
         {
-            return Err(RegistryError::Digest {
-                registry: self.registry.clone(),
-                what: "the component to push".to_owned(),
-                expected,
-                found: digest,
-            });
+            return Err(self.digest_error("the component to push", expected, digest));
         }
         self.push_blob(reference, config).await?;
         self.push_blob(reference, package.component).await?;
@@ -116,11 +114,12 @@ impl Client {
         subject: &Descriptor,
         key: &SigningKey,
     ) -> Result<Digest, RegistryError> {
-        let subject_digest = subject.sha256().map_err(|source| RegistryError::Manifest {
-            reference: reference.to_string(),
-            source,
-        })?;
-        let bundle = Bytes::from(signature::sign(subject_digest, key)?);
+        let subject_digest = subject
+            .sha256()
+            .map_err(|why| RegistryError::manifest(reference, &why))?;
+        let bundle = signature::sign(subject_digest, key)
+            .map_err(|why| RegistryError::Refused(format!("cannot use the key: {why}").into()))?;
+        let bundle = Bytes::from(bundle);
         let empty = Bytes::from_static(b"{}");
         let annotations = BTreeMap::from([
             (

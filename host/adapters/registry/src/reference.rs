@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_types::id::Digest;
+use agent_host_types::{id::Digest, reason::Reason};
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr, str::FromStr};
 
@@ -20,6 +20,13 @@ const MAX_TAG_BYTES: usize = 128;
 /// The tag of a reference without tag and digest.
 const DEFAULT_TAG: &str = "latest";
 
+/// The reasons for which a text is not a reference are ends of sentences that begin with the text.
+const OTHER_SCHEME: &str = "does not begin with `oci://`; write `oci://HOST/NAME:TAG`, such as \
+    `oci://ghcr.io/acme/resize:1.2.0`";
+const NO_NAME: &str = "has no name after the host; write `oci://HOST/NAME:TAG`";
+const INVALID_DIGEST: &str =
+    "has no valid digest; write `@sha256:` and 64 lower-case hexadecimal digits";
+
 /// A reference to an artifact in a registry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -32,60 +39,7 @@ pub struct Reference {
     digest: Option<Digest>,
 }
 
-/// Why a text is not a reference. The texts are the ends of sentences that begin with the
-/// reference.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReferenceError {
-    /// It does not begin with `oci://`.
-    #[error(
-        "does not begin with `oci://`; write `oci://HOST/NAME:TAG`, such as `oci://ghcr.io/acme/resize:1.2.0`"
-    )]
-    Scheme,
-    /// It has a character outside printable ASCII, which may look like another one.
-    #[error(
-        "contains the character {} (U+{:04X}), which may look like another one; write the address in plain ASCII \
-         letters",
-        .0.escape_debug(), u32::from(*.0)
-    )]
-    Character(char),
-    /// It has a user name or a password, which no message repeats.
-    #[error("contains a user name; credentials are read from Docker's configuration")]
-    UserName,
-    /// It has no name.
-    #[error("has no name after the host; write `oci://HOST/NAME:TAG`")]
-    NoName,
-    /// The host is not one.
-    #[error("has no valid host: `{0}`")]
-    Host(String),
-    /// The port is not one.
-    #[error("has no valid port: `{0}`; ports are 1 to 65535")]
-    Port(String),
-    /// The name is not one.
-    #[error(
-        "has no valid name: `{0}`; names are lower-case letters, digits, `.`, `_` and `-` between `/`"
-    )]
-    Name(String),
-    /// The tag is not one.
-    #[error("has no valid tag: `{0}`; tags are 1 to 128 letters, digits, `_`, `.` and `-`")]
-    Tag(String),
-    /// The digest is not one.
-    #[error("has no valid digest; write `@sha256:` and 64 lower-case hexadecimal digits")]
-    Digest,
-    /// The digest is of another algorithm.
-    #[error("has a digest of `{0}`; only sha256 is supported")]
-    Algorithm(String),
-    /// It is too long.
-    #[error("is longer than {MAX_NAME_BYTES} bytes before its tag")]
-    TooLong,
-}
-
 impl Reference {
-    /// True if the text is meant as a reference: it begins with `oci://`.
-    #[must_use]
-    pub fn is_meant(text: &str) -> bool {
-        text.starts_with(SCHEME)
-    }
-
     /// Returns host and port as credentials and policies name them, such as `ghcr.io` or
     /// `127.0.0.1:5000`.
     #[must_use]
@@ -137,7 +91,7 @@ impl Reference {
     ///
     /// # Errors
     /// It is no tag.
-    pub fn with_tag(&self, tag: &str) -> Result<Self, ReferenceError> {
+    pub fn with_tag(&self, tag: &str) -> Result<Self, Reason> {
         Ok(Self {
             tag: Some(parse_tag(tag)?),
             digest: None,
@@ -186,24 +140,24 @@ impl From<Reference> for String {
 }
 
 impl TryFrom<String> for Reference {
-    type Error = ReferenceError;
+    type Error = Reason;
 
-    fn try_from(text: String) -> Result<Self, ReferenceError> {
+    fn try_from(text: String) -> Result<Self, Reason> {
         text.parse()
     }
 }
 
 impl FromStr for Reference {
-    type Err = ReferenceError;
+    type Err = Reason;
 
-    fn from_str(text: &str) -> Result<Self, ReferenceError> {
-        if let Some(other) = text.chars().find(|c| !c.is_ascii_graphic()) {
-            return Err(ReferenceError::Character(other));
-        }
-        let rest = text.strip_prefix(SCHEME).ok_or(ReferenceError::Scheme)?;
-        let (authority, path) = rest.split_once('/').ok_or(ReferenceError::NoName)?;
+    fn from_str(text: &str) -> Result<Self, Reason> {
+        check_characters(text)?;
+        let rest = text.strip_prefix(SCHEME).ok_or(OTHER_SCHEME)?;
+        let (authority, path) = rest.split_once('/').ok_or(NO_NAME)?;
         if authority.contains('@') {
-            return Err(ReferenceError::UserName);
+            return Err(
+                "contains a user name; credentials are read from Docker's configuration".into(),
+            );
         }
         let (host, port) = parse_authority(authority)?;
         let (path, digest) = match path.split_once('@') {
@@ -215,13 +169,16 @@ impl FromStr for Reference {
             Some((name, tag)) => (name, Some(parse_tag(tag)?)),
         };
         if authority.len() + 1 + name.len() > MAX_NAME_BYTES {
-            return Err(ReferenceError::TooLong);
+            return Err(format!("is longer than {MAX_NAME_BYTES} bytes before its tag").into());
         }
         if name.is_empty() {
-            return Err(ReferenceError::NoName);
+            return Err(NO_NAME.into());
         }
         if !name.split('/').all(is_name_part) {
-            return Err(ReferenceError::Name(name.to_owned()));
+            return Err(format!(
+                "has no valid name: `{name}`; names are lower-case letters, digits, `.`, `_` and `-` between `/`"
+            )
+            .into());
         }
         Ok(Self {
             host,
@@ -233,25 +190,40 @@ impl FromStr for Reference {
     }
 }
 
-fn parse_digest(text: &str) -> Result<Digest, ReferenceError> {
-    match text.split_once(':') {
-        Some(("sha256", digits)) if !digits.contains(|c: char| c.is_ascii_uppercase()) => {
-            text.parse().map_err(|_| ReferenceError::Digest)
-        }
-        Some(("sha256", _)) | None => Err(ReferenceError::Digest),
-        Some((other, _)) => Err(ReferenceError::Algorithm(other.to_owned())),
+/// Refuses a character outside printable ASCII, which may look like another one.
+pub(crate) fn check_characters(text: &str) -> Result<(), Reason> {
+    match text.chars().find(|c| !c.is_ascii_graphic()) {
+        None => Ok(()),
+        Some(other) => Err(format!(
+            "contains the character {} (U+{:04X}), which may look like another one; write the address in plain ASCII \
+             letters",
+            other.escape_debug(),
+            u32::from(other)
+        )
+        .into()),
     }
 }
 
-fn parse_authority(text: &str) -> Result<(String, Option<u16>), ReferenceError> {
+fn parse_digest(text: &str) -> Result<Digest, Reason> {
+    match text.split_once(':') {
+        Some(("sha256", digits)) if !digits.contains(|c: char| c.is_ascii_uppercase()) => {
+            text.parse().map_err(|_| INVALID_DIGEST.into())
+        }
+        Some(("sha256", _)) | None => Err(INVALID_DIGEST.into()),
+        Some((other, _)) => {
+            Err(format!("has a digest of `{other}`; only sha256 is supported").into())
+        }
+    }
+}
+
+fn parse_authority(text: &str) -> Result<(String, Option<u16>), Reason> {
+    let invalid = |host: &str| Reason::from(format!("has no valid host: `{host}`"));
     let (host, port) = match text.strip_prefix('[') {
         // The brackets of an IPv6 address keep its colons apart from that of the port.
         Some(rest) => {
-            let (inner, after) = rest
-                .split_once(']')
-                .ok_or_else(|| ReferenceError::Host(text.to_owned()))?;
+            let (inner, after) = rest.split_once(']').ok_or_else(|| invalid(text))?;
             let address = inner.parse::<std::net::Ipv6Addr>();
-            let address = address.map_err(|_| ReferenceError::Host(text.to_owned()))?;
+            let address = address.map_err(|_| invalid(text))?;
             let port = match after {
                 "" => None,
                 _ => Some(after.strip_prefix(':').unwrap_or(after)),
@@ -264,7 +236,7 @@ fn parse_authority(text: &str) -> Result<(String, Option<u16>), ReferenceError> 
                 Some((host, port)) => (host, Some(port)),
             };
             if !host.split('.').all(is_host_label) || is_odd_number(host) {
-                return Err(ReferenceError::Host(host.to_owned()));
+                return Err(invalid(host));
             }
             (host.to_ascii_lowercase(), port)
         }
@@ -274,7 +246,8 @@ fn parse_authority(text: &str) -> Result<(String, Option<u16>), ReferenceError> 
         Some(digits) => {
             let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
             let port = digits.parse().ok().filter(|port| is_number && *port > 0);
-            Some(port.ok_or_else(|| ReferenceError::Port(digits.to_owned()))?)
+            let invalid = || format!("has no valid port: `{digits}`; ports are 1 to 65535");
+            Some(port.ok_or_else(invalid)?)
         }
     };
     Ok((host, port))
@@ -311,7 +284,7 @@ fn is_name_part(part: &str) -> bool {
     ends_are_letters && separators.all(is_separator)
 }
 
-fn parse_tag(text: &str) -> Result<String, ReferenceError> {
+fn parse_tag(text: &str) -> Result<String, Reason> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let is_tag = text.bytes().next().is_some_and(is_word)
         && text.len() <= MAX_TAG_BYTES
@@ -320,6 +293,9 @@ fn parse_tag(text: &str) -> Result<String, ReferenceError> {
             .all(|byte| is_word(byte) || matches!(byte, b'.' | b'-'));
     match is_tag {
         true => Ok(text.to_owned()),
-        false => Err(ReferenceError::Tag(text.to_owned())),
+        false => Err(format!(
+            "has no valid tag: `{text}`; tags are 1 to 128 letters, digits, `_`, `.` and `-`"
+        )
+        .into()),
     }
 }

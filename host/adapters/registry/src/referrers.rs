@@ -3,12 +3,14 @@
 
 use crate::{
     Blobs, Client, Descriptor, MAX_DOCUMENT_BYTES, MAX_MANIFEST_BYTES, MAX_REFERRERS, Manifest,
-    PublicKey, Reference, RegistryError, Resolved, SignatureError, SignatureForm,
+    PublicKey, Reference, RegistryError, Resolved, SignatureForm,
     client::ApiRequest,
     media_type,
-    signature::{verify_bundle, verify_simple},
+    signature::{
+        OTHER_ARTIFACT, OTHER_BUNDLE, malformed, signature_count, verify_bundle, verify_simple,
+    },
 };
-use agent_host_types::id::Digest;
+use agent_host_types::{id::Digest, reason::Reason};
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
 
@@ -29,11 +31,11 @@ struct ReferrersIndex {
 #[derive(Default)]
 struct Failed {
     looked_at: usize,
-    first: Option<SignatureError>,
+    first: Option<Reason>,
 }
 
 impl Failed {
-    fn add(&mut self, error: SignatureError) {
+    fn add(&mut self, error: Reason) {
         self.looked_at += 1;
         self.first.get_or_insert(error);
     }
@@ -82,13 +84,15 @@ impl Client {
         }
         let reference = resolved.reference.to_string();
         Err(match failed.first {
-            None => RegistryError::Unsigned { reference },
-            Some(first) => RegistryError::NotVerified {
-                reference,
-                keys: keys.len(),
-                looked_at: failed.looked_at,
-                first,
-            },
+            None => RegistryError::Signature(format!("{reference} is not signed").into()),
+            Some(first) => {
+                let (keys, looked_at) = (keys.len(), failed.looked_at);
+                let why = format!(
+                    "{reference} has no valid signature by any of the {keys} accepted keys; {looked_at} signatures \
+                     were checked, at most {MAX_REFERRERS} of each kind: {first}"
+                );
+                RegistryError::Signature(why.into())
+            }
         })
     }
 
@@ -146,8 +150,8 @@ impl Client {
         &self,
         resolved: &Resolved,
         referrer: &Descriptor,
-    ) -> Result<Option<Result<Vec<u8>, SignatureError>>, RegistryError> {
-        let malformed = |why| Ok(Some(Err(SignatureError::Malformed(why))));
+    ) -> Result<Option<Result<Vec<u8>, Reason>>, RegistryError> {
+        let malformed = |why| Ok(Some(Err(malformed(why))));
         let Ok((digest, _)) = referrer.bounded(MAX_DOCUMENT_BYTES) else {
             return malformed("its manifest is too long or has no SHA-256 digest");
         };
@@ -164,13 +168,13 @@ impl Client {
         }
         let subject = manifest.subject.as_ref().map(|it| it.digest.as_str());
         if subject != Some(&resolved.digest.to_string()) {
-            return Ok(Some(Err(SignatureError::Subject)));
+            return Ok(Some(Err(OTHER_ARTIFACT.into())));
         }
         let [layer] = manifest.layers.as_slice() else {
             return malformed("it does not have exactly one layer");
         };
         if layer.media_type != media_type::BUNDLE {
-            return Ok(Some(Err(SignatureError::BundleType)));
+            return Ok(Some(Err(OTHER_BUNDLE.into())));
         }
         let bundle = self
             .document(&resolved.reference, layer, "a signature")
@@ -195,7 +199,7 @@ impl Client {
             return Ok(None);
         };
         let Ok(manifest) = Manifest::parse(&bytes, None) else {
-            failed.add(SignatureError::Malformed("its manifest cannot be read"));
+            failed.add(malformed("its manifest cannot be read"));
             return Ok(None);
         };
         for layer in manifest.layers.iter().take(MAX_REFERRERS) {
@@ -203,16 +207,14 @@ impl Client {
                 continue;
             }
             let Some(signature) = layer.annotations.get(SIMPLE_SIGNATURE) else {
-                failed.add(SignatureError::Signatures(0));
+                failed.add(signature_count(0));
                 continue;
             };
             let payload = self
                 .document(&resolved.reference, layer, "a signature")
                 .await;
             let verified = match self.tolerate(payload)? {
-                None => Err(SignatureError::Malformed(
-                    "its payload is missing, too long or damaged",
-                )),
+                None => Err(malformed("its payload is missing, too long or damaged")),
                 Some(payload) => verify_simple(&payload, signature, resolved.digest, keys),
             };
             match verified {
@@ -229,10 +231,7 @@ impl Client {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(
-                RegistryError::NotFound { .. }
-                | RegistryError::TooLong { .. }
-                | RegistryError::Digest { .. }
-                | RegistryError::Manifest { .. },
+                RegistryError::NotFound(_) | RegistryError::Content(_) | RegistryError::Manifest(_),
             ) => Ok(None),
             Err(error) => Err(error),
         }

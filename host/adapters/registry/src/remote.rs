@@ -1,7 +1,7 @@
 //! Components that are not on this machine: in a registry, or at an address with its digest.
 
 use crate::{PinnedUrl, Reference};
-use agent_host_types::{id::Digest, reason::Reason};
+use agent_host_types::reason::Reason;
 use std::{fmt, str::FromStr};
 
 /// The beginnings of texts that are meant as a remote component, and not as a file.
@@ -53,15 +53,6 @@ impl Remote {
         let last = path.rsplit('/').next().unwrap_or_default();
         last.replace('.', "-")
     }
-
-    /// Returns the digest in the text: of the manifest in a registry, of the component elsewhere.
-    #[must_use]
-    pub fn digest(&self) -> Option<Digest> {
-        match self {
-            Self::Registry(reference) => reference.digest(),
-            Self::Url(url) => Some(url.digest()),
-        }
-    }
 }
 
 impl fmt::Display for Remote {
@@ -78,8 +69,8 @@ impl FromStr for Remote {
 
     fn from_str(text: &str) -> Result<Self, Reason> {
         match text.starts_with("http") {
-            true => text.parse().map(Self::Url).map_err(reason),
-            false => text.parse().map(Self::Registry).map_err(reason),
+            true => text.parse().map(Self::Url),
+            false => text.parse().map(Self::Registry),
         }
     }
 }
@@ -88,8 +79,4 @@ impl From<Reference> for Remote {
     fn from(reference: Reference) -> Self {
         Self::Registry(reference)
     }
-}
-
-fn reason(error: impl fmt::Display) -> Reason {
-    error.to_string().into()
 }

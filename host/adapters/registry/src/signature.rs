@@ -5,8 +5,8 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{MAX_DOCUMENT_BYTES, PublicKey, SigningKey, key::KeyError, media_type};
-use agent_host_types::id::Digest;
+use crate::{MAX_DOCUMENT_BYTES, PublicKey, SigningKey, media_type};
+use agent_host_types::{id::Digest, reason::Reason};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -30,33 +30,18 @@ pub enum SignatureForm {
     Simple,
 }
 
-/// Why a signature is not one of the artifact.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SignatureError {
-    /// It is longer than allowed.
-    #[error("it has more than {MAX_DOCUMENT_BYTES} bytes")]
-    TooLong,
-    /// It does not have the form.
-    #[error("it is malformed ({0})")]
-    Malformed(&'static str),
-    /// The bundle is of another type or version.
-    #[error("it is not a Sigstore bundle of version 0.3")]
-    BundleType,
-    /// It has none or several signatures.
-    #[error("it has {0} signatures instead of one")]
-    Signatures(usize),
-    /// The envelope has another payload than a statement.
-    #[error("its payload is not an in-toto statement")]
-    PayloadType,
-    /// No accepted key made it.
-    #[error("it is from another key, or damaged")]
-    Key,
-    /// It says something else of its subject than that it is signed.
-    #[error("it is another kind of statement, not a signature")]
-    Predicate,
-    /// It is of another artifact.
-    #[error("it is for another artifact")]
-    Subject,
+/// The reasons for which a signature is not one of the artifact.
+pub(crate) const OTHER_BUNDLE: &str = "it is not a Sigstore bundle of version 0.3";
+const OTHER_KEY: &str = "it is from another key, or damaged";
+const OTHER_STATEMENT: &str = "it is another kind of statement, not a signature";
+pub(crate) const OTHER_ARTIFACT: &str = "it is for another artifact";
+
+pub(crate) fn signature_count(count: usize) -> Reason {
+    format!("it has {count} signatures instead of one").into()
+}
+
+pub(crate) fn malformed(why: &str) -> Reason {
+    format!("it is malformed ({why})").into()
 }
 
 #[derive(Deserialize)]
@@ -120,35 +105,35 @@ pub fn verify_bundle<'k>(
     bundle: &[u8],
     manifest: Digest,
     keys: &'k [PublicKey],
-) -> Result<&'k PublicKey, SignatureError> {
+) -> Result<&'k PublicKey, Reason> {
     check_length(bundle)?;
-    let bundle: Bundle = serde_json::from_slice(bundle)
-        .map_err(|_| SignatureError::Malformed("its bundle is not valid JSON"))?;
+    let bundle: Bundle =
+        serde_json::from_slice(bundle).map_err(|_| malformed("its bundle is not valid JSON"))?;
     if bundle.media_type != media_type::BUNDLE {
-        return Err(SignatureError::BundleType);
+        return Err(OTHER_BUNDLE.into());
     }
     let envelope = bundle
         .dsse_envelope
-        .ok_or(SignatureError::Malformed("it has no envelope"))?;
+        .ok_or_else(|| malformed("it has no envelope"))?;
     let signature = match envelope.signatures.as_slice() {
         [one] => decode(&one.sig)?,
-        several => return Err(SignatureError::Signatures(several.len())),
+        several => return Err(signature_count(several.len())),
     };
     if envelope.payload_type != media_type::IN_TOTO {
-        return Err(SignatureError::PayloadType);
+        return Err("its payload is not an in-toto statement".into());
     }
     let payload = decode(&envelope.payload)?;
     // The signature first: nothing of a payload is read that no accepted key signed.
     let message = pre_authentication_encoding(&envelope.payload_type, &payload);
     let key = key_of(&message, &signature, keys)?;
     let statement: Statement = serde_json::from_slice(&payload)
-        .map_err(|_| SignatureError::Malformed("its statement is not valid JSON"))?;
+        .map_err(|_| malformed("its statement is not valid JSON"))?;
     if statement.kind != STATEMENT || statement.predicate_type != PREDICATE {
-        return Err(SignatureError::Predicate);
+        return Err(OTHER_STATEMENT.into());
     }
     match statement.subject.as_slice() {
         [one] if one.digest.get("sha256") == Some(&manifest.hex()) => Ok(key),
-        _ => Err(SignatureError::Subject),
+        _ => Err(OTHER_ARTIFACT.into()),
     }
 }
 
@@ -162,23 +147,23 @@ pub fn verify_simple<'k>(
     signature: &str,
     manifest: Digest,
     keys: &'k [PublicKey],
-) -> Result<&'k PublicKey, SignatureError> {
+) -> Result<&'k PublicKey, Reason> {
     check_length(payload)?;
     check_length(signature.as_bytes())?;
     let key = key_of(payload, &decode(signature)?, keys)?;
-    let payload: SimplePayload = serde_json::from_slice(payload)
-        .map_err(|_| SignatureError::Malformed("its payload is not valid JSON"))?;
+    let payload: SimplePayload =
+        serde_json::from_slice(payload).map_err(|_| malformed("its payload is not valid JSON"))?;
     if payload.critical.kind != SIMPLE_TYPE {
-        return Err(SignatureError::Predicate);
+        return Err(OTHER_STATEMENT.into());
     }
     match payload.critical.image.docker_manifest_digest == manifest.to_string() {
         true => Ok(key),
-        false => Err(SignatureError::Subject),
+        false => Err(OTHER_ARTIFACT.into()),
     }
 }
 
 /// Signs the manifest with this digest. Returns a bundle in the form of cosign 3.
-pub(crate) fn sign(manifest: Digest, key: &SigningKey) -> Result<Vec<u8>, KeyError> {
+pub(crate) fn sign(manifest: Digest, key: &SigningKey) -> Result<Vec<u8>, Reason> {
     let statement = json!({
         "_type": STATEMENT,
         "subject": [{ "digest": { "sha256": manifest.hex() } }],
@@ -213,21 +198,19 @@ fn key_of<'k>(
     message: &[u8],
     signature: &[u8],
     keys: &'k [PublicKey],
-) -> Result<&'k PublicKey, SignatureError> {
+) -> Result<&'k PublicKey, Reason> {
     let mut keys = keys.iter();
     keys.find(|key| key.verifies(message, signature))
-        .ok_or(SignatureError::Key)
+        .ok_or_else(|| OTHER_KEY.into())
 }
 
-fn check_length(bytes: &[u8]) -> Result<(), SignatureError> {
+fn check_length(bytes: &[u8]) -> Result<(), Reason> {
     match bytes.len() as u64 <= MAX_DOCUMENT_BYTES {
         true => Ok(()),
-        false => Err(SignatureError::TooLong),
+        false => Err(format!("it has more than {MAX_DOCUMENT_BYTES} bytes").into()),
     }
 }
 
-fn decode(text: &str) -> Result<Vec<u8>, SignatureError> {
-    STANDARD
-        .decode(text)
-        .map_err(|_| SignatureError::Malformed("not base64"))
+fn decode(text: &str) -> Result<Vec<u8>, Reason> {
+    STANDARD.decode(text).map_err(|_| malformed("not base64"))
 }

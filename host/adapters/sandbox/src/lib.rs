@@ -44,7 +44,7 @@ use agent_host_engine::text;
 #[cfg(test)]
 use agent_host_test_guests as guests;
 
-pub use agent_host_engine::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
+pub use agent_host_engine::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, Secrets};
 pub use call::{
     Call,
     hook::{HookReply, HookRequest, HookUse},

@@ -1,7 +1,7 @@
 //! The exporters of OTLP over HTTP, with the HTTP client that the host uses everywhere.
 
-use crate::{TelemetryError, TelemetrySettings};
-use agent_host_http_client::ClientError;
+use crate::TelemetrySettings;
+use agent_host_types::reason::Reason;
 use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{
@@ -25,10 +25,7 @@ const MAX_ANSWER_BYTES: usize = 64 * 1024;
 pub(crate) struct SpanSender(SpanExporter);
 
 impl SpanSender {
-    pub(crate) fn new(
-        settings: &TelemetrySettings,
-        endpoint: &Url,
-    ) -> Result<Self, TelemetryError> {
+    pub(crate) fn new(settings: &TelemetrySettings, endpoint: &Url) -> Result<Self, Reason> {
         let client = client(settings, endpoint)?;
         // Reads `OTEL_EXPORTER_OTLP_HEADERS` itself.
         let mut exporter = SpanExporter::builder()
@@ -39,7 +36,8 @@ impl SpanSender {
             .with_timeout(REQUEST_TIME)
             // A lost span costs less than a collector that is asked again and again.
             .with_retry_policy(RetryPolicy::disabled())
-            .build()?;
+            .build()
+            .map_err(|error| format!("cannot send traces: {error}"))?;
         let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
         let resource = Resource::builder_empty()
             .with_service_name(settings.service_name.clone())
@@ -62,10 +60,7 @@ impl SpanSender {
 pub(crate) struct MetricSender(MetricExporter);
 
 impl MetricSender {
-    pub(crate) fn new(
-        settings: &TelemetrySettings,
-        endpoint: &Url,
-    ) -> Result<Self, TelemetryError> {
+    pub(crate) fn new(settings: &TelemetrySettings, endpoint: &Url) -> Result<Self, Reason> {
         let client = client(settings, endpoint)?;
         let exporter = MetricExporter::builder()
             // Prometheus reads the same instruments, which count from the start of the process.
@@ -76,7 +71,8 @@ impl MetricSender {
             .with_endpoint(endpoint.as_str())
             .with_timeout(REQUEST_TIME)
             .with_retry_policy(RetryPolicy::disabled())
-            .build()?;
+            .build()
+            .map_err(|error| format!("cannot send traces: {error}"))?;
         Ok(Self(exporter))
     }
 
@@ -89,9 +85,11 @@ impl MetricSender {
     }
 }
 
-fn client(settings: &TelemetrySettings, endpoint: &Url) -> Result<Client, ClientError> {
+fn client(settings: &TelemetrySettings, endpoint: &Url) -> Result<Client, Reason> {
     let configured = |builder: ClientBuilder| builder.timeout(REQUEST_TIME);
-    settings.proxy.client(endpoint, configured).map(Client)
+    let client = settings.proxy.client(endpoint, configured);
+    let client = client.map_err(|error| format!("cannot create the client for traces: {error}"))?;
+    Ok(Client(client))
 }
 
 /// The client of the exporters. It follows no redirect: they go to the address that the operator

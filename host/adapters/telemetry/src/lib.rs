@@ -24,11 +24,12 @@ pub use metrics::{Gauge, Metrics};
 pub use reqwest::Url;
 
 use agent_host_engine::observer::{Live, Observer, Traced};
-use agent_host_http_client::{ClientError, ProxySetting};
+use agent_host_http_client::ProxySetting;
 use agent_host_journal::JournalStore;
 use agent_host_types::{
     event::{Event, EventRecord},
     id::{CallId, SessionId},
+    reason::Reason,
 };
 use export::{MetricSender, SpanSender};
 use ids::{call_span, event_span, trace_id, traceparent};
@@ -73,17 +74,6 @@ pub struct TelemetrySettings {
     pub proxy: ProxySetting,
 }
 
-/// Why nothing can be sent.
-#[derive(Debug, thiserror::Error)]
-pub enum TelemetryError {
-    /// The client of the requests cannot be made.
-    #[error("cannot create the client for traces: {0}")]
-    Client(#[from] ClientError),
-    /// A variable of the environment, such as `OTEL_EXPORTER_OTLP_HEADERS`, cannot be used.
-    #[error("cannot send traces: {0}")]
-    Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
-}
-
 /// The traces and metrics that this process sends.
 #[derive(Debug)]
 pub struct Telemetry {
@@ -106,12 +96,13 @@ impl Telemetry {
     /// runtime.
     ///
     /// # Errors
-    /// See [`TelemetryError`].
+    /// The client of the requests cannot be made, or a variable of the environment, such as
+    /// `OTEL_EXPORTER_OTLP_HEADERS`, cannot be used.
     pub fn start(
         settings: &TelemetrySettings,
         store: Arc<dyn JournalStore>,
         metrics: &Metrics,
-    ) -> Result<Self, TelemetryError> {
+    ) -> Result<Self, Reason> {
         let traces = match &settings.traces {
             Some(endpoint) => Some(Traces::start(settings, endpoint, store)?),
             None => None,
@@ -155,7 +146,7 @@ impl Traces {
         settings: &TelemetrySettings,
         endpoint: &Url,
         store: Arc<dyn JournalStore>,
-    ) -> Result<Self, TelemetryError> {
+    ) -> Result<Self, Reason> {
         let (notes, receiver) = mpsc::channel(MAX_NOTES);
         let dropped = Arc::<AtomicU64>::default();
         let sender = SpanSender::new(settings, endpoint)?;

@@ -2,7 +2,7 @@
 
 use super::{
     ConfigError,
-    problem::{Problems, config_error, key_path, resolve_steps},
+    problem::{config_error, resolve_map, resolve_steps},
     review::{Danger, Review, quoted},
     section::values,
 };
@@ -78,7 +78,7 @@ impl Confirmations {
     ) -> Result<Self, ConfigError> {
         resolve_steps! {
             general = general.resolve("approval", of);
-            own = resolve_each(own);
+            own = resolve_map("approvals", own, |tool, approval| approval.resolve("", tool));
         }
         Ok(Self { general, own })
     }
@@ -134,20 +134,6 @@ impl RawApproval {
             decisions: decisions.filter(|kind| allowed.contains(kind)).collect(),
         })
     }
-}
-
-/// Resolves `approvals`: the values of single tools, by their names.
-fn resolve_each(
-    raw: BTreeMap<String, RawApproval>,
-) -> Result<BTreeMap<String, Confirmation>, ConfigError> {
-    let mut problems = Problems::default();
-    let mut resolved = BTreeMap::new();
-    for (tool, approval) in raw {
-        let key = format!("approvals.{}", key_path(&tool));
-        let confirmation = problems.take(approval.resolve(&key, &tool));
-        resolved.extend(confirmation.map(|confirmation| (tool, confirmation)));
-    }
-    problems.or(resolved)
 }
 
 impl<'de> Deserialize<'de> for RawApproval {

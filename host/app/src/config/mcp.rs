@@ -63,7 +63,7 @@ pub struct McpConfig {
     /// True if nothing runs without it.
     pub required: bool,
     address: Address,
-    pub(super) network: NetworkConfig,
+    network: NetworkConfig,
     roots: Vec<PathBuf>,
     tools: Option<BTreeSet<String>>,
     read_only: BTreeSet<String>,
@@ -358,7 +358,7 @@ fn resolve_one(
         confirmations,
         required: raw.required.unwrap_or(true),
         address,
-        network: NetworkConfig::default(),
+        network: scope.network.clone(),
         roots,
         tools: raw.tools,
         read_only: raw.read_only,

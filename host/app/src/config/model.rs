@@ -3,7 +3,6 @@
 use super::{
     ConfigError, Overrides, ProviderConfig,
     hints::nearest,
-    network::NetworkConfig,
     paths::Scope,
     prices::{self, Prices},
     problem::{Problems, config_error, resolve_all},
@@ -171,18 +170,6 @@ impl ModelsConfig {
         let others = self.fallback.iter().chain(&self.choices);
         let models = std::iter::once(self.first.as_ref()).chain(others.map(Some));
         names.iter().map(String::as_str).zip(models).collect()
-    }
-
-    /// Sets the proxy of every provider.
-    pub(super) fn set_network(&mut self, network: &NetworkConfig) {
-        for model in self.all_mut() {
-            if let ModelConfig::Served { provider, .. } = model {
-                provider.network = network.clone();
-            }
-        }
-        for provider in &mut self.providers {
-            provider.network = network.clone();
-        }
     }
 
     /// Sets the prices of the models with the names of [`Self::resolve`].

@@ -1,7 +1,7 @@
 //! Paths of a configuration: made absolute, and compared with the home directory. Nothing here
 //! creates a file or a directory.
 
-use super::{ConfigError, Environment, problem::config_error};
+use super::{ConfigError, Environment, network::NetworkConfig, problem::config_error};
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -13,6 +13,8 @@ pub(super) struct Scope<'a> {
     /// The directory of the file, where relative paths begin.
     pub(super) base: &'a Path,
     pub(super) environment: &'a Environment,
+    /// The proxy of requests to models and servers.
+    pub(super) network: &'a NetworkConfig,
 }
 
 impl Scope<'_> {

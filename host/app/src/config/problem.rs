@@ -6,6 +6,7 @@ mod tests;
 use super::{hints::explain, origin::Origin};
 use agent_host_engine::text::escape_line;
 use std::{
+    collections::BTreeMap,
     error::Error,
     fmt::{self, Display},
     ops::Range,
@@ -406,6 +407,22 @@ pub(super) fn resolve_all<R, T>(
     for (index, raw) in raw.into_iter().enumerate() {
         let result = resolve(raw).map_err(|error| error.within(&format!("{key}[{index}]")));
         resolved.extend(problems.take(result));
+    }
+    problems.or(resolved)
+}
+
+/// Resolves each value of the table `key` with its name, and collects the problems of all.
+pub(super) fn resolve_map<R, T>(
+    key: &str,
+    raw: BTreeMap<String, R>,
+    mut resolve: impl FnMut(&str, R) -> Result<T, ConfigError>,
+) -> Result<BTreeMap<String, T>, ConfigError> {
+    let mut problems = Problems::default();
+    let mut resolved = BTreeMap::new();
+    for (name, raw) in raw {
+        let result = resolve(&name, raw);
+        let result = result.map_err(|error| error.within(&format!("{key}.{}", key_path(&name))));
+        resolved.extend(problems.take(result).map(|value| (name, value)));
     }
     problems.or(resolved)
 }

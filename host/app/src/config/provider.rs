@@ -132,7 +132,7 @@ pub struct ProviderConfig {
     key_header: Option<String>,
     headers: Headers,
     query: Vec<(String, SecretString)>,
-    pub(super) network: NetworkConfig,
+    network: NetworkConfig,
     /// Its section in messages, such as "under [openai-compat]".
     section: String,
     /// True if the configuration has its section.
@@ -395,7 +395,7 @@ impl Section<'_> {
             key_header: self.key_header(preset)?,
             headers,
             query: query.collect(),
-            network: NetworkConfig::default(),
+            network: scope.network.clone(),
             section: self.of,
             has_section: self.has_section,
         })

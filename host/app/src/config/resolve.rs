@@ -2,8 +2,9 @@
 
 use super::{
     AgentConfig, Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig,
-    ModelsConfig, Overrides, RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets,
-    context, external, flow, grants, hooks, hosts, instructions, mcp, memory, network,
+    ModelsConfig, Overrides, RegistriesConfig, SecretSection, agents, budgets, context, external,
+    flow, grants, hooks, hosts, instructions, mcp, memory,
+    network::{self, NetworkConfig},
     paths::{Scope, canonical},
     prices,
     problem::{config_error, resolve_steps},
@@ -60,9 +61,16 @@ impl Config {
         let named = file.map(|file| cwd.join(file));
         let project_dir = named.as_deref().and_then(Path::parent).unwrap_or(cwd);
         let file = named.as_deref().map(canonical);
-        let scope = Scope {
+        let unconfigured = Scope {
             base: file.as_deref().and_then(Path::parent).unwrap_or(cwd),
             environment,
+            network: &NetworkConfig::Environment,
+        };
+        let network = network::resolve(std::mem::take(&mut raw.network), unconfigured);
+        let proxy = network.clone().unwrap_or_default();
+        let scope = Scope {
+            network: &proxy,
+            ..unconfigured
         };
         raw.check_lists()?;
         // Large, and copied below otherwise.
@@ -87,10 +95,10 @@ impl Config {
             rule_flags = rule_flags::resolve(&overrides.allow, &overrides.deny);
             workflows = workflows::resolve(workflow);
             prices = prices::resolve(raw.prices);
-            network = network::resolve(raw.network, scope);
+            network = network;
             store = store::resolve(raw.store, scope);
             hosts = hosts::resolve(raw.hosts, scope);
-            telemetry = telemetry::resolve(&raw.telemetry, environment);
+            telemetry = telemetry::resolve(&raw.telemetry, scope);
             budgets [prices] = {
                 // Without models, none lacks a price.
                 let chosen = chosen(&models);
@@ -145,27 +153,6 @@ impl Config {
         let (state_dir, cache_dir) = directories;
         let (mut models, names) = models;
         models.set_prices(&names, &prices);
-        models.set_network(&network);
-        let agents = agents.into_iter().map(|mut agent| {
-            let models = Arc::make_mut(&mut agent).models.iter_mut();
-            models.for_each(|models| models.set_network(&network));
-            agent
-        });
-        let agent_definitions = agents.collect();
-        let mut servers = servers;
-        for server in &mut servers {
-            server.network = network.clone();
-        }
-        let (mut schedules, mut webhooks) = (schedules, webhooks);
-        let runs = schedules.iter_mut().map(|schedule| &mut schedule.run);
-        let runs = runs.chain(webhooks.iter_mut().map(|webhook| &mut webhook.run));
-        for notify in runs.filter_map(|run| run.notify.as_mut()) {
-            notify.network = network.clone();
-        }
-        let telemetry = telemetry.map(|telemetry| TelemetryConfig {
-            network: network.clone(),
-            ..telemetry
-        });
         Ok(Self {
             project_dir: canonical(project_dir),
             working_dir: canonical(cwd),
@@ -201,7 +188,7 @@ impl Config {
             tools,
             external_tools,
             servers,
-            agent_definitions,
+            agent_definitions: agents,
             agents: raw.agents,
             agent_depth: whole.agent_depth(),
             workflows,

@@ -2,6 +2,7 @@
 
 use super::{
     Environment,
+    network::NetworkConfig,
     paths::{Scope, canonical},
 };
 use serde::Serialize;
@@ -121,6 +122,7 @@ impl Review<'_> {
         Scope {
             base: &self.base,
             environment: self.environment,
+            network: &NetworkConfig::Environment,
         }
     }
 

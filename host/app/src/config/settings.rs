@@ -6,7 +6,7 @@ use super::{
     model::ModelSections,
     paths::Scope,
     patterns,
-    problem::{Problems, config_error, key_path},
+    problem::{Problems, config_error, key_path, resolve_map},
     provider::check_header,
     review::{Danger, Review, quoted},
     section::{Section as _, section, values},
@@ -154,15 +154,12 @@ fn resolve(
     let of_models = std::mem::take(&mut raw.models);
     let general = problems
         .take(resolve_one(raw, "of [settings]", scope).map_err(|error| error.within("settings")));
-    let mut models = BTreeMap::new();
-    for (name, raw) in of_models {
+    let models = resolve_map("settings.models", of_models, |name, raw| {
+        patterns::check(name, "settings.models")?;
         let of = format!("of [settings.models.\"{}\"]", name.escape_debug());
-        let resolved = patterns::check(&name, "settings.models");
-        let resolved = resolved.and_then(|()| resolve_one(raw, &of, scope));
-        let table = format!("settings.models.{}", key_path(&name));
-        let resolved = problems.take(resolved.map_err(|error| error.within(&table)));
-        models.extend(resolved.map(|settings| (name, settings)));
-    }
+        resolve_one(raw, &of, scope)
+    });
+    let models = problems.take(models).unwrap_or_default();
     let general = general.unwrap_or_default();
     problems.or(SettingsConfig {
         general,

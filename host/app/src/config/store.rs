@@ -2,6 +2,7 @@
 
 use super::{
     ConfigError, Environment,
+    network::NetworkConfig,
     paths::Scope,
     problem::config_error,
     section::section,
@@ -110,6 +111,7 @@ fn command_line(environment: &Environment) -> Scope<'_> {
     Scope {
         base: &environment.cwd,
         environment,
+        network: &NetworkConfig::Environment,
     }
 }
 

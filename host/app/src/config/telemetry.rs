@@ -1,8 +1,9 @@
 //! `[telemetry]` and the variables of OpenTelemetry: where traces of sessions and metrics go.
 
 use super::{
-    ConfigError, Environment, network::NetworkConfig, problem::config_error, section::section,
+    ConfigError, network::NetworkConfig, paths::Scope, problem::config_error, section::section,
 };
+use agent_host_http_client::ProxySetting;
 use agent_host_telemetry::{RemoteParent, TelemetrySettings, Url};
 use std::time::Duration;
 
@@ -39,34 +40,27 @@ section! {
 /// Where traces and metrics go.
 #[derive(Clone, Debug)]
 pub struct TelemetryConfig {
-    pub(super) traces: Option<Url>,
-    pub(super) metrics: Option<Url>,
-    pub(super) metric_interval: Duration,
-    pub(super) service_name: String,
-    pub(super) content: bool,
-    /// The span of the program that started this one, by `TRACEPARENT`. A program that serves
-    /// several users takes it away.
-    pub parent: Option<RemoteParent>,
-    /// Whether losses are logged while the program runs, as one that serves wants it.
-    pub logs_losses: bool,
-    pub(super) network: NetworkConfig,
+    /// The settings, without the proxy.
+    settings: TelemetrySettings,
+    network: NetworkConfig,
 }
 
 impl TelemetryConfig {
+    /// Makes the settings those of a program that serves several users: losses are logged while it
+    /// runs, and it is no part of the span of the program that started it.
+    pub fn serves(&mut self) {
+        self.settings.parent = None;
+        self.settings.logs_losses = true;
+    }
+
     /// Reads the address of the proxy.
     ///
     /// # Errors
     /// It is not where it should be, or is not an address.
     pub(crate) async fn open(&self) -> Result<TelemetrySettings, ConfigError> {
         Ok(TelemetrySettings {
-            traces: self.traces.clone(),
-            metrics: self.metrics.clone(),
-            metric_interval: self.metric_interval,
-            service_name: self.service_name.clone(),
-            content: self.content,
-            parent: self.parent,
-            logs_losses: self.logs_losses,
             proxy: self.network.open().await?,
+            ..self.settings.clone()
         })
     }
 }
@@ -75,8 +69,9 @@ impl TelemetryConfig {
 /// used is one of another program's, and sends nothing.
 pub(super) fn resolve(
     raw: &RawTelemetry,
-    environment: &Environment,
+    scope: Scope<'_>,
 ) -> Result<Option<TelemetryConfig>, ConfigError> {
+    let environment = scope.environment;
     let configured = match &raw.endpoint {
         None => None,
         Some(text) => Some(address(text).ok_or_else(|| {
@@ -131,14 +126,17 @@ pub(super) fn resolve(
     let service = environment.variable("OTEL_SERVICE_NAME");
     let parent = environment.variable("TRACEPARENT");
     Ok(Some(TelemetryConfig {
-        traces,
-        metrics,
-        metric_interval: interval.max(LEAST_METRIC_INTERVAL),
-        service_name: service.unwrap_or(SERVICE).to_owned(),
-        content: raw.content,
-        parent: parent.and_then(RemoteParent::parse),
-        logs_losses: false,
-        network: NetworkConfig::default(),
+        settings: TelemetrySettings {
+            traces,
+            metrics,
+            metric_interval: interval.max(LEAST_METRIC_INTERVAL),
+            service_name: service.unwrap_or(SERVICE).to_owned(),
+            content: raw.content,
+            parent: parent.and_then(RemoteParent::parse),
+            logs_losses: false,
+            proxy: ProxySetting::Environment,
+        },
+        network: scope.network.clone(),
     }))
 }
 

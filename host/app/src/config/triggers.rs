@@ -134,7 +134,7 @@ pub struct NotifyConfig {
     /// The address.
     pub url: Url,
     secret: WebhookSecret,
-    pub(super) network: NetworkConfig,
+    network: NetworkConfig,
 }
 
 /// A receiver of notifications, with what is needed to send some.
@@ -239,7 +239,7 @@ pub(super) fn notify(
     Ok(Some(NotifyConfig {
         url,
         secret: WebhookSecret::parse(&raw.secret, key, of, scheme, scope)?,
-        network: NetworkConfig::default(),
+        network: scope.network.clone(),
     }))
 }
 

@@ -19,6 +19,7 @@ pub use left_out::{LeftOut, UnusableFile};
 use super::{
     ConfigError, Environment, GrantsSection, LimitsSection, SecretSection,
     layers::Layers,
+    network::NetworkConfig,
     parse::ConfigFile,
     paths::{Scope, canonical},
     problem::config_error,
@@ -131,6 +132,7 @@ fn skills_inside(found: &ConfigFile, environment: &Environment) -> Vec<(String, 
     let scope = Scope {
         base: &base,
         environment,
+        network: &NetworkConfig::Environment,
     };
     let is_inside = |path: &&String| {
         let path = scope.resolve_path("", path);

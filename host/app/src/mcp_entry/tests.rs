@@ -96,8 +96,6 @@ fn servers_are_appended_once() {
         after,
         format!("{before}\n[[mcp]]\nname = \"a\"\ncommand = \"x\"\n")
     );
-    assert_eq!(
-        with_servers(&after, &read),
-        Err(EditError::Exists("a".to_owned()))
-    );
+    let exists = "it already has `a`; choose another name (of a tool, with `--as NAME`)";
+    assert_eq!(with_servers(&after, &read), Err(exists.into()));
 }

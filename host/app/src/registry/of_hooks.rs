@@ -9,6 +9,7 @@ use crate::{
     packages::Packages,
 };
 use agent_host_engine::hook::Hook;
+use agent_host_types::reason::Reason;
 use futures_util::future::try_join_all;
 use std::sync::Arc;
 
@@ -23,9 +24,12 @@ impl Registry {
             entry.component.is_hook() && entry.component.definitions().is_empty()
         };
         if let Some(entry) = self.entries.iter().find(is_hook) {
-            return Err(HostError::HookAsTool {
-                name: entry.name.clone(),
-            });
+            let name = &entry.name;
+            return Err(Reason::from(format!(
+                "the component `{name}` has hooks but no tools. Move it from [[tool]] to [[hook]] in agent.toml, and \
+                 add its `points`"
+            ))
+            .into());
         }
         let loaded = configured
             .iter()

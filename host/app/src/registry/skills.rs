@@ -6,6 +6,7 @@ use crate::{
     error::HostError,
     skill::{MAX_SKILLS, Skill, SkillError},
 };
+use agent_host_types::reason::Reason;
 use std::sync::Arc;
 
 impl Registry {
@@ -43,9 +44,9 @@ pub(super) async fn reread(skill: &Arc<Skill>) -> Result<Arc<Skill>, HostError> 
     let read = tokio::task::spawn_blocking(move || Skill::read(&directory)).await;
     match read.unwrap_or_else(|error| Err(SkillError::new(error.to_string(), "try again"))) {
         Ok(read) => Ok(Arc::new(read)),
-        Err(source) => Err(HostError::Skill {
-            name: skill.name.clone(),
-            source,
-        }),
+        Err(why) => {
+            let name = &skill.name;
+            Err(Reason::from(format!("cannot use the skill `{name}`: {why}")).into())
+        }
     }
 }

@@ -1,4 +1,4 @@
-use super::{EditError, NewTool, with_component, with_tool, without_tool};
+use super::{NewTool, with_component, with_tool, without_tool};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
@@ -54,18 +54,15 @@ fn added_tool_leaves_the_rest_of_the_text() {
 #[test]
 fn tool_is_not_added_where_it_would_change_something_else() {
     let added = |text: &str| with_tool(text, &tool("a", &[]));
-    assert_eq!(
-        added("tool = 1\n"),
-        Err(EditError::NoList("tool".to_owned()))
-    );
+    let no_list = "its `tool` is not a list of tables; write each one under a `[[tool]]`";
+    assert_eq!(added("tool = 1\n"), Err(no_list.into()));
     let table = added("[tool]\nname = \"b\"\n");
-    assert_eq!(table, Err(EditError::NoList("tool".to_owned())));
-    assert!(matches!(
-        with_tool("x = \"\"\"", &tool("a", &[])),
-        Err(EditError::Form(_))
-    ));
+    assert_eq!(table, Err(no_list.into()));
+    let form = with_tool("x = \"\"\"", &tool("a", &[])).unwrap_err();
+    assert!(form.as_str().starts_with("it is not TOML: "));
     let exists = with_tool("[[tool]]\nname = \"a\"\n", &tool("a", &[]));
-    assert_eq!(exists, Err(EditError::Exists("a".to_owned())));
+    let expected = "it already has `a`; choose another name (of a tool, with `--as NAME`)";
+    assert_eq!(exists, Err(expected.into()));
 }
 
 #[test]
@@ -87,10 +84,7 @@ fn removed_tool_leaves_the_rest_of_the_text() {
     let expected = "system = \"\"\"\n[[tool]]\nname = \"a\"\n\"\"\"\n";
     assert_eq!(without_tool(&tricky, "a").as_deref(), Ok(expected));
     let absent = without_tool(before, "a");
-    assert_eq!(
-        absent,
-        Err(EditError::Absent("a".to_owned(), "b".to_owned()))
-    );
+    assert_eq!(absent, Err("it has no tool `a`; the tools are: b".into()));
 }
 
 /// An inline list is closed for headers, so that tools are added and removed in it.
@@ -139,10 +133,8 @@ fn component_of_one_tool_is_replaced() {
     let hook = format!("[[hook]]\nname = \"h\"\ncomponent = \"{old}\"\n");
     assert_eq!(with_component(&hook, "h", new), Ok(hook.replace(old, new)));
     let absent = with_component(&text, "z", new);
-    assert_eq!(
-        absent,
-        Err(EditError::Absent("z".to_owned(), "x, y".to_owned()))
-    );
+    let expected = "it has no tool `z`; the tools are: x, y";
+    assert_eq!(absent, Err(expected.into()));
     // The value is replaced however it is written.
     let escaped = "[[tool]]\r\nname = 'x'\r\ncomponent = \"oci:\\u002F/a.example/a:1\"\r\n";
     let expected = format!("[[tool]]\r\nname = 'x'\r\ncomponent = \"{new}\"\r\n");

@@ -43,23 +43,6 @@ const MAX_ALL_SCHEMAS_BYTES: usize = 512 * 1024;
 /// The most patterns in all schemas of one source.
 const MAX_ALL_PATTERNS: usize = 128;
 
-/// A list of definitions that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum DefinitionsError {
-    /// The list is empty.
-    #[error("it defines no tools")]
-    NoTools,
-    /// The list has this number of tools.
-    #[error("it defines {0} tools, and the maximum is {MAX_TOOLS}")]
-    TooManyTools(usize),
-    /// None of several definitions can be used.
-    #[error("none of its tools can be used: {0}")]
-    NoneUsable(
-        /// The reasons, at most 5.
-        String,
-    ),
-}
-
 /// The checked definitions of one source, with their compiled schemas.
 #[derive(Debug, Default)]
 pub struct Definitions {

@@ -10,7 +10,10 @@ mod references;
 #[cfg(test)]
 mod tests;
 
-use agent_host_types::failure::{ToolErrorCode, ToolFailure};
+use agent_host_types::{
+    failure::{ToolErrorCode, ToolFailure},
+    reason::Reason,
+};
 pub use answer::AnswerSchema;
 pub use integers::with_integers;
 
@@ -70,21 +73,6 @@ pub enum SchemaError {
     /// The validator rejects it.
     #[error(transparent)]
     Invalid(Box<dyn std::error::Error + Send + Sync>),
-}
-
-/// A value that does not fit its schema. `root` names the whole value, such as `the arguments`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ValueError {
-    /// The check of the value of this name would exceed its cost bound.
-    #[error("{0}: too large or too deep to be checked against this schema; send less")]
-    TooCostly(&'static str),
-    /// The value differs from the schema.
-    #[error("{}", .0.join("; "))]
-    Mismatch(
-        /// At most 5 messages, each beginning with the JSON pointer to the value or the name of the
-        /// whole value.
-        Vec<String>,
-    ),
 }
 
 /// A compiled schema. Its references lead to its own parts, patterns run in linear time, and the
@@ -178,12 +166,13 @@ impl InputSchema {
 }
 
 /// Returns the error of the number at this pointer, which may not be the one that was written.
-fn inexact(input: &Value, pointer: &str) -> ValueError {
+fn inexact(input: &Value, pointer: &str) -> Reason {
     let number = input.pointer(pointer).unwrap_or(&Value::Null);
-    ValueError::Mismatch(vec![format!(
+    format!(
         "`{pointer}`: {number} may have lost digits, but an integer is expected; send it as an integer of at most 64 \
          bits, without fraction or exponent"
-    )])
+    )
+    .into()
 }
 
 impl OutputSchema {
@@ -250,11 +239,11 @@ impl Schema {
     }
 
     /// Checks a value; `root` names the whole value in messages.
-    fn check(&self, value: &Value, root: &'static str) -> Result<(), ValueError> {
+    fn check(&self, value: &Value, root: &'static str) -> Result<(), Reason> {
         let mut meter = CostMeter::new(&self.source);
-        meter
-            .walk(&self.source, value, 0)
-            .map_err(|OverBudget| ValueError::TooCostly(root))?;
+        meter.walk(&self.source, value, 0).map_err(|OverBudget| {
+            format!("{root}: too large or too deep to be checked against this schema; send less")
+        })?;
         if self.validator.is_valid(value) {
             return Ok(());
         }
@@ -272,6 +261,6 @@ impl Schema {
             // `iter_errors` finds every mismatch before it returns the first.
             explainer.messages(self.validator.validate(value).err().into_iter())
         };
-        Err(ValueError::Mismatch(mismatches))
+        Err(mismatches.join("; ").into())
     }
 }

@@ -13,6 +13,7 @@ mod tests;
 
 pub use stream::Redaction;
 
+use agent_host_types::reason::Reason;
 use forms::Forms;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::{
@@ -29,25 +30,6 @@ pub const MIN_SECRET_BYTES: usize = 8;
 /// The longest value, in bytes: few servers accept longer header fields, and the matcher grows with
 /// it.
 pub const MAX_SECRET_BYTES: usize = 4_096;
-
-/// A value that cannot be a secret. Does not contain the value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SecretError {
-    /// The value would match unrelated text.
-    #[error(
-        "it is shorter than {MIN_SECRET_BYTES} bytes and could not be distinguished from other text in an answer"
-    )]
-    TooShort,
-    /// The value does not fit a header field.
-    #[error("it is longer than {MAX_SECRET_BYTES} bytes, which is more than servers accept")]
-    TooLong,
-    /// A header field cannot carry the value.
-    #[error("it has characters other than printable ASCII, which a header field cannot carry")]
-    NotPrintable,
-    /// The matcher cannot hold all values.
-    #[error("there are more secrets than can be redacted at once")]
-    TooMany,
-}
 
 /// The values of secrets by name. The default is empty and costs nothing.
 ///
@@ -73,14 +55,15 @@ impl Secrets {
     ///
     /// # Errors
     /// If [`Self::check`] refuses a value, or the values are too many for the matcher.
-    pub fn new(values: BTreeMap<String, SecretString>) -> Result<Self, SecretError> {
+    pub fn new(values: BTreeMap<String, SecretString>) -> Result<Self, Reason> {
         if values.is_empty() {
             return Ok(Self::default());
         }
         for value in values.values() {
             Self::check(value)?;
         }
-        let forms = Forms::new(&values).ok_or(SecretError::TooMany)?;
+        let forms =
+            Forms::new(&values).ok_or("there are more secrets than can be redacted at once")?;
         Ok(Self {
             values,
             forms: Some(forms),
@@ -92,16 +75,24 @@ impl Secrets {
     ///
     /// # Errors
     /// If it is too short, too long, or cannot be sent in a header field.
-    pub fn check(value: &SecretString) -> Result<(), SecretError> {
+    pub fn check(value: &SecretString) -> Result<(), Reason> {
         let value = value.expose_secret();
         if value.len() < MIN_SECRET_BYTES {
-            return Err(SecretError::TooShort);
+            let why = format!(
+                "it is shorter than {MIN_SECRET_BYTES} bytes and could not be distinguished from other text in an answer"
+            );
+            return Err(why.into());
         }
         if value.len() > MAX_SECRET_BYTES {
-            return Err(SecretError::TooLong);
+            let why = format!(
+                "it is longer than {MAX_SECRET_BYTES} bytes, which is more than servers accept"
+            );
+            return Err(why.into());
         }
         if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            return Err(SecretError::NotPrintable);
+            let why =
+                "it has characters other than printable ASCII, which a header field cannot carry";
+            return Err(why.into());
         }
         Ok(())
     }

@@ -5,11 +5,8 @@
 //! is not in the setup of its starter: the session of the agent records its own. Adding a field
 //! here needs a default: the journal has older setups, which have all agents to every depth.
 
-mod settings;
 #[cfg(test)]
 mod tests;
-
-pub use settings::SettingsForm;
 
 use crate::{
     agents::{AgentLoop, Agents, Journals, LoopSource, SubAgent},
@@ -17,7 +14,7 @@ use crate::{
     model::Model,
     program::{Program, ProgramRunner},
     tool_set::{Offer, ToolSet},
-    turn::{Agent, ContinuationKey, StandardMode},
+    turn::{Agent, ContinuationKey, Settings, StandardMode},
     workflow::{Graph, Handlers},
 };
 use agent_host_types::{
@@ -26,6 +23,7 @@ use agent_host_types::{
     limits::Limits,
     model::Provenance,
     output::Blob,
+    reason::Reason,
     tool::{Approval, DecisionKind, Effect, RegisteredTool},
 };
 use agent_host_workflow::definition::WorkflowDefinition;
@@ -55,7 +53,7 @@ pub struct AgentSetup {
     /// The tools, in the order for the model.
     pub tools: Vec<Digest>,
     /// The settings of the loop.
-    pub settings: SettingsForm,
+    pub settings: Settings,
     /// The agents that it can start; absent where agents have no sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<Vec<StartedSetup>>,
@@ -109,26 +107,6 @@ pub struct StartedSetup {
     effect: Option<Effect>,
 }
 
-/// A setup that cannot be read or run.
-#[derive(Debug, thiserror::Error)]
-pub enum SetupError {
-    /// Not the JSON form of a setup of this version.
-    #[error("the recorded setup of the loop cannot be read: {0}")]
-    Form(#[from] serde_json::Error),
-    /// An agent or a tool is not in its table.
-    #[error("the recorded setup of the loop refers to {0}, which it does not contain")]
-    Missing(Digest),
-    /// The agents start each other without an end.
-    #[error("the recorded setup of the loop has agents that start each other endlessly")]
-    Endless,
-    /// The workflow does not fit the agents and tools.
-    #[error("the recorded workflow does not match the recorded tools: {0}")]
-    Workflow(String),
-    /// Nodes of the workflow are code of an embedder.
-    #[error("handlers of the workflow are code in the program that ran it: {}", .0.join(", "))]
-    Handlers(Vec<String>),
-}
-
 /// The parts from which the agents of a setup are made.
 pub(crate) struct SetupParts<'a> {
     pub(crate) model: &'a dyn Fn(&Provenance) -> Arc<dyn Model>,
@@ -167,8 +145,10 @@ impl LoopSetup {
     ///
     /// # Errors
     /// It is not that of a setup.
-    pub fn parse(json: &[u8]) -> Result<Self, SetupError> {
-        Ok(serde_json::from_slice(json)?)
+    pub fn parse(json: &[u8]) -> Result<Self, Reason> {
+        serde_json::from_slice(json).map_err(|error| {
+            format!("the recorded setup of the loop cannot be read: {error}").into()
+        })
     }
 
     /// Returns the setup of the agent of the session.
@@ -189,7 +169,7 @@ impl LoopSetup {
     }
 
     /// Makes the agent.
-    pub(crate) fn build(&self, parts: &SetupParts<'_>) -> Result<Agent, SetupError> {
+    pub(crate) fn build(&self, parts: &SetupParts<'_>) -> Result<Agent, Reason> {
         let mut builder = Builder {
             setup: self,
             parts,
@@ -226,7 +206,7 @@ impl Tables {
         let setup = AgentSetup {
             model: agent.model.provenance(),
             tools,
-            settings: SettingsForm::from_settings(&agent.settings),
+            settings: agent.settings.clone(),
             starts: agent.agents.as_ref().map(|agents| self.add_agents(agents)),
             has_hooks: !agent.hooks.is_empty(),
             workflow: graph.map(|graph| graph.workflow().definition().clone()),
@@ -270,6 +250,11 @@ impl Tables {
     }
 }
 
+/// Returns the error of an agent or a tool that is not in its table.
+fn missing(digest: &Digest) -> Reason {
+    format!("the recorded setup of the loop refers to {digest}, which it does not contain").into()
+}
+
 /// Makes agents of a setup, each once.
 struct Builder<'a> {
     setup: &'a LoopSetup,
@@ -279,18 +264,22 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn agent(&mut self, digest: &Digest) -> Result<Agent, SetupError> {
+    fn agent(&mut self, digest: &Digest) -> Result<Agent, Reason> {
         if let Some(built) = self.built.get(digest) {
             return Ok(built.clone());
         }
-        let missing = || SetupError::Missing(*digest);
-        let setup = self.setup.agents.get(digest).ok_or_else(missing)?;
+        let setup = self
+            .setup
+            .agents
+            .get(digest)
+            .ok_or_else(|| missing(digest))?;
         if !self.under_way.insert(*digest) {
-            return Err(SetupError::Endless);
+            let why = "the recorded setup of the loop has agents that start each other endlessly";
+            return Err(why.into());
         }
         let tools = setup.tools.iter().map(|tool| {
             let found = self.setup.tools.get(tool).cloned();
-            found.ok_or(SetupError::Missing(*tool))
+            found.ok_or_else(|| missing(tool))
         });
         let tools = tools.collect::<Result<Vec<_>, _>>()?;
         let agents = match &setup.starts {
@@ -314,7 +303,7 @@ impl Builder<'_> {
             },
             mode: Arc::new(StandardMode),
             key: self.parts.key.clone(),
-            settings: setup.settings.clone().into_settings(),
+            settings: setup.settings.clone(),
         };
         agent.workflow = setup.graph(&agent)?;
         self.under_way.remove(digest);
@@ -326,7 +315,7 @@ impl Builder<'_> {
         &mut self,
         starter: &AgentSetup,
         starts: &[StartedSetup],
-    ) -> Result<Arc<Agents>, SetupError> {
+    ) -> Result<Arc<Agents>, Reason> {
         let agents = starts.iter().map(|start| {
             Ok(SubAgent {
                 name: start.name.clone(),
@@ -346,7 +335,7 @@ impl Builder<'_> {
                 definition: start.definition,
             })
         });
-        let agents = agents.collect::<Result<Vec<_>, SetupError>>()?;
+        let agents = agents.collect::<Result<Vec<_>, Reason>>()?;
         Ok(Arc::new(Agents::new(agents, self.parts.journals.clone())))
     }
 }
@@ -372,16 +361,20 @@ impl AgentSetup {
         }
     }
 
-    fn graph(&self, agent: &Agent) -> Result<Option<Arc<Graph>>, SetupError> {
+    fn graph(&self, agent: &Agent) -> Result<Option<Arc<Graph>>, Reason> {
         let Some(definition) = &self.workflow else {
             return Ok(None);
         };
         if !self.handlers.is_empty() {
-            return Err(SetupError::Handlers(self.handlers.clone()));
+            let handlers = self.handlers.join(", ");
+            let why =
+                format!("handlers of the workflow are code in the program that ran it: {handlers}");
+            return Err(why.into());
         }
         let graph = Graph::check(definition, agent, Handlers::new()).map_err(|faults| {
             let faults = faults.iter().map(ToString::to_string);
-            SetupError::Workflow(faults.collect::<Vec<_>>().join("; "))
+            let faults = faults.collect::<Vec<_>>().join("; ");
+            format!("the recorded workflow does not match the recorded tools: {faults}")
         })?;
         Ok(Some(Arc::new(graph)))
     }

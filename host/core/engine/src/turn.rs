@@ -152,20 +152,26 @@ impl fmt::Debug for Agent {
 /// calls, have no other barrier.
 const MAX_UNDURABLE: usize = 1_024;
 
-/// The settings of the loop.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The settings of the loop. A recorded setup has them as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The budgets of one user message.
     pub budgets: Budgets,
     /// The tool that must end the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_tool: Option<UntilTool>,
     /// The schema of the answer. An answer that does not fit is sent back once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Arc<AnswerSchema>>,
     /// The operator's rules about calls.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub rules: Arc<[CallRule]>,
     /// The rules that approve calls in the place of the user.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub approved: Arc<[CallRule]>,
     /// The name of the agent, by which rules match it; `None` for the one that the user talks to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The depth of the agent: 1 for one that a user talks to, one more than that of the agent
     /// which started it, and 0 for the calls of a client.
@@ -186,6 +192,7 @@ pub struct Settings {
     pub resumes_without_progress: u64,
     /// The lifetime of an approval request, in milliseconds; `None` for no limit. An expired one is
     /// a denial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_expiry_ms: Option<u64>,
     /// The maximum number of read-only calls that run concurrently.
     pub parallel_calls: usize,
@@ -197,9 +204,15 @@ pub struct Settings {
     /// Whether the run of a workflow continues with a definition that has changed.
     pub accepts_changed_workflow: bool,
     /// The limits of the model's window; `None` for an unlimited one, such as a script's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextLimits>,
-    /// The policy about untrusted text.
+    /// The policy about untrusted text; absent in setups from before it existed.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub flow: Arc<FlowPolicy>,
+}
+
+fn is_default(flow: &FlowPolicy) -> bool {
+    *flow == FlowPolicy::default()
 }
 
 impl Settings {

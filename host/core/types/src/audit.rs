@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -67,67 +68,43 @@ pub enum AuditRequest {
     },
 }
 
-/// An operation on a file or a directory, as the audit names it.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::EnumString,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum FileAction {
-    /// Read the metadata.
-    Stat,
-    /// List a directory.
-    List,
-    /// Read the content.
-    Read,
-    /// Read the target of a link.
-    #[strum(serialize = "read link")]
-    ReadLink,
-    /// Change, create or remove something.
-    Write,
-    /// Change a file with an executable bit.
-    WriteExecutable,
-    /// Rename a directory.
-    Move,
-    /// Create a symbolic link.
-    Link,
+words! {
+    /// An operation on a file or a directory, as the audit names it.
+    #[derive(strum::Display, strum::EnumString)]
+    pub enum FileAction {
+        /// Read the metadata.
+        Stat,
+        /// List a directory.
+        List,
+        /// Read the content.
+        Read,
+        /// Read the target of a link.
+        #[strum(serialize = "read link")]
+        ReadLink,
+        /// Change, create or remove something.
+        Write,
+        /// Change a file with an executable bit.
+        WriteExecutable,
+        /// Rename a directory.
+        Move,
+        /// Create a symbolic link.
+        Link,
+    }
 }
 
-/// An operation of a tool on the artifacts of its session.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::EnumString,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum ArtifactOp {
-    /// List them.
-    ListArtifacts,
-    /// Read one.
-    ReadArtifact,
-    /// Store one.
-    StoreArtifact,
-    /// Delete one.
-    DeleteArtifact,
+words! {
+    /// An operation of a tool on the artifacts of its session.
+    #[derive(strum::Display, strum::EnumString)]
+    pub enum ArtifactOp {
+        /// List them.
+        ListArtifacts,
+        /// Read one.
+        ReadArtifact,
+        /// Store one.
+        StoreArtifact,
+        /// Delete one.
+        DeleteArtifact,
+    }
 }
 
 impl FileAction {

@@ -1,6 +1,6 @@
 //! The custom context of a session: what the operator's program says of the request that it serves.
 
-use crate::json;
+use crate::{json, reason::Reason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,29 +15,7 @@ pub const MAX_CONTEXT_BYTES: usize = 16 * 1024;
 #[serde(try_from = "Map<String, Value>")]
 pub struct CustomContext(Map<String, Value>);
 
-/// A value that cannot be the context of a session.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CustomContextError {
-    /// No JSON object; with the parser's message.
-    #[error("it is not a JSON object ({0}); write it like {{\"user\": \"ada\"}}")]
-    NotAnObject(String),
-    /// Larger than [`MAX_CONTEXT_BYTES`].
-    #[error(
-        "it has {0} bytes, and the maximum is {MAX_CONTEXT_BYTES}; pass ids instead of the data itself"
-    )]
-    TooLarge(usize),
-    /// Nested more than [`json::MAX_DEPTH`] levels deep.
-    #[error("it nests more than {} levels deep; use fewer levels", json::MAX_DEPTH)]
-    TooDeep,
-}
-
 impl CustomContext {
-    /// Returns the fields.
-    #[must_use]
-    pub fn fields(&self) -> &Map<String, Value> {
-        &self.0
-    }
-
     /// Returns whether it has no fieldss, as where none was given.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -46,34 +24,43 @@ impl CustomContext {
 }
 
 impl TryFrom<Map<String, Value>> for CustomContext {
-    type Error = CustomContextError;
+    type Error = Reason;
 
-    fn try_from(fields: Map<String, Value>) -> Result<Self, CustomContextError> {
+    fn try_from(fields: Map<String, Value>) -> Result<Self, Reason> {
         if json::is_object_too_deep(&fields) {
-            return Err(CustomContextError::TooDeep);
+            let most = json::MAX_DEPTH;
+            let why = format!("it nests more than {most} levels deep; use fewer levels");
+            return Err(why.into());
         }
-        let text = serde_json::to_string(&fields)
-            .map_err(|error| CustomContextError::NotAnObject(error.to_string()))?;
+        let text =
+            serde_json::to_string(&fields).map_err(|error| not_an_object(&error.to_string()))?;
         match text.len() {
             0..=MAX_CONTEXT_BYTES => Ok(Self(fields)),
-            bytes => Err(CustomContextError::TooLarge(bytes)),
+            bytes => Err(format!(
+                "it has {bytes} bytes, and the maximum is {MAX_CONTEXT_BYTES}; pass ids instead of the data itself"
+            )
+            .into()),
         }
     }
 }
 
 impl FromStr for CustomContext {
-    type Err = CustomContextError;
+    type Err = Reason;
 
-    fn from_str(text: &str) -> Result<Self, CustomContextError> {
-        let fields: Map<String, Value> = serde_json::from_str(text)
-            .map_err(|error| CustomContextError::NotAnObject(error.to_string()))?;
+    fn from_str(text: &str) -> Result<Self, Reason> {
+        let fields: Map<String, Value> =
+            serde_json::from_str(text).map_err(|error| not_an_object(&error.to_string()))?;
         Self::try_from(fields)
     }
 }
 
+fn not_an_object(why: &str) -> Reason {
+    format!("it is not a JSON object ({why}); write it like {{\"user\": \"ada\"}}").into()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CustomContext, CustomContextError, MAX_CONTEXT_BYTES};
+    use super::{CustomContext, MAX_CONTEXT_BYTES, not_an_object};
     use crate::json;
     use pretty_assertions::assert_eq;
 
@@ -84,7 +71,7 @@ mod tests {
             format!("{open}1{close}")
         };
         let sized = |bytes: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8));
-        let no_object = |why: &str| Err(CustomContextError::NotAnObject(why.to_owned()));
+        let no_object = |why: &str| Err(not_an_object(why));
         for (text, expected) in [
             (
                 r#"{"user":"ada"}"#.to_owned(),
@@ -102,12 +89,12 @@ mod tests {
             (sized(MAX_CONTEXT_BYTES), Ok(sized(MAX_CONTEXT_BYTES))),
             (
                 sized(MAX_CONTEXT_BYTES + 1),
-                Err(CustomContextError::TooLarge(MAX_CONTEXT_BYTES + 1)),
+                Err("it has 16385 bytes, and the maximum is 16384; pass ids instead of the data itself".into()),
             ),
             (nested(json::MAX_DEPTH), Ok(nested(json::MAX_DEPTH))),
             (
                 nested(json::MAX_DEPTH + 1),
-                Err(CustomContextError::TooDeep),
+                Err("it nests more than 100 levels deep; use fewer levels".into()),
             ),
         ] {
             let read = text.parse::<CustomContext>();

@@ -3,100 +3,51 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{json::JsonText, output::ToolResultOutput, tool::Effect};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use strum::IntoStaticStr;
+use crate::{json::JsonText, output::ToolResultOutput, tool::Effect, words};
+use serde::Deserialize;
 
 /// The longest text of a failure, in bytes. It enters the model's context; this is the only place
 /// that bounds it.
 pub const MAX_MESSAGE_BYTES: usize = 2 * 1024;
 
-/// The reason for an abnormal end of a call. The kebab-case names are part of the contract with
-/// models and clients.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum ToolErrorCode {
-    /// The arguments are not a JSON object or do not fit the tool's schema. The tool did not run.
-    InvalidInput,
-    /// There is no tool of this name.
-    UnknownTool,
-    /// The call did not end before its deadline.
-    Timeout,
-    /// The call needed more memory than its limit.
-    OutOfMemory,
-    /// The call exceeded its stack.
-    StackOverflow,
-    /// The tool crashed.
-    Trap,
-    /// The call exceeded another limit, which the message names.
-    ResourceLimit,
-    /// The result is larger than its limit.
-    OutputTooLarge,
-    /// The result is invalid: malformed JSON, or bytes that contradict their media type.
-    InvalidOutput,
-    /// The call was cancelled.
-    Cancelled,
-    /// The host died during the call. Whether the call took effect is unknown, and it was not
-    /// repeated.
-    InterruptedUnknown,
-    /// Too many calls are running; this one was not started.
-    Busy,
-    /// The tool cannot run at present, for instance because its server is down.
-    ToolUnavailable,
-    /// The tool differs from the one that the operator accepted.
-    ChangedSinceApproval,
-    /// An agent used up its budget before it had its result.
-    AgentBudget,
-    /// An agent ended without a result.
-    AgentFailed,
-}
-
-impl ToolErrorCode {
-    /// All codes.
-    pub const ALL: [Self; 16] = [
-        Self::InvalidInput,
-        Self::UnknownTool,
-        Self::Timeout,
-        Self::OutOfMemory,
-        Self::StackOverflow,
-        Self::Trap,
-        Self::ResourceLimit,
-        Self::OutputTooLarge,
-        Self::InvalidOutput,
-        Self::Cancelled,
-        Self::InterruptedUnknown,
-        Self::Busy,
-        Self::ToolUnavailable,
-        Self::ChangedSinceApproval,
-        Self::AgentBudget,
-        Self::AgentFailed,
-    ];
-
-    /// Returns the kebab-case name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-impl fmt::Display for ToolErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+words! {
+    /// The reason for an abnormal end of a call. The kebab-case names are part of the contract with
+    /// models and clients.
+    #[derive(strum::Display)]
+    pub enum ToolErrorCode {
+        /// The arguments are not a JSON object or do not fit the tool's schema. The tool did not run.
+        InvalidInput,
+        /// There is no tool of this name.
+        UnknownTool,
+        /// The call did not end before its deadline.
+        Timeout,
+        /// The call needed more memory than its limit.
+        OutOfMemory,
+        /// The call exceeded its stack.
+        StackOverflow,
+        /// The tool crashed.
+        Trap,
+        /// The call exceeded another limit, which the message names.
+        ResourceLimit,
+        /// The result is larger than its limit.
+        OutputTooLarge,
+        /// The result is invalid: malformed JSON, or bytes that contradict their media type.
+        InvalidOutput,
+        /// The call was cancelled.
+        Cancelled,
+        /// The host died during the call. Whether the call took effect is unknown, and it was not
+        /// repeated.
+        InterruptedUnknown,
+        /// Too many calls are running; this one was not started.
+        Busy,
+        /// The tool cannot run at present, for instance because its server is down.
+        ToolUnavailable,
+        /// The tool differs from the one that the operator accepted.
+        ChangedSinceApproval,
+        /// An agent used up its budget before it had its result.
+        AgentBudget,
+        /// An agent ended without a result.
+        AgentFailed,
     }
 }
 

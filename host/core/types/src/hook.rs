@@ -1,79 +1,40 @@
 //! Hooks of a configuration in the journal: where they ran, and what they decided.
 
-use crate::output::ToolResultOutput;
+use crate::{output::ToolResultOutput, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use strum::IntoStaticStr;
 
-/// The point of a turn at which a hook runs.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum HookPoint {
-    /// Before a model call.
-    BeforeModel,
-    /// After a model's reply, before anyone is shown it.
-    AfterModel,
-    /// After a model requested a call, before its approval.
-    BeforeTool,
-    /// After a call, before anyone is shown its result.
-    AfterTool,
-}
-
-impl HookPoint {
-    /// All points, in the order of a turn.
-    pub const ALL: [Self; 4] = [
-        Self::BeforeModel,
-        Self::AfterModel,
-        Self::BeforeTool,
-        Self::AfterTool,
-    ];
-
-    /// Returns the kebab-case name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
+words! {
+    /// The point of a turn at which a hook runs.
+    pub enum HookPoint {
+        /// Before a model call.
+        BeforeModel,
+        /// After a model's reply, before anyone is shown it.
+        AfterModel,
+        /// After a model requested a call, before its approval.
+        BeforeTool,
+        /// After a call, before anyone is shown its result.
+        AfterTool,
     }
 }
 
-/// The kind of a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum VerdictKind {
-    /// Continue.
-    Pass,
-    /// Continue with other arguments, another text or another result.
-    Modify,
-    /// Repeat the call.
-    Retry,
-    /// The call needs approval, whatever the rules say.
-    Ask,
-    /// Stop.
-    Block,
-    /// Continue with a value instead of the call.
-    Fallback,
-}
-
-impl VerdictKind {
-    /// Returns the kebab-case name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
+words! {
+    /// The kind of a verdict.
+    pub enum VerdictKind {
+        /// Continue.
+        Pass,
+        /// Continue with other arguments, another text or another result.
+        Modify,
+        /// Repeat the call.
+        Retry,
+        /// The call needs approval, whatever the rules say.
+        Ask,
+        /// Stop.
+        Block,
+        /// Continue with a value instead of the call.
+        Fallback,
     }
 }
 

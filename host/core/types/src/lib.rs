@@ -58,4 +58,5 @@ pub mod session_status;
 pub mod stats;
 pub mod tool;
 pub mod turn;
+mod word_enums;
 pub mod workflow;

@@ -9,6 +9,7 @@ mod tests;
 use crate::{
     id::{Digest, json_digest},
     tool::{Effect, ToolDefinition},
+    words,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -152,44 +153,35 @@ pub struct Change {
     pub after: Option<String>,
 }
 
-/// A part of a component, a server or a tool that is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::IntoStaticStr)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "lowercase")]
-pub enum Aspect {
-    /// The digest of the component's bytes.
-    Code,
-    /// [`LockedOrigin::reference`].
-    Reference,
-    /// [`LockedOrigin::manifest`].
-    Manifest,
-    /// [`LockedOrigin::signer`].
-    Signer,
-    /// [`LockedServer::server`].
-    Server,
-    /// One imported interface.
-    Import,
-    /// One file of a skill, with its digest.
-    File,
-    /// [`LockedTool::title`].
-    Title,
-    /// [`LockedTool::effect`].
-    Effect,
-    /// [`LockedTool::description`].
-    Description,
-    /// [`LockedTool::input_schema`].
-    #[strum(serialize = "input schema")]
-    InputSchema,
-    /// [`LockedTool::output_schema`].
-    #[strum(serialize = "output schema")]
-    OutputSchema,
-}
-
-impl Aspect {
-    /// Returns the name for display.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
+words! {
+    /// A part of a component, a server or a tool that is compared.
+    pub enum Aspect {
+        /// The digest of the component's bytes.
+        Code,
+        /// [`LockedOrigin::reference`].
+        Reference,
+        /// [`LockedOrigin::manifest`].
+        Manifest,
+        /// [`LockedOrigin::signer`].
+        Signer,
+        /// [`LockedServer::server`].
+        Server,
+        /// One imported interface.
+        Import,
+        /// One file of a skill, with its digest.
+        File,
+        /// [`LockedTool::title`].
+        Title,
+        /// [`LockedTool::effect`].
+        Effect,
+        /// [`LockedTool::description`].
+        Description,
+        /// [`LockedTool::input_schema`].
+        #[strum(serialize = "input schema")]
+        InputSchema,
+        /// [`LockedTool::output_schema`].
+        #[strum(serialize = "output schema")]
+        OutputSchema,
     }
 }
 

@@ -104,44 +104,9 @@ const MAX_CHOICES: usize = 32;
 /// The longest choice, in bytes.
 const MAX_CHOICE_BYTES: usize = 512;
 
-/// An answer that the question does not allow.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AnswerError {
-    /// Free text where only choices are allowed.
-    #[error("the question allows one of its {choices} choices and no free text")]
-    NoFreeText {
-        /// The number of choices.
-        choices: usize,
-    },
-    /// An answer of another kind to a form.
-    #[error(
-        "the question is a form; its answer is `{{\"type\": \"fields\", \"fields\": {{...}}}}` with the values of its fields"
-    )]
-    NotFields,
-    /// The values of a form where none is asked for.
-    #[error("the question is not a form; it allows text or one of its {choices} choices")]
-    NoForm {
-        /// The number of choices.
-        choices: usize,
-    },
-    /// Values that do not fit the form.
-    #[error("{0}")]
-    Field(Reason),
-    /// Several choices where one is allowed.
-    #[error("the question allows one of its {choices} choices")]
-    NotMultiple {
-        /// The number of choices.
-        choices: usize,
-    },
-    /// A choice that does not exist.
-    #[error("invalid choice {index}; the question has {choices} choices, counted from 0")]
-    NoSuchChoice {
-        /// The index in the answer.
-        index: u32,
-        /// The number of choices.
-        choices: usize,
-    },
-}
+/// The refusal of an answer of another kind to a form.
+const NOT_FIELDS: &str = "the question is a form; its answer is `{\"type\": \"fields\", \"fields\": {...}}` with the \
+    values of its fields";
 
 impl Question {
     /// Checks the bounds of the question: a prompt of at most 4 KiB that is not blank, and at most
@@ -176,32 +141,44 @@ impl Question {
     ///
     /// # Errors
     /// If it does not.
-    pub fn check(&self, answer: &Answer) -> Result<(), AnswerError> {
+    pub fn check(&self, answer: &Answer) -> Result<(), Reason> {
         let choices = self.choices.len();
         match answer {
             Answer::Cancelled => Ok(()),
             Answer::Fields { fields } => match &self.form {
-                Some(form) => form.check(fields).map_err(AnswerError::Field),
-                None => Err(AnswerError::NoForm { choices }),
+                Some(form) => form.check(fields),
+                None => Err(format!(
+                    "the question is not a form; it allows text or one of its {choices} choices"
+                )
+                .into()),
             },
-            _ if self.form.is_some() => Err(AnswerError::NotFields),
+            _ if self.form.is_some() => Err(NOT_FIELDS.into()),
             Answer::Text { .. } if self.free_text || choices == 0 => Ok(()),
-            Answer::Text { .. } => Err(AnswerError::NoFreeText { choices }),
+            Answer::Text { .. } => {
+                let why =
+                    format!("the question allows one of its {choices} choices and no free text");
+                Err(why.into())
+            }
             Answer::Choice { index } => self.check_choice(*index),
-            Answer::Choices { .. } if !self.multiple => Err(AnswerError::NotMultiple { choices }),
+            Answer::Choices { .. } if !self.multiple => {
+                Err(format!("the question allows one of its {choices} choices").into())
+            }
             Answer::Choices { indexes } => indexes
                 .iter()
                 .try_for_each(|index| self.check_choice(*index)),
         }
     }
 
-    fn check_choice(&self, index: u32) -> Result<(), AnswerError> {
+    fn check_choice(&self, index: u32) -> Result<(), Reason> {
         match self.choice(index) {
             Some(_) => Ok(()),
-            None => Err(AnswerError::NoSuchChoice {
-                index,
-                choices: self.choices.len(),
-            }),
+            None => {
+                let choices = self.choices.len();
+                let why = format!(
+                    "invalid choice {index}; the question has {choices} choices, counted from 0"
+                );
+                Err(why.into())
+            }
         }
     }
 

@@ -8,103 +8,77 @@ use crate::{
     continuation::{Awaiting, Continuation},
     event::Event,
     turn::{TurnEnd, TurnReport},
+    words,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::fmt;
-use strum::IntoEnumIterator as _;
 
-/// The status of a session, as every list of sessions names it.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::EnumIter,
-    JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum SessionStatus {
-    /// It has not run yet, or is a copy that has not.
-    New,
-    /// Its run waits for a host of the store.
-    Queued,
-    /// A turn runs.
-    Running,
-    /// The process ended during a turn, or stopped before the next one; the session can be resumed.
-    Interrupted,
-    /// A call, or one of an agent, waits for the user's approval.
-    WaitingForApproval,
-    /// A question of a call, or of an agent's, waits for the user's answer.
-    WaitingForAnswer,
-    /// Calls that run elsewhere have no results yet.
-    WaitingForResults,
-    /// The last turn gave its answer.
-    Done,
-    /// A workflow ended, and nodes of it failed with `on-error = "continue"`.
-    DoneWithErrors,
-    /// A tool ended the run.
-    Halted,
-    /// A budget is used up.
-    OverBudget,
-    /// The model declined to answer.
-    Refused,
-    /// The turn was cancelled.
-    Cancelled,
-    /// The turn failed.
-    Failed,
+words! {
+    /// The status of a session, as every list of sessions names it.
+    pub enum SessionStatus {
+        /// It has not run yet, or is a copy that has not.
+        New,
+        /// Its run waits for a host of the store.
+        Queued,
+        /// A turn runs.
+        Running,
+        /// The process ended during a turn, or stopped before the next one; the session can be resumed.
+        Interrupted,
+        /// A call, or one of an agent, waits for the user's approval.
+        WaitingForApproval,
+        /// A question of a call, or of an agent's, waits for the user's answer.
+        WaitingForAnswer,
+        /// Calls that run elsewhere have no results yet.
+        WaitingForResults,
+        /// The last turn gave its answer.
+        Done,
+        /// A workflow ended, and nodes of it failed with `on-error = "continue"`.
+        DoneWithErrors,
+        /// A tool ended the run.
+        Halted,
+        /// A budget is used up.
+        OverBudget,
+        /// The model declined to answer.
+        Refused,
+        /// The turn was cancelled.
+        Cancelled,
+        /// The turn failed.
+        Failed,
+    }
 }
 
-/// The state of the machine: the part of a session's status that its events determine.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    strum::IntoStaticStr,
-    strum::EnumString,
-    strum::EnumIter,
-)]
-#[strum(serialize_all = "kebab-case")]
-pub enum SessionPhase {
-    /// No turn has begun since the session was started or copied.
-    New,
-    /// A turn has begun and not ended, or another one is to follow.
-    Open,
-    /// A client drives the loop, and none of its calls is open.
-    ClientIdle,
-    /// A client drives the loop, and one of its calls has not ended.
-    ClientOpen,
-    /// [`SessionStatus::WaitingForApproval`].
-    WaitingForApproval,
-    /// [`SessionStatus::WaitingForAnswer`].
-    WaitingForAnswer,
-    /// [`SessionStatus::WaitingForResults`].
-    WaitingForResults,
-    /// [`SessionStatus::Done`].
-    Done,
-    /// [`SessionStatus::DoneWithErrors`].
-    DoneWithErrors,
-    /// [`SessionStatus::Halted`].
-    Halted,
-    /// [`SessionStatus::OverBudget`].
-    OverBudget,
-    /// [`SessionStatus::Refused`].
-    Refused,
-    /// [`SessionStatus::Cancelled`].
-    Cancelled,
-    /// [`SessionStatus::Failed`].
-    Failed,
+words! {
+    /// The state of the machine: the part of a session's status that its events determine.
+    #[derive(strum::EnumString)]
+    pub enum SessionPhase {
+        /// No turn has begun since the session was started or copied.
+        New,
+        /// A turn has begun and not ended, or another one is to follow.
+        Open,
+        /// A client drives the loop, and none of its calls is open.
+        ClientIdle,
+        /// A client drives the loop, and one of its calls has not ended.
+        ClientOpen,
+        /// [`SessionStatus::WaitingForApproval`].
+        WaitingForApproval,
+        /// [`SessionStatus::WaitingForAnswer`].
+        WaitingForAnswer,
+        /// [`SessionStatus::WaitingForResults`].
+        WaitingForResults,
+        /// [`SessionStatus::Done`].
+        Done,
+        /// [`SessionStatus::DoneWithErrors`].
+        DoneWithErrors,
+        /// [`SessionStatus::Halted`].
+        Halted,
+        /// [`SessionStatus::OverBudget`].
+        OverBudget,
+        /// [`SessionStatus::Refused`].
+        Refused,
+        /// [`SessionStatus::Cancelled`].
+        Cancelled,
+        /// [`SessionStatus::Failed`].
+        Failed,
+    }
 }
 
 /// The input of the machine: what an event does to the phase.
@@ -137,17 +111,6 @@ pub enum SessionClaim {
 }
 
 impl SessionStatus {
-    /// Returns every status.
-    pub fn all() -> impl Iterator<Item = Self> {
-        Self::iter()
-    }
-
-    /// Returns the name, as in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether the session waits for the user, or for results from outside.
     #[must_use]
     pub fn is_waiting(self) -> bool {
@@ -228,12 +191,6 @@ impl PhaseChange {
 }
 
 impl SessionPhase {
-    /// Returns the name under which a store keeps it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Returns the phase of a stored name; `None` for one that this version does not know.
     #[must_use]
     pub fn from_stored(name: &str) -> Option<Self> {

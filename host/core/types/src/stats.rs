@@ -12,8 +12,8 @@ use crate::{
     id::SessionId,
     model::{Provenance, Usage},
     session_status::SessionPhase,
+    words,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 pub use sums::{Figures, SUM_COLUMNS, Sum, SumKey, Sums};
@@ -55,41 +55,19 @@ pub const STATS_KINDS: [&str; 9] = [
     "node-settled",
 ];
 
-/// The subject of the rows of figures.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::IntoStaticStr,
-    strum::EnumString,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum StatsBy {
-    /// Days, in UTC.
-    #[default]
-    Day,
-    /// Models, as `provider:model`. A tool call belongs to the model that was asked last.
-    Model,
-    /// Tools, with their calls alone.
-    Tool,
-    /// Agents, by their names.
-    Agent,
-}
-
-impl StatsBy {
-    /// Returns the name under which a store keeps it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
+words! {
+    /// The subject of the rows of figures.
+    #[derive(Default, strum::EnumString)]
+    pub enum StatsBy {
+        /// Days, in UTC.
+        #[default]
+        Day,
+        /// Models, as `provider:model`. A tool call belongs to the model that was asked last.
+        Model,
+        /// Tools, with their calls alone.
+        Tool,
+        /// Agents, by their names.
+        Agent,
     }
 }
 

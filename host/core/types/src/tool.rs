@@ -3,45 +3,28 @@
 #[cfg(test)]
 mod tests;
 
-use crate::id::{CallId, Digest};
+use crate::{
+    id::{CallId, Digest},
+    words,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use strum::IntoStaticStr;
 
-/// The effect class of a tool. The policy enforces it, so a wrong declaration gains nothing.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum Effect {
-    /// Changes nothing; may run concurrently and again.
-    ReadOnly,
-    /// Changes something; repeating the call with the same idempotency key changes nothing more.
-    Idempotent,
-    /// Changes something and is never repeated.
-    Effectful,
+words! {
+    /// The effect class of a tool. The policy enforces it, so a wrong declaration gains nothing.
+    pub enum Effect {
+        /// Changes nothing; may run concurrently and again.
+        ReadOnly,
+        /// Changes something; repeating the call with the same idempotency key changes nothing more.
+        Idempotent,
+        /// Changes something and is never repeated.
+        Effectful,
+    }
 }
 
 impl Effect {
-    /// Returns the kebab-case name, as in WIT.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Describes the effect in the words of an approval. It is what the tool declares, or the
     /// operator.
     #[must_use]
@@ -133,41 +116,17 @@ pub enum Approval {
     Never,
 }
 
-/// A decision of the user about a call that waits for approval.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum DecisionKind {
-    /// Run the call unchanged.
-    Approve,
-    /// Run the call with other arguments.
-    Edit,
-    /// Do not run the call.
-    Reject,
-    /// Do not run the call, and return this result in its place.
-    Respond,
-}
-
-impl DecisionKind {
-    /// All kinds, the default for a tool.
-    pub const ALL: [Self; 4] = [Self::Approve, Self::Edit, Self::Reject, Self::Respond];
-
-    /// Returns the kebab-case name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
+words! {
+    /// A decision of the user about a call that waits for approval.
+    pub enum DecisionKind {
+        /// Run the call unchanged.
+        Approve,
+        /// Run the call with other arguments.
+        Edit,
+        /// Do not run the call.
+        Reject,
+        /// Do not run the call, and return this result in its place.
+        Respond,
     }
 }
 

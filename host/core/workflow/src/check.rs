@@ -130,27 +130,25 @@ pub fn check(
 }
 
 fn check_size(definition: &WorkflowDefinition, faults: &mut Vec<Fault>) {
-    let workflow = || definition.name.clone();
+    let workflow = definition.name.escape_debug();
     let edges: usize = definition.node.iter().map(|node| node.next.0.len()).sum();
     if definition.name.trim().is_empty() {
-        faults.push(Fault::NoName);
+        faults.push(Fault::of_workflow(
+            "a workflow has no name; set `name`".to_owned(),
+        ));
     }
     if definition.node.is_empty() {
-        faults.push(Fault::NoNodes {
-            workflow: workflow(),
-        });
+        let why = format!("workflow `{workflow}` has no nodes; add a `[[workflow.node]]`");
+        faults.push(Fault::of_workflow(why));
     }
     for (count, most, what) in [
         (definition.node.len(), MAX_NODES, "nodes"),
         (edges, MAX_EDGES, "edges"),
     ] {
         if count > most {
-            faults.push(Fault::TooMany {
-                workflow: workflow(),
-                what,
-                count,
-                most,
-            });
+            faults.push(Fault::of_workflow(format!(
+                "workflow `{workflow}` has {count} {what}, and the maximum is {most}; split it into several workflows"
+            )));
         }
     }
 }
@@ -176,15 +174,16 @@ fn link(
     for ((from, node), definition) in (0..).zip(nodes.iter_mut()).zip(sorted) {
         for edge in &definition.next.0 {
             let Some(&to) = indices.get(edge.to.as_str()) else {
-                faults.push(Fault::UnknownNext {
-                    node: definition.id.clone(),
-                    next: edge.to.clone(),
-                });
+                let next = edge.to.escape_debug();
+                let why = format!(
+                    ": `next` names `{next}`, which is not a node; add the node, or remove it from `next`"
+                );
+                faults.push(Fault::of_node(&definition.id, &why));
                 continue;
             };
             let when = edge.when.as_ref().and_then(|text| {
                 let place = Place::When(edge.to.clone());
-                expressions::parse(&definition.id, place, text, faults)
+                expressions::parse(&definition.id, &place, text, faults)
             });
             node.edges.push(Edge { to, when });
             if let Some((degree, predecessors)) = incoming.get_mut(to as usize) {

@@ -8,6 +8,7 @@ mod forms;
 #[cfg(test)]
 mod tests;
 
+use agent_host_types::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,7 +16,6 @@ use std::{
     collections::BTreeMap,
     num::{NonZeroU32, NonZeroU64},
 };
-use strum::IntoStaticStr;
 
 /// One `[[workflow]]`.
 ///
@@ -135,45 +135,30 @@ pub struct ForeachDefinition {
 /// The most iterations at once of a parallel `foreach` that gives no bound.
 pub const DEFAULT_AT_ONCE: u32 = 4;
 
-/// The scheduling of a node beside others.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    IntoStaticStr,
-    JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum NodeMode {
-    /// One at a time among the sync nodes of the run, in the order of ids.
-    #[default]
-    Sync,
-    /// At once with other nodes.
-    Parallel,
-    /// In the background; started first.
-    Async,
+words! {
+    /// The scheduling of a node beside others.
+    #[derive(Default)]
+    pub enum NodeMode {
+        /// One at a time among the sync nodes of the run, in the order of ids.
+        #[default]
+        Sync,
+        /// At once with other nodes.
+        Parallel,
+        /// In the background; started first.
+        Async,
+    }
 }
 
-/// The order of the iterations of a `foreach`.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum ForeachMode {
-    /// One after another.
-    #[default]
-    Sequential,
-    /// Several at once; results are in the order of the items.
-    Parallel,
+words! {
+    /// The order of the iterations of a `foreach`.
+    #[derive(Default)]
+    pub enum ForeachMode {
+        /// One after another.
+        #[default]
+        Sequential,
+        /// Several at once; results are in the order of the items.
+        Parallel,
+    }
 }
 
 /// The effect of a node's failure on the run.
@@ -209,19 +194,18 @@ pub struct Retry {
     pub backoff_ms: u64,
 }
 
-/// The combination of several nodes' values for one key of the shared state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum Reducer {
-    /// A list of all values; the items of a value that is a list are added one by one.
-    Append,
-    /// The value of the last node in the order of ids.
-    Replace,
-    /// Objects, merged deeply; the later one wins.
-    Merge,
-    /// The sum of numbers.
-    Sum,
+words! {
+    /// The combination of several nodes' values for one key of the shared state.
+    pub enum Reducer {
+        /// A list of all values; the items of a value that is a list are added one by one.
+        Append,
+        /// The value of the last node in the order of ids.
+        Replace,
+        /// Objects, merged deeply; the later one wins.
+        Merge,
+        /// The sum of numbers.
+        Sum,
+    }
 }
 
 impl Next {

@@ -206,16 +206,7 @@ fn steps(source: &mut Unparsed<'_>) -> ModalResult<Vec<String>> {
     repeat(0..=MAX_PATH, step).parse_next(source)
 }
 
-impl Reference {
-    /// Returns the node of a reference to an output.
-    #[must_use]
-    pub fn node(&self) -> Option<&str> {
-        match self {
-            Self::Node { node, .. } => Some(node),
-            Self::Loop { .. } | Self::Message | Self::State { .. } => None,
-        }
-    }
-}
+impl Reference {}
 
 impl Expression {
     /// Returns the reference, if it is one.

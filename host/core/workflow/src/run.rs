@@ -20,7 +20,7 @@ mod tests;
 
 pub use each::MAX_ITEMS;
 pub use outcome::{NodeState, Outcome};
-pub use replay::{Fact, ReplayError};
+pub use replay::Fact;
 pub use start::{Input, Iteration, NodeRun, PriorResults, Start};
 
 use crate::workflow::{NodeIndex, Workflow};

@@ -4,7 +4,7 @@ use crate::{
     problem,
     terminal::{Terminal, close_input, escape_line, json_text},
 };
-use agent_host_app::{ConfigError, HostError, LockError, SignedFileError};
+use agent_host_app::{ConfigError, HostError, SignedFileError};
 use agent_host_author::AuthorError;
 use agent_host_engine::journal::JournalError;
 use agent_host_types::turn::{TurnEnd, TurnError, TurnReport};
@@ -239,4 +239,4 @@ macro_rules! failure_from {
     };
 }
 
-failure_from!(JournalError, LockError, SignedFileError);
+failure_from!(JournalError, SignedFileError);

@@ -37,29 +37,17 @@ pub struct AllowedOrigin {
     port: u16,
 }
 
-/// An invalid [`AllowedHost`] or [`AllowedOrigin`]. The message shows a valid one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseAllowedError {
-    /// The text is no host.
-    #[error(
-        "this is not a host; write a name or an address, such as mcp.example.org, mcp.example.org:8443 or \
-         [::1]:8443, without a scheme or a path"
-    )]
-    Host,
-    /// The text is no origin.
-    #[error(
-        "this is not an origin; write the scheme, the host and, if it is not the scheme's default, the port, such as \
-         https://app.example.org or http://localhost:3000; `null` and `*` would allow every origin and are not \
-         accepted"
-    )]
-    Origin,
-}
+const NOT_A_HOST: &str = "this is not a host; write a name or an address, such as mcp.example.org, \
+    mcp.example.org:8443 or [::1]:8443, without a scheme or a path";
+const NOT_AN_ORIGIN: &str = "this is not an origin; write the scheme, the host and, if it is not the scheme's default, \
+    the port, such as https://app.example.org or http://localhost:3000; `null` and `*` would allow every origin and \
+    are not accepted";
 
 impl FromStr for AllowedHost {
-    type Err = ParseAllowedError;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, ParseAllowedError> {
-        parse_host(text).ok_or(ParseAllowedError::Host)
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        parse_host(text).ok_or(NOT_A_HOST)
     }
 }
 
@@ -73,10 +61,10 @@ impl fmt::Display for AllowedHost {
 }
 
 impl FromStr for AllowedOrigin {
-    type Err = ParseAllowedError;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, ParseAllowedError> {
-        parse_origin(text).ok_or(ParseAllowedError::Origin)
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        parse_origin(text).ok_or(NOT_AN_ORIGIN)
     }
 }
 

@@ -46,9 +46,9 @@ mod tls;
 mod token;
 
 pub use access::{Access, Admission};
-pub use allowed::{AllowedHost, AllowedOrigin, ParseAllowedError};
+pub use allowed::{AllowedHost, AllowedOrigin};
 pub use guard::Refusal;
 pub use limits::{HttpLimits, HttpOptions};
 pub use server::{HttpServer, exposure_warning};
-pub use tls::{TlsError, TlsFiles};
-pub use token::{Token, TokenFormatError};
+pub use tls::TlsFiles;
+pub use token::Token;

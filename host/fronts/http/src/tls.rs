@@ -35,49 +35,12 @@ struct LoadedPair {
 /// Tells versions of a file apart.
 type Stamp = (SystemTime, u64);
 
-/// Why a certificate and its key cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file has not what it is named for.
-    #[error("{} has no {what} in PEM format: {source}", path.display())]
-    Pem {
-        /// The file.
-        path: PathBuf,
-        /// The missing item.
-        what: &'static str,
-        /// Why.
-        source: pem::Error,
-    },
-    /// The two do not belong together, or are of an unknown kind.
-    #[error(
-        "the certificate {} does not work with the key {}: {source}",
-        certificate.display(),
-        key.display()
-    )]
-    Pair {
-        /// The file of the certificate.
-        certificate: PathBuf,
-        /// The file of the key.
-        key: PathBuf,
-        /// Why.
-        source: rustls::Error,
-    },
-}
-
 impl TlsFiles {
     /// Reads a certificate, with those between it and the authority behind it, and its key.
     ///
     /// # Errors
     /// A file cannot be read, or the two cannot be used together.
-    pub fn load(certificate: PathBuf, key: PathBuf) -> Result<Self, TlsError> {
+    pub fn load(certificate: PathBuf, key: PathBuf) -> io::Result<Self> {
         // Before they are read, so that a change meanwhile is seen later.
         let stamps = stamps(&certificate, &key);
         let config = read(&certificate, &key)?;
@@ -123,17 +86,16 @@ fn stamps(certificate: &Path, key: &Path) -> Option<[Stamp; 2]> {
     Some([stamp(certificate)?, stamp(key)?])
 }
 
-fn read(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
+fn read(certificate: &Path, key: &Path) -> io::Result<Arc<ServerConfig>> {
     let text = |path: &Path| {
-        std::fs::read(path).map_err(|source| TlsError::Read {
-            path: path.to_owned(),
-            source,
-        })
+        std::fs::read(path)
+            .map_err(|error| io::Error::other(format!("cannot read {}: {error}", path.display())))
     };
-    let no = |path: &Path, what, source| TlsError::Pem {
-        path: path.to_owned(),
-        what,
-        source,
+    let no = |path: &Path, what: &str, error: pem::Error| {
+        io::Error::other(format!(
+            "{} has no {what} in PEM format: {error}",
+            path.display()
+        ))
     };
     let chain = text(certificate)?;
     let chain = CertificateDer::pem_slice_iter(&chain).collect::<Result<Vec<_>, _>>();
@@ -152,10 +114,11 @@ fn read(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
                 .with_no_client_auth()
                 .with_single_cert(chain, private)
         });
-    let mut config = config.map_err(|source| TlsError::Pair {
-        certificate: certificate.to_owned(),
-        key: key.to_owned(),
-        source,
+    let mut config = config.map_err(|error| {
+        let (certificate, key) = (certificate.display(), key.display());
+        let why =
+            format!("the certificate {certificate} does not work with the key {key}: {error}");
+        io::Error::other(why)
     })?;
     config.alpn_protocols = vec![ALPN.to_owned()];
     Ok(Arc::new(config))

@@ -15,20 +15,6 @@ const GENERATED_BYTES: usize = 32;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(blake3::Hash);
 
-/// Why a text is no token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TokenFormatError {
-    /// It is shorter than 16 bytes.
-    #[error("it is shorter than 16 bytes, which can be guessed")]
-    TooShort,
-    /// It is longer than [`Token::MAX_BYTES`].
-    #[error("it is longer than 4096 bytes")]
-    TooLong,
-    /// It cannot be sent in a header field.
-    #[error("it is not one line of ASCII letters, digits and punctuation without spaces")]
-    NotPrintable,
-}
-
 impl Token {
     /// Bytes of the longest token, which must fit into a request's head.
     pub const MAX_BYTES: usize = 4096;
@@ -37,16 +23,17 @@ impl Token {
     ///
     /// # Errors
     /// Fails when the text is too short, too long, or cannot be sent in a header field.
-    pub fn new(text: &str) -> Result<Self, TokenFormatError> {
+    pub fn new(text: &str) -> Result<Self, &'static str> {
         let text = text.trim();
         if text.len() < MIN_BYTES {
-            return Err(TokenFormatError::TooShort);
+            return Err("it is shorter than 16 bytes, which can be guessed");
         }
         if text.len() > Self::MAX_BYTES {
-            return Err(TokenFormatError::TooLong);
+            return Err("it is longer than 4096 bytes");
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(TokenFormatError::NotPrintable);
+            let why = "it is not one line of ASCII letters, digits and punctuation without spaces";
+            return Err(why);
         }
         Ok(Self(blake3::hash(text.as_bytes())))
     }

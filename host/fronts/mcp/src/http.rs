@@ -8,7 +8,7 @@ mod tests;
 mod token;
 mod usage;
 
-pub use token::{ConfiguredToken, TOKEN_VARIABLE, TokenError, configured_token};
+pub use token::{ConfiguredToken, TOKEN_VARIABLE, configured_token};
 
 use crate::server::Server;
 use admission::{RequestBounds, admit};

@@ -8,14 +8,14 @@ use crate::{
 };
 use agent_host_http::{Access, Admission, Refusal, Token};
 use agent_host_journal::SessionLink;
+use agent_host_types::words;
 use axum::{
     extract::{FromRequestParts, Request, State},
     middleware::Next,
     response::Response,
 };
 use http::{Extensions, StatusCode, request::Parts};
-use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, sync::Arc};
 
 /// The refusal of a token while those of the server cannot be read.
 const UNREADABLE: Refusal = Refusal::new(
@@ -23,35 +23,22 @@ const UNREADABLE: Refusal = Refusal::new(
     "cannot read the server's tokens; see its log for the reason",
 );
 
-/// The role of a token. Each may do what those before it may, and more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AccessRole {
-    /// Reads sessions.
-    Viewer,
-    /// Creates sessions, sends messages, answers questions, cancels, undoes, names and deletes.
-    User,
-    /// Decides about calls that wait for approval.
-    Approver,
-    /// Remembers decisions beyond a session, and reads the configuration of the server.
-    Operator,
+words! {
+    /// The role of a token. Each may do what those before it may, and more.
+    #[derive(strum::Display, strum::EnumString)]
+    pub enum AccessRole {
+        /// Reads sessions.
+        Viewer,
+        /// Creates sessions, sends messages, answers questions, cancels, undoes, names and deletes.
+        User,
+        /// Decides about calls that wait for approval.
+        Approver,
+        /// Remembers decisions beyond a session, and reads the configuration of the server.
+        Operator,
+    }
 }
 
 impl AccessRole {
-    /// The roles, the least first.
-    pub const ALL: [Self; 4] = [Self::Viewer, Self::User, Self::Approver, Self::Operator];
-
-    /// Returns the name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::User => "user",
-            Self::Approver => "approver",
-            Self::Operator => "operator",
-        }
-    }
-
     /// Returns the code of the problem of a token with a lesser role; `None` for the least role.
     pub(crate) fn problem_code(self) -> Option<ProblemCode> {
         match self {
@@ -60,22 +47,6 @@ impl AccessRole {
             Self::Approver => Some(ProblemCode::ApproverRequired),
             Self::Operator => Some(ProblemCode::OperatorRequired),
         }
-    }
-}
-
-impl fmt::Display for AccessRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for AccessRole {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut roles = Self::ALL.into_iter();
-        let role = roles.find(|role| role.as_str() == text);
-        role.ok_or("the roles are viewer, user, approver and operator")
     }
 }
 

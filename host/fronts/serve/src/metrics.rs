@@ -125,10 +125,7 @@ fn gauge(name: &'static str, help: &'static str, value: u64) -> MetricGauge {
 
 /// Returns the number of sessions with each status.
 fn by_status(counts: &BTreeMap<SessionStatus, u64>) -> Vec<(String, u64)> {
-    let all = SessionStatus::all();
-    all.map(|status| {
-        let count = counts.get(&status).copied().unwrap_or_default();
-        (status.as_str().to_owned(), count)
-    })
-    .collect()
+    let count = |status| counts.get(&status).copied().unwrap_or_default();
+    let all = SessionStatus::ALL.map(|status| (status.as_str().to_owned(), count(status)));
+    all.into()
 }

@@ -113,278 +113,122 @@ pub(crate) fn routes() -> Vec<Route> {
     routes
 }
 
-/// Creates the routes of the API, by their paths below [`API`].
+/// Declares routes, each with the least role of its callers, its method, its path below [`API`], its
+/// handler and its description; `=> Shown` opens it to links that show a session.
+macro_rules! routes {
+    ($($role:ident $method:ident $path:literal $handler:path: $summary:literal $(.$step:ident
+        $(::<$type:ty>)? ($($argument:tt)*))* $(=> $link:ident)?;)*) => {
+        vec![$(
+            Route::described(
+                $role,
+                &format!("{API}{}", $path),
+                $method($handler),
+                Operation::$method($summary)$(.$step$(::<$type>)?($($argument)*))*,
+            )$(.for_links(LinkUse::$link))?,
+        )*]
+    };
+}
+
+/// Creates the routes of the API.
 #[expect(clippy::too_many_lines, reason = "the table of routes")]
 fn api_routes() -> Vec<Route> {
-    let route = |role, path, handler, operation| {
-        Route::described(role, &format!("{API}{path}"), handler, operation)
-    };
-    vec![
-        route(
-            Viewer,
-            "/health",
-            get(health::health),
-            Operation::get("Answers while the server runs.").returns::<health::Health>(200),
-        ),
-        route(
-            Viewer,
-            "/ready",
-            get(health::ready),
-            Operation::get("Answers if the journal can be written and runs can start.")
-                .returns::<health::Health>(200)
-                .fails(&[ProblemCode::ShuttingDown]),
-        ),
-        route(
-            Viewer,
-            "/tools",
-            get(tools::tools),
-            Operation::get("Lists the tools.").returns::<tools::Tools>(200),
-        ),
-        route(
-            Viewer,
-            "/agents",
-            get(tools::agents),
-            Operation::get("Lists the agents.").returns::<tools::Agents>(200),
-        ),
-        route(
-            Viewer,
-            "/workflows",
-            get(tools::workflows),
-            Operation::get("Lists the workflows.").returns::<tools::Workflows>(200),
-        ),
-        route(
-            Viewer,
-            "/schedules",
-            get(triggers::list),
-            Operation::get("Lists the schedules, with their next times and last firings.")
-                .returns::<triggers::ScheduleList>(200),
-        ),
-        route(
-            Viewer,
-            "/stats",
-            get(stats::stats),
-            Operation::get("Sums the tokens, cost and calls of the sessions that the token can see.")
-                .query::<stats::StatsQuery>()
-                .returns::<Stats>(200)
-                .fails(&[ProblemCode::InvalidRequest]),
-        ),
-        route(
-            Viewer,
-            "/hosts",
-            get(hosts::hosts),
-            Operation::get("Lists the hosts that share the store.").returns::<hosts::Hosts>(200),
-        ),
-        route(
-            Operator,
-            "/grants",
-            get(explain::grants),
-            Operation::get("Lists what the tools can access, as the policy enforces it.")
-                .returns::<explain::GrantList>(200),
-        ),
-        route(
-            Viewer,
-            "/sessions",
-            get(sessions::list),
-            Operation::get("Lists sessions, the most recently used first.")
-                .query::<sessions::ListQuery>()
-                .returns::<sessions::SessionPage>(200)
-                .fails(&[ProblemCode::InvalidRequest]),
-        ),
-        route(
-            Viewer,
-            "/search",
-            get(search::search),
-            Operation::get("Searches the texts of sessions, a bounded part of them at once.")
-                .query::<search::SearchQuery>()
-                .returns::<search::SearchPage>(200)
-                .fails(&[ProblemCode::InvalidRequest]),
-        ),
-        route(
-            User,
-            "/sessions",
-            post(create::create),
-            Operation::post("Creates a session with its first message, and runs it.")
-                .header(create::IDEMPOTENCY_KEY)
-                .takes::<create::CreateBody>()
-                .returns::<sessions::Accepted>(201)
-                .fails(&BUSY)
-                .fails(&[ProblemCode::KeyReused, ProblemCode::ModelNotOffered]),
-        ),
-        route(
-            Viewer,
-            "/sessions/{session}",
-            get(sessions::read),
-            Operation::get("Reads a session's summary.")
-                .returns::<sessions::SessionRow>(200)
-                .fails(&[ProblemCode::NotFound]),
-        )
-        .for_links(LinkUse::Shown),
-        route(
-            User,
-            "/sessions/{session}",
-            patch(sessions::name),
-            Operation::patch("Names a session.")
-                .takes::<sessions::NameBody>()
-                .empty(204)
-                .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
-        ),
-        route(
-            User,
-            "/sessions/{session}",
-            delete(sessions::delete),
-            Operation::delete("Deletes a session with those of its agents.")
-                .empty(204)
-                .fails(&BUSY),
-        ),
-        route(
-            Viewer,
-            "/sessions/{session}/events",
-            get(events::events),
-            Operation::get("Streams events: first those in the journal, then new ones.")
-                .query::<events::EventsQuery>()
-                .sends::<EventLine<'static>>()
-                .fails(&[
-                    ProblemCode::InvalidRequest,
-                    ProblemCode::NotFound,
-                    ProblemCode::TooManyReaders,
-                ]),
-        )
-        .for_links(LinkUse::Shown),
-        route(
-            User,
-            "/sessions/{session}/messages",
-            post(sessions::send),
-            Operation::post("Sends a message to a session, and runs it.")
-                .header(create::IDEMPOTENCY_KEY)
-                .takes::<MessageBody>()
-                .returns::<sessions::Accepted>(202)
-                .fails(&BUSY)
-                .fails(&[ProblemCode::KeyReused]),
-        ),
-        route(
-            User,
-            "/sessions/{session}/resume",
-            post(sessions::resume),
-            Operation::post("Continues a session that was drained or interrupted.")
-                .returns::<sessions::Accepted>(202)
-                .fails(&BUSY),
-        ),
-        route(
-            User,
-            "/sessions/{session}/cancel",
-            post(sessions::cancel),
-            Operation::post("Cancels the run of a session.")
-                .empty(202)
-                .fails(&[ProblemCode::NotFound, ProblemCode::NotRunning]),
-        ),
-        route(
-            User,
-            "/sessions/{session}/drain",
-            post(sessions::drain),
-            Operation::post("Ends the run of a session at a safe point, to be resumed later.")
-                .empty(202)
-                .fails(&[ProblemCode::NotFound, ProblemCode::NotRunning]),
-        ),
-        route(
-            User,
-            "/sessions/{session}/fork",
-            post(sessions::fork),
-            Operation::post("Copies a session into a new one.")
-                .takes::<sessions::ForkBody>()
-                .returns::<sessions::SessionRef>(201)
-                .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
-        ),
-        route(
-            User,
-            "/sessions/{session}/undo",
-            post(undo::undo),
-            Operation::post("Restores the files that the newest answer has changed.")
-                .takes::<undo::UndoBody>()
-                .returns::<undo::UndoResult>(200)
-                .fails(&BUSY)
-                .fails(&[ProblemCode::OutsideGrants]),
-        ),
-        route(
-            Viewer,
-            "/sessions/{session}/graph",
-            get(sessions::graph),
-            Operation::get("Draws workflow runs, with the states of their nodes.")
-                .returns::<sessions::Drawings>(200)
-                .fails(&[ProblemCode::NotFound]),
-        ),
-        route(
-            Viewer,
-            "/sessions/{session}/explain",
-            get(explain::explain),
-            Operation::get("Explains what calls requested, and what would allow denied requests.")
-                .returns::<Explanation>(200)
-                .fails(&[ProblemCode::NotFound]),
-        ),
-        route(
-            Viewer,
-            "/sessions/{session}/artifacts",
-            get(artifacts::list),
-            Operation::get("Lists the artifacts of a session.")
-                .returns::<artifacts::ArtifactList>(200)
-                .fails(&[ProblemCode::NotFound]),
-        ),
-        route(
-            Viewer,
-            "/sessions/{session}/artifacts/{*name}",
-            get(artifacts::read),
-            Operation::get("Reads an artifact by its name.")
-                .streams("application/octet-stream")
-                .fails(&[ProblemCode::NotFound]),
-        ),
-        route(
-            Viewer,
-            "/sessions/{session}/export",
-            get(artifacts::export),
-            Operation::get("Exports a session as JSON lines, which `sessions import` reads.")
-                .streams("application/jsonl")
-                .fails(&[ProblemCode::NotFound]),
-        ),
-        route(
-            Viewer,
-            "/sessions/{session}/requests",
-            get(requests::list),
-            Operation::get("Lists what the session waits for.")
-                .returns::<requests::Requests>(200)
-                .fails(&[ProblemCode::NotFound]),
-        ),
-        route(
-            Viewer,
-            "/sessions/{session}/changes",
-            get(requests::changes),
-            Operation::get("Compares the files that pending calls would write with their current content.")
-                .returns::<requests::RequestChanges>(200)
-                .fails(&[ProblemCode::NotFound]),
-        ),
-        route(
-            User,
-            "/sessions/{session}/requests/{request}/answer",
-            post(requests::answer),
-            Operation::post("Answers a request, once, and continues the session. Decisions need the role `approver`, and those that are remembered for the project `operator`.",)
-                .header(create::IDEMPOTENCY_KEY)
-                .takes::<AnswerBody>()
-                .returns::<sessions::Accepted>(202)
-                .fails(&BUSY)
-                .fails(&[
-                    ProblemCode::ApproverRequired,
-                    ProblemCode::OperatorRequired,
-                    ProblemCode::KeyReused,
-                ]),
-        ),
-        route(
-            Viewer,
-            "/sessions/{session}/blobs/{digest}",
-            get(blobs::read),
-            Operation::get("Reads an image, a file or a long result by its digest.")
-                .streams("application/octet-stream")
-                .fails(&[ProblemCode::NotFound]),
-        )
-        .for_links(LinkUse::Shown),
-    ]
+    routes! {
+        Viewer get "/health" health::health: "Answers while the server runs."
+            .returns::<health::Health>(200);
+        Viewer get "/ready" health::ready:
+            "Answers if the journal can be written and runs can start."
+            .returns::<health::Health>(200).fails(&[ProblemCode::ShuttingDown]);
+        Viewer get "/tools" tools::tools: "Lists the tools."
+            .returns::<tools::Tools>(200);
+        Viewer get "/agents" tools::agents: "Lists the agents."
+            .returns::<tools::Agents>(200);
+        Viewer get "/workflows" tools::workflows: "Lists the workflows."
+            .returns::<tools::Workflows>(200);
+        Viewer get "/schedules" triggers::list:
+            "Lists the schedules, with their next times and last firings."
+            .returns::<triggers::ScheduleList>(200);
+        Viewer get "/stats" stats::stats:
+            "Sums the tokens, cost and calls of the sessions that the token can see."
+            .query::<stats::StatsQuery>().returns::<Stats>(200)
+            .fails(&[ProblemCode::InvalidRequest]);
+        Viewer get "/hosts" hosts::hosts: "Lists the hosts that share the store."
+            .returns::<hosts::Hosts>(200);
+        Operator get "/grants" explain::grants:
+            "Lists what the tools can access, as the policy enforces it."
+            .returns::<explain::GrantList>(200);
+        Viewer get "/sessions" sessions::list: "Lists sessions, the most recently used first."
+            .query::<sessions::ListQuery>().returns::<sessions::SessionPage>(200)
+            .fails(&[ProblemCode::InvalidRequest]);
+        Viewer get "/search" search::search:
+            "Searches the texts of sessions, a bounded part of them at once."
+            .query::<search::SearchQuery>().returns::<search::SearchPage>(200)
+            .fails(&[ProblemCode::InvalidRequest]);
+        User post "/sessions" create::create:
+            "Creates a session with its first message, and runs it."
+            .header(create::IDEMPOTENCY_KEY).takes::<create::CreateBody>()
+            .returns::<sessions::Accepted>(201).fails(&BUSY)
+            .fails(&[ProblemCode::KeyReused, ProblemCode::ModelNotOffered]);
+        Viewer get "/sessions/{session}" sessions::read: "Reads a session's summary."
+            .returns::<sessions::SessionRow>(200).fails(&[ProblemCode::NotFound]) => Shown;
+        User patch "/sessions/{session}" sessions::name: "Names a session."
+            .takes::<sessions::NameBody>().empty(204)
+            .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]);
+        User delete "/sessions/{session}" sessions::delete:
+            "Deletes a session with those of its agents."
+            .empty(204).fails(&BUSY);
+        Viewer get "/sessions/{session}/events" events::events:
+            "Streams events: first those in the journal, then new ones."
+            .query::<events::EventsQuery>().sends::<EventLine<'static>>()
+            .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound, ProblemCode::TooManyReaders]) => Shown;
+        User post "/sessions/{session}/messages" sessions::send:
+            "Sends a message to a session, and runs it."
+            .header(create::IDEMPOTENCY_KEY).takes::<MessageBody>()
+            .returns::<sessions::Accepted>(202).fails(&BUSY).fails(&[ProblemCode::KeyReused]);
+        User post "/sessions/{session}/resume" sessions::resume:
+            "Continues a session that was drained or interrupted."
+            .returns::<sessions::Accepted>(202).fails(&BUSY);
+        User post "/sessions/{session}/cancel" sessions::cancel: "Cancels the run of a session."
+            .empty(202).fails(&[ProblemCode::NotFound, ProblemCode::NotRunning]);
+        User post "/sessions/{session}/drain" sessions::drain:
+            "Ends the run of a session at a safe point, to be resumed later."
+            .empty(202).fails(&[ProblemCode::NotFound, ProblemCode::NotRunning]);
+        User post "/sessions/{session}/fork" sessions::fork: "Copies a session into a new one."
+            .takes::<sessions::ForkBody>().returns::<sessions::SessionRef>(201)
+            .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]);
+        User post "/sessions/{session}/undo" undo::undo:
+            "Restores the files that the newest answer has changed."
+            .takes::<undo::UndoBody>().returns::<undo::UndoResult>(200).fails(&BUSY)
+            .fails(&[ProblemCode::OutsideGrants]);
+        Viewer get "/sessions/{session}/graph" sessions::graph:
+            "Draws workflow runs, with the states of their nodes."
+            .returns::<sessions::Drawings>(200).fails(&[ProblemCode::NotFound]);
+        Viewer get "/sessions/{session}/explain" explain::explain:
+            "Explains what calls requested, and what would allow denied requests."
+            .returns::<Explanation>(200).fails(&[ProblemCode::NotFound]);
+        Viewer get "/sessions/{session}/artifacts" artifacts::list:
+            "Lists the artifacts of a session."
+            .returns::<artifacts::ArtifactList>(200).fails(&[ProblemCode::NotFound]);
+        Viewer get "/sessions/{session}/artifacts/{*name}" artifacts::read:
+            "Reads an artifact by its name."
+            .streams("application/octet-stream").fails(&[ProblemCode::NotFound]);
+        Viewer get "/sessions/{session}/export" artifacts::export:
+            "Exports a session as JSON lines, which `sessions import` reads."
+            .streams("application/jsonl").fails(&[ProblemCode::NotFound]);
+        Viewer get "/sessions/{session}/requests" requests::list:
+            "Lists what the session waits for."
+            .returns::<requests::Requests>(200).fails(&[ProblemCode::NotFound]);
+        Viewer get "/sessions/{session}/changes" requests::changes:
+            "Compares the files that pending calls would write with their current content."
+            .returns::<requests::RequestChanges>(200).fails(&[ProblemCode::NotFound]);
+        User post "/sessions/{session}/requests/{request}/answer" requests::answer:
+            "Answers a request, once, and continues the session. Decisions need the role `approver`, and those that are remembered for the project `operator`."
+            .header(create::IDEMPOTENCY_KEY).takes::<AnswerBody>()
+            .returns::<sessions::Accepted>(202).fails(&BUSY)
+            .fails(&[ProblemCode::ApproverRequired, ProblemCode::OperatorRequired, ProblemCode::KeyReused]);
+        Viewer get "/sessions/{session}/blobs/{digest}" blobs::read:
+            "Reads an image, a file or a long result by its digest."
+            .streams("application/octet-stream").fails(&[ProblemCode::NotFound]) => Shown;
+    }
 }
 
 /// The problems of what needs a session that does not run.

@@ -9,7 +9,7 @@ use agent_host_app::{AuthorityEntry, Entries, SignedFile, SignedFileError};
 use agent_host_engine::session::now_ms;
 use agent_host_http::Token;
 use agent_host_journal::AuthorityFile;
-use agent_host_types::event::EXPIRY;
+use agent_host_types::{event::EXPIRY, words};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::Path};
 
@@ -67,20 +67,18 @@ impl fmt::Display for TokenName {
     }
 }
 
-/// The sessions of the server's project that a token sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TokenSessions {
-    /// Those that it started, and those of their agents.
-    Own,
-    /// All of them.
-    Project,
+words! {
+    /// The sessions of the server's project that a token sees.
+    #[derive(strum::Display, strum::EnumString)]
+    pub enum TokenSessions {
+        /// Those that it started, and those of their agents.
+        Own,
+        /// All of them.
+        Project,
+    }
 }
 
 impl TokenSessions {
-    /// The values.
-    pub const ALL: [Self; 2] = [Self::Own, Self::Project];
-
     /// Returns the value for tokens of a role that do not say.
     #[must_use]
     pub const fn default_for(role: AccessRole) -> Self {
@@ -88,31 +86,6 @@ impl TokenSessions {
             AccessRole::User => Self::Own,
             AccessRole::Viewer | AccessRole::Approver | AccessRole::Operator => Self::Project,
         }
-    }
-
-    /// Returns the name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Project => "project",
-        }
-    }
-}
-
-impl fmt::Display for TokenSessions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl std::str::FromStr for TokenSessions {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut all = Self::ALL.into_iter();
-        let found = all.find(|sessions| sessions.as_str() == text);
-        found.ok_or("the sessions of a token must be own or project")
     }
 }
 

@@ -12,68 +12,26 @@ use super::{
 use crate::retry::Retry;
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
-use reqwest::{StatusCode, Url, header::HeaderMap};
+use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::Value;
 use std::{
     collections::{BTreeSet, VecDeque},
     error::Error,
     fmt::Display,
-    str::FromStr,
     sync::{Mutex, PoisonError},
 };
-
-/// Why a recording cannot be replayed.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordingError {
-    /// The first line is not that of a recording.
-    #[error(
-        "Cannot play the recording: it does not start like a recording; `run --record FILE` writes one."
-    )]
-    NotARecording,
-    /// The recording has another version of the format.
-    #[error(
-        "Cannot play the recording: its format has version {0}, and this program reads version {VERSION}."
-    )]
-    Version(u32),
-    /// A line is invalid.
-    #[error("Cannot play the recording: line {number}: {reason}.")]
-    Line {
-        /// The line's number, from 1.
-        number: usize,
-        /// The fault.
-        #[source]
-        reason: Box<dyn Error + Send + Sync>,
-    },
-    /// No model is recorded.
-    #[error("Cannot play the recording: it names no model.")]
-    NoModel,
-    /// The recorded URL of a model is invalid.
-    #[error("Cannot play the recording: its URL is invalid ({0}).")]
-    Url(#[source] <Url as FromStr>::Err),
-    /// A model has a provider that does not exist.
-    #[error("Cannot play the recording: no provider is named `{}`.", .0.escape_debug())]
-    Provider(String),
-    /// The run makes more requests than were recorded.
-    #[error(
-        "Cannot play the recording: it ends here, and this run asks for more than the recorded one did."
-    )]
-    Ended,
-    /// The recorded run asked another model at this point.
-    #[error("Cannot play the recording: the recorded run used another model here.")]
-    OtherModel,
-    /// The recorded run ended without this response.
-    #[error("Cannot play the recording: the recorded run ended before this answer began.")]
-    NoResponse,
-}
 
 /// The fault of an entry that cannot follow the lines before it.
 const MISPLACED: &str = "it is out of place";
 
-impl From<RecordingError> for ModelError {
-    fn from(error: RecordingError) -> Self {
-        Self::new(ModelErrorKind::Script, error.to_string())
-    }
+/// Returns the error of a recording that cannot be replayed.
+pub(crate) fn unplayable(why: &str) -> ModelError {
+    let text = format!("Cannot play the recording: {why}.");
+    ModelError::new(ModelErrorKind::Script, text)
 }
+
+/// The fault of a recording without models.
+pub(crate) const NO_MODEL: &str = "it names no model";
 
 /// The exchanges of a recording that were not replayed yet.
 #[derive(Debug)]
@@ -120,16 +78,21 @@ impl ModelRecording {
     ///
     /// # Errors
     /// The first invalid line, or a recording without models.
-    pub(crate) fn parse(text: &str) -> Result<(Self, Vec<ModelEntry>), RecordingError> {
+    pub(crate) fn parse(text: &str) -> Result<(Self, Vec<ModelEntry>), ModelError> {
         let mut models = Vec::new();
         let mut exchanges = VecDeque::new();
         let mut lines = (1_usize..).zip(text.lines()).peekable();
         match lines.next().map(|(_, line)| serde_json::from_str(line)) {
             Some(Ok(RecordingEntry::Recording { version: VERSION })) => {}
             Some(Ok(RecordingEntry::Recording { version })) => {
-                return Err(RecordingError::Version(version));
+                return Err(unplayable(&format!(
+                    "its format has version {version}, and this program reads version {VERSION}"
+                )));
             }
-            Some(Ok(_) | Err(_)) | None => return Err(RecordingError::NotARecording),
+            Some(Ok(_) | Err(_)) | None => {
+                let why = "it does not start like a recording; `run --record FILE` writes one";
+                return Err(unplayable(why));
+            }
         }
         while let Some((number, line)) = lines.next() {
             let read = serde_json::from_str(line).map_err(Box::from);
@@ -138,10 +101,10 @@ impl ModelRecording {
             if added.is_err() && lines.peek().is_none() && !text.ends_with('\n') {
                 break;
             }
-            added.map_err(|reason| RecordingError::Line { number, reason })?;
+            added.map_err(|why| unplayable(&format!("line {number}: {why}")))?;
         }
         if models.is_empty() {
-            return Err(RecordingError::NoModel);
+            return Err(unplayable(NO_MODEL));
         }
         let exchanges = Mutex::new(exchanges);
         Ok((Self { exchanges }, models))
@@ -163,13 +126,15 @@ impl ModelRecording {
                 .unwrap_or_else(PoisonError::into_inner);
             exchanges.pop_front()
         };
-        let permanent = |error: RecordingError| AttemptError {
-            error: error.into(),
+        let permanent = |why: &str| AttemptError {
+            error: unplayable(why),
             retry: Retry::Never,
         };
-        let exchange = next.ok_or_else(|| permanent(RecordingError::Ended))?;
+        let exchange = next.ok_or_else(|| {
+            permanent("it ends here, and this run asks for more than the recorded one did")
+        })?;
         if exchange.model != model {
-            return Err(permanent(RecordingError::OtherModel));
+            return Err(permanent("the recorded run used another model here"));
         }
         if let Some(pointer) = difference(&exchange.body, body) {
             let place = quote(&pointer, None);
@@ -177,7 +142,7 @@ impl ModelRecording {
         }
         exchange
             .outcome
-            .ok_or_else(|| permanent(RecordingError::NoResponse))?
+            .ok_or_else(|| permanent("the recorded run ended before this answer began"))?
             .map_err(RecordedError::into_error)
     }
 }

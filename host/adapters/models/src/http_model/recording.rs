@@ -3,10 +3,11 @@
 use super::HttpModel;
 use crate::{
     fallback::Fallback,
-    http::{ModelEntry, ModelRecording, Recorder, RecordingError, Server},
+    http::{ModelEntry, ModelRecording, NO_MODEL, Recorder, Server, unplayable},
     provider::Provider,
 };
 use agent_host_engine::model::Model;
+use agent_host_types::model::ModelError;
 use std::sync::Arc;
 
 impl HttpModel {
@@ -33,16 +34,16 @@ impl HttpModel {
     ///
     /// # Errors
     /// An invalid recording.
-    pub fn replayed(recording: &str) -> Result<Arc<dyn Model>, RecordingError> {
+    pub fn replayed(recording: &str) -> Result<Arc<dyn Model>, ModelError> {
         let (recording, models) = ModelRecording::parse(recording)?;
         let recording = Arc::new(recording);
         let models = models.iter().enumerate().map(|(index, model)| {
             let replayed = Self::of_entry(model, Arc::clone(&recording), index)?;
             Ok(Arc::new(replayed) as Arc<dyn Model>)
         });
-        let models: Vec<_> = models.collect::<Result<_, RecordingError>>()?;
+        let models: Vec<_> = models.collect::<Result<_, ModelError>>()?;
         let mut models = models.into_iter();
-        let first = models.next().ok_or(RecordingError::NoModel)?;
+        let first = models.next().ok_or_else(|| unplayable(NO_MODEL))?;
         if models.len() == 0 {
             return Ok(first);
         }
@@ -53,10 +54,11 @@ impl HttpModel {
         entry: &ModelEntry,
         recording: Arc<ModelRecording>,
         index: usize,
-    ) -> Result<Self, RecordingError> {
+    ) -> Result<Self, ModelError> {
         let wire = entry.wire.as_ref().unwrap_or(&entry.provider);
-        let provider =
-            Provider::from_name(wire).ok_or_else(|| RecordingError::Provider(wire.clone()))?;
+        let provider = Provider::from_name(wire).ok_or_else(|| {
+            unplayable(&format!("no provider is named `{}`", wire.escape_debug()))
+        })?;
         let server = Server::replayed(entry, recording, index)?;
         let model = Self::with_server(provider.wire(), &entry.name, server, entry.capabilities);
         Ok(model

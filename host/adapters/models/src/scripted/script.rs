@@ -5,7 +5,6 @@ use super::{
     error::ScriptError,
     template::{Engine, Location},
 };
-use agent_host_types::reason::Reason;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -159,34 +158,34 @@ fn walk(value: &toml::Value, on_string: &mut OnString<'_>) -> Result<Value, Scri
 impl Script {
     /// Parses the TOML.
     pub(super) fn parse(name: &str, source: &str) -> Result<Self, ScriptError> {
-        let invalid = |reason: Reason| ScriptError::Invalid {
-            script: name.to_owned(),
-            reason,
+        let invalid = |reason: &str| {
+            let name = name.escape_debug();
+            ScriptError(format!("Cannot read the script `{name}`: {reason}."))
         };
         if source.len() > MAX_SCRIPT_BYTES {
-            let reason = format!("it is longer than {MAX_SCRIPT_BYTES} bytes");
-            return Err(invalid(reason.into()));
+            return Err(invalid(&format!(
+                "it is longer than {MAX_SCRIPT_BYTES} bytes"
+            )));
         }
         let script: Self = toml::from_str(source).map_err(|error| {
             let before = error.span().and_then(|span| source.get(..span.start));
             let line = before.map(|before| format!("line {}: ", before.matches('\n').count() + 1));
             let (line, why) = (line.unwrap_or_default(), error.message().trim_end());
-            invalid(format!("{line}{why}").into())
+            invalid(&format!("{line}{why}"))
         })?;
         if script.turns.is_empty() {
-            let reason = "it has no turns; write at least one `[[turn]]`";
-            return Err(invalid(reason.into()));
+            return Err(invalid("it has no turns; write at least one `[[turn]]`"));
         }
         let is_empty = |turn: &Turn| turn.text.is_none() && turn.calls.is_empty();
         if let Some(index) = script.turns.iter().position(is_empty) {
             let turn = index + 1;
             let reason = format!("turn {turn} is empty; give it a `text` or a `[[turn.call]]`");
-            return Err(invalid(reason.into()));
+            return Err(invalid(&reason));
         }
         let reserved = |binding: &&Binding| RESERVED.contains(&binding.name.as_str());
         if let Some(binding) = script.bindings.iter().find(reserved) {
             let reason = "is a built-in name; choose another one for this `[[let]]`";
-            return Err(invalid(format!("`{}` {reason}", binding.name).into()));
+            return Err(invalid(&format!("`{}` {reason}", binding.name)));
         }
         Ok(script)
     }

@@ -191,11 +191,10 @@ impl Engine {
     }
 
     fn error(&self, location: Location<'_>, reason: impl fmt::Display) -> ScriptError {
-        ScriptError::Template {
-            script: self.script.clone(),
-            location: location.to_string(),
-            reason: reason.to_string().into(),
-        }
+        ScriptError(format!(
+            "The script `{}` failed in {location}: {reason}. Correct the script and run it again.",
+            self.script.escape_debug()
+        ))
     }
 }
 

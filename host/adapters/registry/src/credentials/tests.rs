@@ -1,4 +1,4 @@
-use super::{CredentialSource, CredentialsError};
+use super::{CredentialSource, NOT_A_LIST};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -77,14 +77,15 @@ async fn unusable_source_is_an_error_without_its_content() {
     }
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
-    let error = source.find("ghcr.io").await;
-    assert!(matches!(error, Err(CredentialsError::Config { .. })));
+    let error = source.find("ghcr.io").await.unwrap_err().to_string();
+    let file = path.display();
+    assert_eq!(error, format!("{file}: it is not a regular file"));
     for text in ["SECRET", "a=b", "a:b"] {
         let source = CredentialSource {
             variable: Some(SecretString::from(text)),
             docker_config: None,
         };
-        let error = source.find("ghcr.io").await;
-        assert!(matches!(error, Err(CredentialsError::Variable)), "{text}");
+        let error = source.find("ghcr.io").await.unwrap_err();
+        assert_eq!(error.as_str(), NOT_A_LIST, "{text}");
     }
 }

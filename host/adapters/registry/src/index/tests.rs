@@ -1,4 +1,4 @@
-use super::{Index, IndexEntry, IndexError, MAX_INDEX_BYTES};
+use super::{Index, IndexEntry, MAX_INDEX_BYTES};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::json;
@@ -68,20 +68,26 @@ fn hostile_index_is_refused_or_bounded() {
     let cases = [
         (
             json!({ "version": 2, "components": [] }).to_string(),
-            IndexError::Version(2),
+            "has version 2, and this program reads version 1",
         ),
-        (many.to_string(), IndexError::TooLarge),
+        (
+            many.to_string(),
+            "is longer than 4194304 bytes or has more than 10000 components",
+        ),
         (
             " ".repeat(MAX_INDEX_BYTES as usize + 1),
-            IndexError::TooLarge,
+            "is longer than 4194304 bytes or has more than 10000 components",
         ),
     ];
     for (text, expected) in cases {
-        assert_eq!(Index::parse(text.as_bytes()), Err(expected));
+        assert_eq!(Index::parse(text.as_bytes()), Err(expected.into()));
     }
     for text in ["", "[]", "{}", "{\"version\":1}", "\u{1b}"] {
-        let refused = Index::parse(text.as_bytes());
-        assert!(matches!(refused, Err(IndexError::Form(_))), "{text:?}");
+        let refused = Index::parse(text.as_bytes()).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("is not a component index: "),
+            "{text:?}: {refused}"
+        );
     }
 }
 

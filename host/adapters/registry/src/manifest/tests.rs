@@ -1,5 +1,6 @@
-use crate::{Descriptor, Manifest, ManifestError, component_layer, media_type};
-use agent_host_types::id::Digest;
+use super::{IS_AN_INDEX, OF_DOCKER};
+use crate::{Descriptor, Manifest, component_layer, media_type};
+use agent_host_types::{id::Digest, reason::Reason};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ fn manifest(layers: &[Value]) -> Value {
     })
 }
 
-fn read(value: &Value, content_type: Option<&str>) -> Result<Descriptor, ManifestError> {
+fn read(value: &Value, content_type: Option<&str>) -> Result<Descriptor, Reason> {
     let manifest = Manifest::parse(value.to_string().as_bytes(), content_type)?;
     component_layer(&manifest).cloned()
 }
@@ -58,57 +59,64 @@ fn with(pointer: &str, new: Value) -> Value {
 
 #[test]
 fn unusable_manifest_is_refused_by_kind() {
-    use ManifestError::{
-        Digest as OtherDigest, Docker, Index, NoComponent, SeveralComponents, TooLarge, Type,
+    let other_digest = |algorithm: &str| {
+        format!("has a digest of the algorithm `{algorithm}`; only sha256 is supported")
     };
+    let (index, of_docker) = (|| IS_AN_INDEX.to_owned(), || OF_DOCKER.to_owned());
+    let several = || "has 2 WebAssembly layers, but a component has exactly one".to_owned();
     let wasm = || layer(media_type::WASM);
     let docker = "application/vnd.docker.distribution.manifest.v2+json";
     let list = "application/vnd.docker.distribution.manifest.list.v2+json";
     let tar = "application/vnd.oci.image.layer.v1.tar+gzip";
     let cases = [
-        (with("/mediaType", json!(media_type::INDEX)), Index),
-        (with("/mediaType", json!(list)), Index),
-        (with("/manifests", json!([])), Index),
-        (with("/mediaType", json!(docker)), Docker),
-        (with("/schemaVersion", json!(1)), Docker),
+        (with("/mediaType", json!(media_type::INDEX)), index()),
+        (with("/mediaType", json!(list)), index()),
+        (with("/manifests", json!([])), index()),
+        (with("/mediaType", json!(docker)), of_docker()),
+        (with("/schemaVersion", json!(1)), of_docker()),
         (
             with("/mediaType", json!("text/html\u{1b}[2J")),
-            Type("text/html\\u{1b}[2J".to_owned()),
+            "has a manifest of the unknown type `text/html\\u{1b}[2J`".to_owned(),
         ),
         (
             with("/layers/0/digest", json!("sha512:00")),
-            OtherDigest("sha512".to_owned()),
+            other_digest("sha512"),
         ),
         (
             with("/layers/0/digest", json!("sha256:00")),
-            OtherDigest("sha256".to_owned()),
+            other_digest("sha256"),
         ),
         (
             with("/layers/0/digest", json!("../../etc/passwd")),
-            OtherDigest("../../etc/passwd".to_owned()),
+            other_digest("../../etc/passwd"),
         ),
-        (manifest(&[]), NoComponent(vec![])),
-        (manifest(&[layer(tar)]), NoComponent(vec![tar.to_owned()])),
-        (manifest(&[wasm(), wasm()]), SeveralComponents(2)),
+        (
+            manifest(&[]),
+            "contains no WebAssembly component: it has no layers".to_owned(),
+        ),
+        (
+            manifest(&[layer(tar)]),
+            format!("contains no WebAssembly component: its 1 layers are of types such as `{tar}`"),
+        ),
+        (manifest(&[wasm(), wasm()]), several()),
         (
             manifest(&[wasm(), layer(media_type::COMPONENT_LAYERS[1])]),
-            SeveralComponents(2),
+            several(),
         ),
         (
             with("/layers/0/size", json!(u64::MAX)),
-            TooLarge {
-                media_type: media_type::WASM.to_owned(),
-                bytes: u64::MAX,
-                max_bytes: 64 * 1024 * 1024,
-            },
+            format!(
+                "has a part of type `{}` with 18446744073709551615 bytes; at most 67108864 are read",
+                media_type::WASM
+            ),
         ),
     ];
     for (value, expected) in cases {
-        assert_eq!(read(&value, None), Err(expected), "{value}");
+        assert_eq!(read(&value, None), Err(expected.into()), "{value}");
     }
     let value = manifest(&[wasm()]);
-    assert_eq!(read(&value, Some(docker)), Err(Docker));
-    assert_eq!(read(&value, Some(media_type::INDEX)), Err(Index));
+    assert_eq!(read(&value, Some(docker)), Err(of_docker().into()));
+    assert_eq!(read(&value, Some(media_type::INDEX)), Err(index().into()));
     let malformed = [
         with("/schemaVersion", json!(3)),
         with("/layers", json!("none")),
@@ -120,12 +128,15 @@ fn unusable_manifest_is_refused_by_kind() {
         json!(null),
     ];
     for value in malformed {
-        let read = read(&value, None);
-        assert!(matches!(read, Err(ManifestError::Malformed(_))), "{value}");
+        let why = read(&value, None).unwrap_err().to_string();
+        assert!(
+            why.starts_with("has a malformed manifest ("),
+            "{value}: {why}"
+        );
     }
     for bytes in [&b""[..], b"{", b"\xff", &[b'['; 10_000]] {
-        let read = Manifest::parse(bytes, None);
-        assert!(matches!(read, Err(ManifestError::Malformed(_))));
+        let why = Manifest::parse(bytes, None).unwrap_err().to_string();
+        assert!(why.starts_with("has a malformed manifest ("), "{why}");
     }
 }
 

@@ -16,7 +16,7 @@ async fn signature_of_accepted_key_is_found() {
         let accepted = [ed25519_key().public(), key.public()];
         let unsigned = setup.verify(&accepted).await;
         assert!(
-            matches!(unsigned, Err(RegistryError::Unsigned { .. })),
+            matches!(unsigned, Err(RegistryError::Signature(_))),
             "{unsigned:?}"
         );
         let client = setup.client(None).await;

@@ -99,12 +99,6 @@ struct ProgramJob {
 }
 
 impl ToolComponent {
-    /// Returns whether the component is a program.
-    #[must_use]
-    pub fn is_program(&self) -> bool {
-        self.loaded.linked.program.is_some()
-    }
-
     /// Starts a program in an instance of its own. It ends itself, by its lifespan, or when its
     /// control is dropped.
     ///

@@ -19,8 +19,8 @@ use crate::{
     },
     mutex::lock,
 };
-use agent_host_engine::definitions::{Definitions, DefinitionsError, InputChecks, ToolNote};
-use agent_host_types::id::Digest;
+use agent_host_engine::definitions::{Definitions, InputChecks, ToolNote};
+use agent_host_types::{id::Digest, reason::Reason};
 use bytes::Bytes;
 use std::{
     collections::HashMap,
@@ -225,7 +225,7 @@ struct Texts {
     skill: Vec<u8>,
 }
 
-fn select(linked: &LinkedComponent, described: Described) -> Result<Texts, DefinitionsError> {
+fn select(linked: &LinkedComponent, described: Described) -> Result<Texts, Reason> {
     let (definitions, notes) = match linked.entry_point {
         EntryPoint::Hooks | EntryPoint::Program(_) => (Definitions::default(), Vec::new()),
         _ => Definitions::select(described.tools, InputChecks::Host)?,

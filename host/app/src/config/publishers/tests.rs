@@ -1,5 +1,5 @@
 use super::{Accepts, Publisher, RawAccept, RawPublisher, resolve};
-use crate::config::{Environment, paths::Scope};
+use crate::config::{Environment, network::NetworkConfig, paths::Scope};
 use pretty_assertions::assert_eq;
 
 /// The public key of RFC 8410, section 10.1.
@@ -27,6 +27,7 @@ fn resolved(raw: RawPublisher) -> Result<Publisher, String> {
     let scope = Scope {
         base: dir.path(),
         environment: &environment,
+        network: &NetworkConfig::Environment,
     };
     let all = resolve(vec![raw], scope).map_err(|error| error.to_string())?;
     Ok(all.into_iter().next().unwrap())

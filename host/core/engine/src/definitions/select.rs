@@ -2,8 +2,8 @@
 //! not disable the others.
 
 use super::{
-    Definitions, DefinitionsError, MAX_ALL_PATTERNS, MAX_ALL_SCHEMAS_BYTES, MAX_TOOLS,
-    RawDefinition, Schemas, check_texts, cut_description, parse_json,
+    Definitions, MAX_ALL_PATTERNS, MAX_ALL_SCHEMAS_BYTES, MAX_TOOLS, RawDefinition, Schemas,
+    check_texts, cut_description, parse_json,
 };
 use crate::{
     call_summary::{KEYWORD, Template},
@@ -79,12 +79,14 @@ impl Definitions {
     pub fn select(
         raw: Vec<RawDefinition>,
         checks: InputChecks,
-    ) -> Result<(Self, Vec<ToolNote>), DefinitionsError> {
+    ) -> Result<(Self, Vec<ToolNote>), Reason> {
         if raw.is_empty() {
-            return Err(DefinitionsError::NoTools);
+            return Err("it defines no tools".into());
         }
         if raw.len() > MAX_TOOLS {
-            return Err(DefinitionsError::TooManyTools(raw.len()));
+            let count = raw.len();
+            let why = format!("it defines {count} tools, and the maximum is {MAX_TOOLS}");
+            return Err(why.into());
         }
         let mut selection = Selection::new(checks);
         let mut all = Vec::with_capacity(raw.len());
@@ -102,7 +104,8 @@ impl Definitions {
         if all.is_empty() {
             let notes = selection.notes.iter().take(SHOWN_NOTES);
             let notes: Vec<String> = notes.map(ToString::to_string).collect();
-            return Err(DefinitionsError::NoneUsable(notes.join("; ")));
+            let why = format!("none of its tools can be used: {}", notes.join("; "));
+            return Err(why.into());
         }
         Ok((Self { all, schemas }, selection.notes))
     }

@@ -1,38 +1,31 @@
 //! The classes of IP addresses. Every class but public (this machine, its networks, cloud metadata,
 //! also as IPv4 addresses embedded in IPv6) needs a grant of the address itself.
 
+use agent_host_types::words;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The purpose of an address, by the IANA special-purpose registries
-/// ([IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry),
-/// [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "kebab-case")]
-pub enum AddressClass {
-    /// A host on the public internet.
-    Public,
-    /// This machine (127.0.0.0/8, `::1`), or no machine (0.0.0.0/8, `::`).
-    Loopback,
-    /// A private network (RFC 1918, RFC 4193, deprecated site-local).
-    Private,
-    /// The local link (169.254.0.0/16 with the cloud metadata address, `fe80::/10`).
-    LinkLocal,
-    /// The host of a virtual machine (168.63.129.16 of Azure), which serves its configuration and
-    /// extensions. It looks public.
-    Platform,
-    /// The shared space of carrier-grade NAT (RFC 6598).
-    CarrierNat,
-    /// Multicast and broadcast (224.0.0.0/4, `ff00::/8`, 255.255.255.255).
-    Multicast,
-    /// Reserved, for documentation or for benchmarks.
-    Reserved,
-}
-
-impl AddressClass {
-    /// Returns the kebab-case name, as in names of rules.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
+words! {
+    /// The purpose of an address, by the IANA special-purpose registries
+    /// ([IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry),
+    /// [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)).
+    pub enum AddressClass {
+        /// A host on the public internet.
+        Public,
+        /// This machine (127.0.0.0/8, `::1`), or no machine (0.0.0.0/8, `::`).
+        Loopback,
+        /// A private network (RFC 1918, RFC 4193, deprecated site-local).
+        Private,
+        /// The local link (169.254.0.0/16 with the cloud metadata address, `fe80::/10`).
+        LinkLocal,
+        /// The host of a virtual machine (168.63.129.16 of Azure), which serves its configuration and
+        /// extensions. It looks public.
+        Platform,
+        /// The shared space of carrier-grade NAT (RFC 6598).
+        CarrierNat,
+        /// Multicast and broadcast (224.0.0.0/4, `ff00::/8`, 255.255.255.255).
+        Multicast,
+        /// Reserved, for documentation or for benchmarks.
+        Reserved,
     }
 }
 

@@ -199,28 +199,6 @@ pub struct SecretGrant {
 /// A grant that cannot be used. The text says what, why and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GrantError {
-    /// An HTTP grant of port 0.
-    #[error(
-        "an HTTP grant has port 0, which is not a valid port; write the server's port, or leave it out for the \
-         scheme's default"
-    )]
-    Port,
-    /// An HTTP grant of an unknown scheme.
-    #[error(
-        "the scheme `{}` of an HTTP grant is neither `http` nor `https`; write one of them, or leave it out for both",
-        .0.escape_debug()
-    )]
-    Scheme(String),
-    /// An HTTP grant of a host, method or path that it cannot name.
-    #[error("invalid {part} `{}` of an HTTP grant: {reason}", written.escape_debug())]
-    Unusable {
-        /// The part of the grant.
-        part: &'static str,
-        /// The part as written.
-        written: String,
-        /// The reason and the remedy.
-        reason: String,
-    },
     /// A path pattern that matches nothing in the directory.
     #[error(
         "the path pattern `{pattern}` {reason}; write it relative to the granted directory, such as `docs/*.md`"

@@ -1,6 +1,7 @@
 //! HTTP grants: validation, matching, and their lines in `agent.toml`.
 
-use super::{GrantError, HttpGrant, HttpRequest, toml_text, url_path};
+use super::{HttpGrant, HttpRequest, toml_text, url_path};
+use agent_host_types::reason::Reason;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// The longest host name, in bytes ([RFC 1035, section
@@ -28,9 +29,9 @@ impl HttpGrant {
     ///
     /// # Errors
     /// The first part that would never match or is ambiguous.
-    pub fn checked(self) -> Result<Self, GrantError> {
+    pub fn checked(self) -> Result<Self, Reason> {
         if self.port == Some(0) {
-            return Err(GrantError::Port);
+            return Err(PORT_0.into());
         }
         let methods = self.methods.iter().map(|method| checked_method(method));
         Ok(Self {
@@ -139,23 +140,28 @@ fn host_matches(pattern: &str, host: &str) -> bool {
     }
 }
 
-fn unusable(part: &'static str, written: &str, reason: impl Into<String>) -> GrantError {
-    GrantError::Unusable {
-        part,
-        written: written.to_owned(),
-        reason: reason.into(),
-    }
+const PORT_0: &str = "an HTTP grant has port 0, which is not a valid port; write the server's port, or leave it out for \
+    the scheme's default";
+
+fn unusable(part: &str, written: &str, reason: &str) -> Reason {
+    let written = written.escape_debug();
+    format!("invalid {part} `{written}` of an HTTP grant: {reason}").into()
 }
 
-fn checked_scheme(written: &str) -> Result<String, GrantError> {
+fn checked_scheme(written: &str) -> Result<String, Reason> {
     let scheme = written.to_ascii_lowercase();
     if matches!(&*scheme, "http" | "https") {
         return Ok(scheme);
     }
-    Err(GrantError::Scheme(written.to_owned()))
+    let written = written.escape_debug();
+    Err(format!(
+        "the scheme `{written}` of an HTTP grant is neither `http` nor `https`; write one of them, or leave it out for \
+         both"
+    )
+    .into())
 }
 
-fn checked_host(written: &str) -> Result<String, GrantError> {
+fn checked_host(written: &str) -> Result<String, Reason> {
     let refuse = |reason| Err(unusable("host", written, reason));
     let bare = written
         .strip_prefix('[')
@@ -200,7 +206,7 @@ fn checked_host(written: &str) -> Result<String, GrantError> {
     Ok(host)
 }
 
-fn checked_method(written: &str) -> Result<String, GrantError> {
+fn checked_method(written: &str) -> Result<String, Reason> {
     let refuse = |reason| Err(unusable("method", written, reason));
     let method = written.to_ascii_uppercase();
     if method == "CONNECT" {
@@ -213,10 +219,10 @@ fn checked_method(written: &str) -> Result<String, GrantError> {
     Ok(method)
 }
 
-fn checked_path(written: &str) -> Result<String, GrantError> {
+fn checked_path(written: &str) -> Result<String, Reason> {
     let refuse = |why| {
         let reason = format!("it {why}; write it as it is sent, such as `/v1/` or `/a%20b`");
-        Err(unusable("path", written, reason))
+        Err(unusable("path", written, &reason))
     };
     if let Some(why) = url_path::ambiguity(written) {
         return refuse(why);

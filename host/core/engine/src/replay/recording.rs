@@ -1,14 +1,12 @@
 //! A recorded session with those of its agents, and why one cannot be replayed.
 
-use crate::{
-    session::referenced_blobs,
-    setup::{LoopSetup, SetupError},
-};
+use crate::{session::referenced_blobs, setup::LoopSetup};
 use agent_host_types::{
     approval::ApprovalRule,
     event::{Event, EventRecord},
     id::{CallId, Digest, SessionId},
     output::Blob,
+    reason::Reason,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -34,7 +32,7 @@ pub enum Unreplayable {
     NoSetup(u64),
     /// A setup cannot be used.
     #[error(transparent)]
-    Setup(#[from] SetupError),
+    Setup(#[from] Reason),
     /// A client drives the loop.
     #[error("its loop belongs to the client `{}`, and only this program's loop can be replayed", .0.escape_debug())]
     OfClient(String),

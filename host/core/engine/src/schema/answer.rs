@@ -2,6 +2,7 @@
 
 use super::{Schema, SchemaError};
 use agent_host_types::reason::Reason;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
 /// The compiled schema of an answer. It comes from the operator and has the same bounds as the
@@ -19,6 +20,18 @@ impl PartialEq for AnswerSchema {
 }
 
 impl Eq for AnswerSchema {}
+
+impl Serialize for AnswerSchema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.schema.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for AnswerSchema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::compile(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
 
 impl AnswerSchema {
     /// Compiles a schema.

@@ -64,9 +64,9 @@ fn settings_round_trip_with_every_field_set() {
         flow: Arc::default(),
         context: Some(ContextLimits::default()),
     };
-    let json = json!(SettingsForm::from_settings(&settings)).to_string();
-    let read: SettingsForm = serde_json::from_str(&json).unwrap();
-    assert_eq!(read.into_settings(), settings);
+    let json = json!(settings).to_string();
+    let read: Settings = serde_json::from_str(&json).unwrap();
+    assert_eq!(read, settings);
 }
 
 /// JSON that is no setup is refused, and nothing of it is guessed.

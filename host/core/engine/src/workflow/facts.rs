@@ -11,7 +11,7 @@ use agent_host_types::{
 use agent_host_workflow::{
     check::{Catalog, check},
     definition::WorkflowDefinition,
-    run::{Fact, NodeRun, ReplayError, Run},
+    run::{Fact, NodeRun, Run},
 };
 use serde_json::{Map, Value};
 use std::{collections::HashMap, sync::Arc};
@@ -59,7 +59,7 @@ impl RecordedRun {
     ///
     /// # Errors
     /// If it could not be.
-    pub fn add(&mut self, event: Event, whole: Option<NodeOutput>) -> Result<(), ReplayError> {
+    pub fn add(&mut self, event: Event, whole: Option<NodeOutput>) -> Result<(), Reason> {
         match event {
             Event::ChildrenWaiting { children, .. } => {
                 for child in children {

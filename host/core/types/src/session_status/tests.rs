@@ -12,7 +12,6 @@ use crate::{
     workflow::WorkflowEnd,
 };
 use pretty_assertions::assert_eq;
-use strum::IntoEnumIterator as _;
 
 /// Returns an event of a kind.
 fn event(kind: &str) -> Event {
@@ -180,15 +179,18 @@ fn waiting_agents_have_the_status_of_their_requests() {
 
 #[test]
 fn phases_are_stored_under_their_names() {
-    let names: Vec<&str> = SessionPhase::iter().map(SessionPhase::as_str).collect();
+    let names: Vec<&str> = SessionPhase::ALL
+        .into_iter()
+        .map(SessionPhase::as_str)
+        .collect();
     let read: Vec<SessionPhase> = names
         .iter()
         .filter_map(|name| SessionPhase::from_stored(name))
         .collect();
-    assert_eq!(read, SessionPhase::iter().collect::<Vec<_>>());
+    assert_eq!(read, SessionPhase::ALL.into_iter().collect::<Vec<_>>());
     assert_eq!(SessionPhase::from_stored("asleep"), None);
     // The name by which stores find the sessions that wait.
-    for phase in SessionPhase::iter() {
+    for phase in SessionPhase::ALL {
         assert_eq!(
             phase.is_waiting(),
             phase.as_str().starts_with("waiting-for-")
@@ -198,7 +200,7 @@ fn phases_are_stored_under_their_names() {
 
 #[test]
 fn status_names_are_words_of_the_json_form() {
-    for status in SessionStatus::iter() {
+    for status in SessionStatus::ALL {
         let json = serde_json::to_string(&status).unwrap();
         assert_eq!(json, format!("\"{}\"", status.as_str()));
         assert_eq!(status.to_string(), status.as_str().replace('-', " "));

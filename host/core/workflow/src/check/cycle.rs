@@ -31,8 +31,8 @@ pub(super) fn check(nodes: &[Node], faults: &mut Vec<Fault>) {
             return;
         }
         let ids = cycle.iter().filter_map(|&node| nodes.get(node as usize));
-        let ids = ids.map(|node| node.id.to_string()).collect();
-        faults.push(Fault::Cycle { nodes: ids });
+        let ids: Vec<&str> = ids.map(|node| &*node.id).collect();
+        faults.push(Fault::of_cycle(&ids));
         rest.prune(cycle);
     }
 }

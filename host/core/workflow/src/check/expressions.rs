@@ -8,19 +8,23 @@ use std::str::FromStr;
 /// Parses a text.
 pub(super) fn parse<T: FromStr<Err = SyntaxError>>(
     node: &str,
-    place: Place,
+    place: &Place,
     text: &str,
     faults: &mut Vec<Fault>,
 ) -> Option<T> {
     let parsed = text.parse();
     parsed
         .map_err(|error| {
-            faults.push(Fault::Syntax {
-                node: node.to_owned(),
-                place,
-                text: text.chars().take(200).collect(),
-                error,
-            });
+            let text: String = text.chars().take(200).collect();
+            let hint = match place {
+                Place::Message | Place::Inputs(_) | Place::Input(_) => {
+                    "; put a literal text in quotes"
+                }
+                Place::Foreach | Place::When(_) => "",
+            };
+            let text = text.escape_debug();
+            let message = format!(": {place} is malformed: {error} of `{text}`{hint}");
+            faults.push(Fault::of_node(node, &message));
         })
         .ok()
 }
@@ -48,7 +52,7 @@ fn object(node: &str, path: &str, map: &Map<String, Value>, faults: &mut Vec<Fau
 fn part(node: &str, path: &str, value: &Value, faults: &mut Vec<Fault>) -> Template {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => Template::Literal(value.clone()),
-        Value::String(text) => match parse(node, Place::Input(path.to_owned()), text, faults) {
+        Value::String(text) => match parse(node, &Place::Input(path.to_owned()), text, faults) {
             Some(Expression::Reference(reference)) => Template::Reference(reference),
             Some(Expression::Literal(text)) => Template::Literal(Value::String(text)),
             None => Template::Literal(Value::Null),

@@ -25,14 +25,17 @@ pub(super) fn check_ids(definition: &WorkflowDefinition, faults: &mut Vec<Fault>
         }
         let is_valid = (1..=MAX_ID_BYTES).contains(&id.len()) && id.chars().all(is_id_char);
         if !is_valid {
-            faults.push(Fault::InvalidId { id: id.to_owned() });
+            let why = ": an id has at most 64 letters, digits, `_` and `-`; rename it";
+            faults.push(Fault::of_node(id, why));
         } else if RESERVED_IDS.contains(&id) {
-            faults.push(Fault::ReservedId { id: id.to_owned() });
+            let why = ": the id is reserved for references such as `loop.item`, `run.message` and `state.KEY`; rename \
+                it";
+            faults.push(Fault::of_node(id, why));
         }
     }
     for (id, count) in counts.into_iter().filter(|(_, count)| *count > 1) {
-        let id = id.to_owned();
-        faults.push(Fault::DuplicateId { id, count });
+        let why = format!(": {count} nodes have this id; rename all but one");
+        faults.push(Fault::of_node(id, &why));
     }
 }
 
@@ -47,10 +50,9 @@ pub(super) fn node(
     let retry = definition.retry;
     if let Some(retry) = retry {
         if effect == Some(Effect::Effectful) {
-            faults.push(Fault::RetryEffectful {
-                node: id.to_owned(),
-                effect: Effect::Effectful,
-            });
+            let why = ": `retry` would repeat a node that is effectful, but only read-only and idempotent nodes can \
+                be repeated; remove `retry`";
+            faults.push(Fault::of_node(id, why));
         }
         check_bound(id, "retry.times", retry.times.get(), MAX_RETRIES, faults);
     }
@@ -61,11 +63,7 @@ pub(super) fn node(
         && let Value::Object(literal) = template.build(&|_| Value::Null)
         && let Err(reason) = catalog.check_tool_input(tool, &literal)
     {
-        faults.push(Fault::ToolInput {
-            node: id.to_owned(),
-            tool: tool.clone(),
-            reason: reason.into(),
-        });
+        faults.push(tool_input(id, tool, reason.as_str()));
     }
     Node {
         id: id.into(),
@@ -86,14 +84,16 @@ pub(super) fn node(
     }
 }
 
+fn tool_input(node: &str, tool: &str, reason: &str) -> Fault {
+    let tool = tool.escape_debug();
+    let why = format!(": invalid input for the tool `{tool}`: {reason}; change `input`");
+    Fault::of_node(node, &why)
+}
+
 fn check_bound(node: &str, key: &'static str, value: u32, most: u32, faults: &mut Vec<Fault>) {
     if value > most {
-        faults.push(Fault::TooLarge {
-            node: node.to_owned(),
-            key,
-            value,
-            most,
-        });
+        let why = format!(": `{key}` is {value}, and the maximum is {most}; lower it");
+        faults.push(Fault::of_node(node, &why));
     }
 }
 
@@ -119,20 +119,27 @@ fn kind(
         (None, Some(name), None) => (NodeKind::Tool(name.clone()), catalog.tool(name)),
         (None, None, Some(name)) => (NodeKind::Handler(name.clone()), catalog.handler(name)),
         _ => {
-            faults.push(Fault::Kind {
-                node: definition.id.clone(),
-                given,
-            });
+            let given = match given.as_slice() {
+                [] => "no agent, tool or handler".to_owned(),
+                given => format!("`{}`", given.join("` and `")),
+            };
+            let why = format!(" has {given}; set exactly one of `agent`, `tool` and `handler`");
+            faults.push(Fault::of_node(&definition.id, &why));
             // The input is checked as that of a handler, which has every form.
             return (NodeKind::Handler(String::new()), None);
         }
     };
     if effect.is_none() {
-        faults.push(Fault::Unknown {
-            node: definition.id.clone(),
-            kind: kind.as_str(),
-            name: kind.name().to_owned(),
-        });
+        let hint = match kind {
+            NodeKind::Agent(_) => "name an `[[agent]]`",
+            NodeKind::Tool(_) => "name a tool that `agent-host doctor` lists",
+            NodeKind::Handler(_) => {
+                "register it in the program that embeds agent-host, or use a tool"
+            }
+        };
+        let (name, kind) = (kind.name().escape_debug(), kind.as_str());
+        let why = format!(": unknown {kind} `{name}`; {hint}");
+        faults.push(Fault::of_node(&definition.id, &why));
     }
     (kind, effect)
 }
@@ -141,11 +148,14 @@ fn kind(
 fn input(definition: &NodeDefinition, kind: &NodeKind, faults: &mut Vec<Fault>) -> InputPlan {
     let id = definition.id.as_str();
     let mut wrong = |key| {
-        faults.push(Fault::WrongInput {
-            node: id.to_owned(),
-            key,
-            kind: kind.as_str(),
-        });
+        let hint = match kind {
+            NodeKind::Tool(_) => {
+                "set `input`, a table whose strings are references or quoted literals"
+            }
+            NodeKind::Agent(_) | NodeKind::Handler(_) => "set `inputs` or `message`",
+        };
+        let why = format!(": `{key}` is not allowed for {}s; {hint}", kind.as_str());
+        faults.push(Fault::of_node(id, &why));
     };
     let is_object = match kind {
         NodeKind::Agent(_) => {
@@ -167,18 +177,15 @@ fn input(definition: &NodeDefinition, kind: &NodeKind, faults: &mut Vec<Fault>) 
         let empty = Map::new();
         let input = definition.input.as_ref().unwrap_or(&empty);
         if is_object_too_deep(input) {
-            faults.push(Fault::ToolInput {
-                node: id.to_owned(),
-                tool: kind.name().to_owned(),
-                reason: "it nests more than 100 levels deep".to_owned(),
-            });
+            let why = "it nests more than 100 levels deep";
+            faults.push(tool_input(id, kind.name(), why));
             return InputPlan::Object(Template::Object(Vec::new()));
         }
         return InputPlan::Object(expressions::template(id, input, faults));
     }
     let sections = sections(definition, faults);
     if let Some(message) = &definition.message {
-        let message = expressions::parse(id, Place::Message, message, faults);
+        let message = expressions::parse(id, &Place::Message, message, faults);
         return message.map_or(InputPlan::Initial, InputPlan::Message);
     }
     if !definition.inputs.0.is_empty() {
@@ -198,14 +205,12 @@ fn sections(
     let mut sections = Vec::new();
     for (key, text) in &definition.inputs.0 {
         if let Some(reason) = key_refusal(key, seen.insert(key)) {
-            faults.push(Fault::InputKey {
-                node: id.to_owned(),
-                key: key.clone(),
-                reason,
-            });
+            let key = key.escape_debug();
+            let why = format!(": invalid key `{key}` in `inputs`: {reason}");
+            faults.push(Fault::of_node(id, &why));
         }
         let place = Place::Inputs(key.clone());
-        if let Some(value) = expressions::parse(id, place, text, faults) {
+        if let Some(value) = expressions::parse(id, &place, text, faults) {
             sections.push((key.clone(), value));
         }
     }
@@ -230,14 +235,15 @@ fn foreach(definition: &NodeDefinition, faults: &mut Vec<Fault>) -> Option<Forea
         (true, at_once) => at_once.map_or(DEFAULT_AT_ONCE, std::num::NonZeroU32::get),
         (false, None) => 1,
         (false, Some(_)) => {
-            let node = id.to_owned();
-            faults.push(Fault::AtOnceSequential { node });
+            let why =
+                ": `at-once` of `foreach` needs `mode = \"parallel\"`; set it, or remove `at-once`";
+            faults.push(Fault::of_node(id, why));
             1
         }
     };
     check_bound(id, "foreach.at-once", at_once, MAX_AT_ONCE, faults);
     Some(Foreach {
-        over: expressions::parse(id, Place::Foreach, &foreach.over, faults)?,
+        over: expressions::parse(id, &Place::Foreach, &foreach.over, faults)?,
         at_once,
         is_parallel,
     })
@@ -250,7 +256,7 @@ pub(super) fn check_input(definition: &NodeDefinition, node: &Node, faults: &mut
         && definition.foreach.is_none()
         && !node.is_entry()
     {
-        let node = definition.id.clone();
-        faults.push(Fault::NoInput { node });
+        let why = " follows other nodes but has no input; set `inputs = [{ KEY = REFERENCE }]` or `message`";
+        faults.push(Fault::of_node(&definition.id, why));
     }
 }

@@ -113,58 +113,60 @@ impl Check<'_> {
         reference: &Reference,
         is_condition: bool,
     ) -> Option<Fault> {
-        let id = node.id.to_string();
-        let place = place.clone();
-        match reference {
-            Reference::Message => None,
+        let why = match reference {
+            Reference::Message => return None,
             Reference::State { path } => {
-                let key = path.first()?.clone();
-                let is_known = self.definition.reduce.contains_key(&key);
-                (!is_known).then_some(Fault::UnknownState {
-                    node: id,
-                    place,
-                    key,
-                })
+                let key = path.first()?;
+                if self.definition.reduce.contains_key(key) {
+                    return None;
+                }
+                format!(
+                    "`state.{key}`, but `reduce` has no key `{key}`; add it to `reduce` of the workflow"
+                )
             }
             Reference::Loop { field, .. } => {
-                let is_outside = match place {
-                    Place::Foreach | Place::When(_) => true,
-                    Place::Message | Place::Inputs(_) | Place::Input(_) => false,
-                };
+                let is_outside = matches!(place, Place::Foreach | Place::When(_));
                 match &node.foreach {
-                    Some(foreach) if !is_outside => (foreach.is_parallel
-                        && *field == LoopField::PriorResults)
-                        .then_some(Fault::PriorInParallel { node: id, place }),
-                    Some(_) | None => Some(Fault::LoopOutside {
-                        node: id,
-                        place,
-                        reference: reference.to_string(),
-                    }),
+                    Some(foreach) if !is_outside => {
+                        if !foreach.is_parallel || *field != LoopField::PriorResults {
+                            return None;
+                        }
+                        "`loop.prior_results`, which depends on timing with `mode = \"parallel\"`; make the `foreach` \
+                         sequential"
+                            .to_owned()
+                    }
+                    Some(_) | None => {
+                        let hint = match is_outside {
+                            true => "refer to the output of a node",
+                            false => "add `foreach` to the node",
+                        };
+                        format!("`{reference}` outside of the iterations of a `foreach`; {hint}")
+                    }
                 }
             }
             Reference::Node { node: other, .. } => {
-                let (reference, named) = (reference.to_string(), other.clone());
+                let shown = other.escape_debug();
                 let Some(&to) = self.indices.get(other.as_str()) else {
-                    return Some(Fault::UnknownNode {
-                        node: id,
-                        place,
-                        reference,
-                        id: named,
-                    });
+                    let why = format!(
+                        ": {place} refers to `{reference}`, but there is no node `{shown}`; use the id of an earlier \
+                         node"
+                    );
+                    return Some(Fault::of_node(&node.id, &why));
                 };
                 let is_before = self
                     .ancestors
                     .get(index as usize)
                     .is_none_or(|before| before.contains(to));
-                let is_known = is_before || (is_condition && to == index);
-                (!is_known).then_some(Fault::NotBefore {
-                    node: id,
-                    place,
-                    reference,
-                    id: named,
-                })
+                if is_before || (is_condition && to == index) {
+                    return None;
+                }
+                format!("`{reference}`, but no path of `next` leads from `{shown}` to it; add one")
             }
-        }
+        };
+        Some(Fault::of_node(
+            &node.id,
+            &format!(": {place} refers to {why}"),
+        ))
     }
 }
 

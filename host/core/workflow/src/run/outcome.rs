@@ -1,38 +1,28 @@
 //! The states of nodes and the outcome of a run.
 
 use super::{Phase, Run};
-use agent_host_types::workflow::{NodeOutput, WorkflowEnd};
-use serde::{Deserialize, Serialize};
+use agent_host_types::{
+    words,
+    workflow::{NodeOutput, WorkflowEnd},
+};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, sync::Arc};
-use strum::IntoStaticStr;
 
-/// The state of a node.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum NodeState {
-    /// It has not started.
-    Pending,
-    /// It was started.
-    Running,
-    /// All that was started of it waits for the user.
-    Waiting,
-    /// It succeeded.
-    Done,
-    /// It failed.
-    Failed,
-    /// No edge to it fired, or it needs the success of a node that failed.
-    Skipped,
-}
-
-impl NodeState {
-    /// Returns the name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
+words! {
+    /// The state of a node.
+    pub enum NodeState {
+        /// It has not started.
+        Pending,
+        /// It was started.
+        Running,
+        /// All that was started of it waits for the user.
+        Waiting,
+        /// It succeeded.
+        Done,
+        /// It failed.
+        Failed,
+        /// No edge to it fired, or it needs the success of a node that failed.
+        Skipped,
     }
 }
 

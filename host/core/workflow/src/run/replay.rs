@@ -9,6 +9,7 @@ use super::{
 use crate::workflow::NodeIndex;
 use agent_host_types::{
     failure::ToolErrorCode,
+    reason::Reason,
     tool::Effect,
     workflow::{NodeFailure, NodeOutput},
 };
@@ -39,35 +40,20 @@ pub enum Fact {
     },
 }
 
-/// A journal that is not one of this workflow.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReplayError {
-    /// A node started that could not.
-    #[error(
-        "the journal has a start of `{0}`, which could not start then; the definition has changed"
-    )]
-    NotReady(NodeRun),
-    /// A node settled that had not started.
-    #[error("the journal has a result of `{0}`, which had not started; the definition has changed")]
-    NotStarted(NodeRun),
-    /// A node was skipped that would not be.
-    #[error(
-        "the journal says that `{0}` was skipped, but now it would run; the definition has changed"
-    )]
-    NotSkipped(Arc<str>),
-}
-
 impl Run {
     /// Applies a fact of the journal, in its order. After the last one comes [`Self::resume`].
     ///
     /// # Errors
     /// If the fact could not be: the definition has changed.
-    pub fn replay(&mut self, fact: Fact) -> Result<(), ReplayError> {
+    pub fn replay(&mut self, fact: Fact) -> Result<(), Reason> {
         match fact {
             Fact::Intended { run, attempt } => self.replay_intended(&run, attempt),
             Fact::Settled { run, output } => match self.settle(&run, *output, false) {
                 Ok(_) => Ok(()),
-                Err(_) => Err(ReplayError::NotStarted(run)),
+                Err(_) => Err(format!(
+                    "the journal has a result of `{run}`, which had not started; the definition has changed"
+                )
+                .into()),
             },
             Fact::Skipped { node } => {
                 let index = self.workflow.index(&node);
@@ -80,14 +66,21 @@ impl Run {
                         }
                         Ok(())
                     }
-                    _ => Err(ReplayError::NotSkipped(node)),
+                    _ => Err(format!(
+                        "the journal says that `{node}` was skipped, but now it would run; the definition has changed"
+                    )
+                    .into()),
                 }
             }
         }
     }
 
-    fn replay_intended(&mut self, run: &NodeRun, attempt: u32) -> Result<(), ReplayError> {
-        let not_ready = || ReplayError::NotReady(run.clone());
+    fn replay_intended(&mut self, run: &NodeRun, attempt: u32) -> Result<(), Reason> {
+        let not_ready = || {
+            Reason::from(format!(
+                "the journal has a start of `{run}`, which could not start then; the definition has changed"
+            ))
+        };
         let key = run.key();
         let (index, active) = self.active(run).map_err(|_| not_ready())?;
         let flight = Flight::new(attempt);

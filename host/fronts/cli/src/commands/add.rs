@@ -11,13 +11,13 @@ use crate::{
     terminal::{BOLD, Terminal, answer, escape_line, path_text},
 };
 use agent_host_app::{
-    ComponentSource, Config, EditError, Environment, LockFile, NewTool, Overrides, PulledComponent,
-    Registry, TrustFile,
+    ComponentSource, Config, Environment, LockFile, NewTool, Overrides, PulledComponent, Registry,
+    TrustFile,
     config::{MAX_CONFIG_BYTES, Untrusted},
     oci::Remote,
     read_servers, trusted_file, with_servers, with_tool, without_tool,
 };
-use agent_host_types::lock::LockEntry;
+use agent_host_types::{lock::LockEntry, reason::Reason};
 use std::{
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -169,7 +169,7 @@ impl Edit {
     /// Reads the configuration, and changes its text.
     pub(super) fn new(
         config: &Config,
-        change: impl FnOnce(&str) -> Result<String, EditError>,
+        change: impl FnOnce(&str) -> Result<String, Reason>,
     ) -> Result<Self, Failure> {
         let path = match &config.file {
             Some(path) => path.clone(),
@@ -198,7 +198,7 @@ impl Edit {
     /// Changes the text in another way, which means the same.
     fn change(
         &mut self,
-        change: impl FnOnce(&str) -> Result<String, EditError>,
+        change: impl FnOnce(&str) -> Result<String, Reason>,
     ) -> Result<(), Failure> {
         self.after = changed(&self.path, &self.before, change)?;
         Ok(())
@@ -252,7 +252,7 @@ impl Edit {
 fn changed(
     path: &Path,
     before: &str,
-    change: impl FnOnce(&str) -> Result<String, EditError>,
+    change: impl FnOnce(&str) -> Result<String, Reason>,
 ) -> Result<String, Failure> {
     let shown = path.display();
     change(before).map_err(|error| Failure::usage(format!("{shown} was not changed: {error}")))

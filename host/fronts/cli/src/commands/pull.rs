@@ -8,9 +8,10 @@ use crate::{
 };
 use agent_host_app::{
     Overrides, PulledComponent,
-    oci::{KeyError, PublicKey, Remote, SignatureForm},
+    oci::{PublicKey, Remote, SignatureForm},
     trusted_file,
 };
+use agent_host_types::reason::Reason;
 use serde_json::{Value, json};
 use std::{fmt::Display, fs::File, io::Write as _, path::Path, str::FromStr};
 
@@ -49,7 +50,7 @@ fn public_key(path: &Path) -> Result<PublicKey, Failure> {
     let unusable =
         |why: &dyn Display| Failure::usage(format!("cannot use the key {}: {why}", path.display()));
     let text = trusted_file::read(path, MAX_KEY_BYTES).map_err(|error| unusable(&error))?;
-    text.parse().map_err(|error: KeyError| unusable(&error))
+    text.parse().map_err(|error: Reason| unusable(&error))
 }
 
 /// Writes a new file; what was written of it in vain is removed.

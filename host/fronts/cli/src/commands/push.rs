@@ -12,10 +12,11 @@ use crate::{
 };
 use agent_host_app::{
     Overrides, Registry, add_to_index,
-    oci::{IndexEntry, KeyError, Package, Reference, SigningKey, WasmInterface, parse_version},
+    oci::{IndexEntry, Package, Reference, SigningKey, WasmInterface, parse_version},
     read_secret,
 };
 use agent_host_author::PackageInfo;
+use agent_host_types::reason::Reason;
 use serde_json::json;
 use std::path::Path;
 
@@ -100,5 +101,5 @@ fn signing_key(path: &Path) -> Result<SigningKey, Failure> {
         Failure::usage(format!("cannot use the key {}: {why}", path.display()))
     };
     let text = read_secret(path, MAX_KEY_BYTES).map_err(|error| unusable(&error))?;
-    text.parse().map_err(|error: KeyError| unusable(&error))
+    text.parse().map_err(|error: Reason| unusable(&error))
 }

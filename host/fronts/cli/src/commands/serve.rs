@@ -114,8 +114,7 @@ fn server_config(args: &ServeArgs) -> Result<Config, Failure> {
         .extend(secrets.into_iter().flatten().cloned());
     // The sessions of several users are no part of what started the server.
     if let Some(telemetry) = &mut config.telemetry {
-        telemetry.parent = None;
-        telemetry.logs_losses = true;
+        telemetry.serves();
     }
     Ok(config)
 }

@@ -1,4 +1,4 @@
-use crate::{Token, TokenFormatError};
+use crate::Token;
 use pretty_assertions::assert_eq;
 
 #[test]
@@ -22,7 +22,7 @@ fn token_text_is_trimmed_and_bounded() {
         ("0123456789abcdef\n0123456789abcdef", line),
         ("0123456789abcdéf", line),
     ] {
-        let error: TokenFormatError = Token::new(text).unwrap_err();
+        let error = Token::new(text).unwrap_err();
         assert_eq!(error.to_string(), expected, "{text:?}");
     }
     assert!(Token::new(&"x".repeat(4096)).is_ok());

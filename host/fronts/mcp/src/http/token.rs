@@ -1,11 +1,9 @@
 //! Where the server's token comes from.
 
 use agent_host_app::read_secret;
-use agent_host_http::{Token, TokenFormatError};
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use agent_host_http::Token;
+use agent_host_types::reason::Reason;
+use std::path::Path;
 
 /// The environment variable that holds the token if no file is named.
 pub const TOKEN_VARIABLE: &str = "AGENT_HOST_MCP_TOKEN";
@@ -19,37 +17,6 @@ pub struct ConfiguredToken {
     pub generated: Option<String>,
 }
 
-/// Why there is no token. The message says what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum TokenError {
-    /// The file cannot be read, or other users may open it.
-    #[error("cannot read the token from {}: {error}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        error: io::Error,
-    },
-    /// The configured text is no token.
-    #[error("{origin} has no usable token: {error}; create one with `openssl rand -base64 32`")]
-    Format {
-        /// The file or the variable.
-        origin: String,
-        /// The cause, which does not contain the text.
-        #[source]
-        error: TokenFormatError,
-    },
-    /// The system has no random bytes.
-    #[error("cannot create a token: {error}; pass a file with one, or set {variable}")]
-    Random {
-        /// The variable that may hold one.
-        variable: &'static str,
-        /// The cause.
-        error: getrandom::Error,
-    },
-}
-
 /// Returns the token in `file`, else the one in the value of `variable`, else a generated one.
 ///
 /// # Errors
@@ -58,27 +25,29 @@ pub fn configured_token(
     file: Option<&Path>,
     variable: &'static str,
     value: Option<&str>,
-) -> Result<ConfiguredToken, TokenError> {
+) -> Result<ConfiguredToken, Reason> {
     let (text, origin) = match (file, value) {
         (Some(path), _) => {
             let text = read_secret(path, Token::MAX_BYTES as u64);
-            let text = text.map_err(|error| TokenError::File {
-                path: path.to_owned(),
-                error,
+            let text = text.map_err(|error| {
+                format!("cannot read the token from {}: {error}", path.display())
             })?;
             (text, format!("the file {}", path.display()))
         }
         (None, Some(text)) => (text.to_owned(), format!("the variable {variable}")),
         (None, None) => {
-            let (token, text) =
-                Token::generate().map_err(|error| TokenError::Random { variable, error })?;
+            let (token, text) = Token::generate().map_err(|error| {
+                format!("cannot create a token: {error}; pass a file with one, or set {variable}")
+            })?;
             return Ok(ConfiguredToken {
                 token,
                 generated: Some(text),
             });
         }
     };
-    let token = Token::new(&text).map_err(|error| TokenError::Format { origin, error })?;
+    let token = Token::new(&text).map_err(|error| {
+        format!("{origin} has no usable token: {error}; create one with `openssl rand -base64 32`")
+    })?;
     Ok(ConfiguredToken {
         token,
         generated: None,

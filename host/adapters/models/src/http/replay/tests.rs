@@ -128,7 +128,7 @@ fn invalid_recording_is_refused_with_line() {
         let error = ModelRecording::parse(&recording).err().unwrap();
         let message = format!("Cannot play the recording: {expected}.");
         assert_eq!(
-            ModelError::from(error),
+            error,
             ModelError::new(ModelErrorKind::Script, message),
             "{recording}"
         );

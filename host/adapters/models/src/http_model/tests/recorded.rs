@@ -154,9 +154,6 @@ fn recording_of_unknown_provider_is_refused() {
     ] {
         let error = HttpModel::replayed(&recording).err().unwrap();
         let message = format!("Cannot play the recording: {expected}.");
-        assert_eq!(
-            ModelError::from(error),
-            ModelError::new(ModelErrorKind::Script, message)
-        );
+        assert_eq!(error, ModelError::new(ModelErrorKind::Script, message));
     }
 }
