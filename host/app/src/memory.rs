@@ -166,7 +166,8 @@ impl Memory {
             ..MemoryQuery::all(MemoryScope::Own(own), now_ms())
         };
         let items = self.store.memory_items(query.clone()).await?;
-        let mut found = json!({"items": items.iter().map(recalled).collect::<Vec<_>>()});
+        let listed: Vec<Value> = items.iter().map(recalled).collect();
+        let mut found = Map::from_iter([("items".to_owned(), Value::from(listed))]);
         if splits && !untrusted {
             let others = self.store.memory_items(MemoryQuery {
                 trusted: Some(false),
@@ -176,7 +177,7 @@ impl Memory {
             });
             match others.await?.len() {
                 0 => {}
-                count => found["untrusted_left_out"] = count.into(),
+                count => drop(found.insert("untrusted_left_out".to_owned(), count.into())),
             }
         }
         let mut sources: Vec<String> = items.into_iter().flat_map(|item| item.sources).collect();
@@ -184,7 +185,7 @@ impl Memory {
         sources.dedup();
         Ok(CallReport {
             sources,
-            ..CallReport::of(ToolResultOutput::json(found))
+            ..CallReport::of(ToolResultOutput::json(Value::Object(found)))
         })
     }
 
@@ -250,7 +251,7 @@ fn remember() -> ToolDefinition {
         "Stores a fact for later sessions: a preference of the user, a decision, or what cost time to find out. Never \
          store secrets.",
         Effect::Idempotent,
-        properties,
+        &properties,
         &["text"],
     )
 }
@@ -275,7 +276,7 @@ fn recall() -> ToolDefinition {
              the user, or look for, what you may know already."
         ),
         Effect::ReadOnly,
-        properties,
+        &properties,
         &[],
     )
 }
@@ -291,7 +292,7 @@ fn forget() -> ToolDefinition {
             "Removes a fact that `{REMEMBER}` stored, because it is wrong or the user wants it removed."
         ),
         Effect::Idempotent,
-        properties,
+        &properties,
         &["id"],
     )
 }
@@ -301,7 +302,7 @@ fn definition(
     title: &str,
     description: &str,
     effect: Effect,
-    properties: Value,
+    properties: &Value,
     required: &[&str],
 ) -> ToolDefinition {
     ToolDefinition {

@@ -327,7 +327,7 @@ fn flow(own: Option<FlowMode>, general: FlowMode) -> Result<FlowMode, ConfigErro
             "`{own}` is weaker than `{general}`, the mode of [flow], which holds for all agents",
             "remove it, or set a stricter one"
         )
-        .with_value(&own.to_string())),
+        .with_value(own.to_string())),
         own => Ok(own.unwrap_or(general)),
     }
 }
