@@ -56,7 +56,7 @@ class Outcome:
     errors: str
     approved: int = 0
     pauses: int = 0
-    """How often the session waited for the user, who decides about all calls of a reply at once."""
+    """How often the session waited for the user, who decides on all calls of a reply at once."""
 
 
 class Host:
