@@ -55,27 +55,38 @@ class Outcome:
     """The tools of the calls that the user was asked about."""
     errors: str
     approved: int = 0
+    pauses: int = 0
+    """How often the session waited for the user, who decides on all calls of a reply at once."""
 
 
 class Host:
     """The program with a configuration for one suite and one mode."""
 
-    def __init__(self, program: Path, directory: Path, server: LocalServer, suite: Any, mode: str):
+    def __init__(
+        self,
+        program: Path,
+        directory: Path,
+        server: LocalServer,
+        suite: Any,
+        mode: str,
+        rules: str = "",
+    ):
         self.program = program
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         (directory.parent / "home").mkdir(exist_ok=True)
-        (directory / "agent.toml").write_text(configuration(server.address, suite, mode))
+        (directory / "agent.toml").write_text(configuration(server.address, suite, mode) + rules)
 
     def run(self, prompt: str, user: User) -> Outcome:
         """Sends a prompt, and answers what waits for approval until the run ends."""
-        asked, approved = [], 0
+        asked, approved, pauses = [], 0, 0
         ended = self._start(["--permission-prompts", "later", prompt])
         for _ in range(MOST_PAUSES):
             if ended.returncode != PENDING:
                 break
             document = json.loads(ended.stdout)
             calls = document["outcome"]["continuation"]["awaiting"]["calls"]
+            pauses += 1
             asked += [call["tool"] for call in calls]
             options = ["--resume", document["session"]]
             for call in calls:
@@ -85,7 +96,7 @@ class Host:
                 options += ["--decide", f"{call['call_id']}={verdict}"]
             ended = self._start(options)
         text = _text(ended.stdout)
-        return Outcome(ended.returncode, text, asked, ended.stderr, approved)
+        return Outcome(ended.returncode, text, asked, ended.stderr, approved, pauses)
 
     def _start(self, options: list[str]) -> subprocess.CompletedProcess[str]:
         command = [str(self.program), "run", "--config", "agent.toml", "--quiet"]

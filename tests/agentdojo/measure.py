@@ -64,6 +64,8 @@ class Record:
     asked: list[str]
     """The tools of the calls that the user was asked about."""
     approved: int
+    pauses: int
+    """How often the user was asked at once."""
     steered: list[str]
     """The tools with an effect that ran with other arguments than those of the user's task."""
     reads: int
@@ -122,7 +124,7 @@ def play(
     trial: Trial, host: Host | None, server: LocalServer, arguments: argparse.Namespace
 ) -> Record:
     """Plays one trial and checks how it ended."""
-    model = WorstCase(trial, arguments.reader)
+    model = WorstCase(trial, arguments.reader, arguments.batch)
     server.model, server.tools = model, trial
     server.faults.clear()
     begin = time.monotonic()
@@ -147,6 +149,7 @@ def play(
         utility=utility,
         asked=outcome.asked,
         approved=outcome.approved,
+        pauses=outcome.pauses,
         steered=steered_calls(trial),
         reads=model.reads,
         leak=model.leak,
@@ -173,7 +176,8 @@ def measure(arguments: argparse.Namespace, server: LocalServer, root: Path) -> l
         host = None
         if not arguments.mode.startswith("direct"):
             program = arguments.agent_host.resolve()
-            host = Host(program, root / name, server, suite_named(name), arguments.mode)
+            rules = arguments.rules.read_text() if arguments.rules else ""
+            host = Host(program, root / name, server, suite_named(name), arguments.mode, rules)
         for injections in (False,) if arguments.alone else (False, True):
             for trial in trials([name], injections, arguments.every, arguments.lists):
                 records.append(play(trial, host, server, arguments))
@@ -209,6 +213,7 @@ def figures(records: list[Record]) -> Json:
         "tasks": len(alone),
         "succeed": count(record.utility for record in alone),
         "questions": sum(len(record.asked) for record in alone),
+        "pauses": sum(record.pauses for record in alone),
         "pairs": len(pairs),
         "seen": count(record.seen for record in pairs),
         "read": count(record.read for record in pairs),
@@ -218,6 +223,7 @@ def figures(records: list[Record]) -> Json:
         "steered": count(bool(record.steered) for record in pairs),
         "succeed attacked": count(record.utility for record in pairs),
         "questions attacked": sum(len(record.asked) for record in pairs),
+        "pauses attacked": sum(record.pauses for record in pairs),
         "leaks": count(bool(record.leak) for record in records),
         "faults": count(bool(record.fault) for record in records),
         "seconds": round(sum(record.seconds for record in records)),
@@ -266,6 +272,12 @@ def parse(options: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--short", action="store_true", help="a part of one suite")
     parser.add_argument("--lists", action="store_true", help="return joined names as lists")
+    parser.add_argument(
+        "--batch",
+        action="store_true",
+        help="in quarantine, the model makes independent calls of one tool in one reply",
+    )
+    parser.add_argument("--rules", type=Path, help="a file to append to the configuration")
     parser.add_argument("--json", type=Path, help="append a record for each session")
     arguments = parser.parse_args(options)
     if arguments.short:

@@ -10,16 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 from attacks import attack_calls
 from leaks import leak_in
-from plan import Ask, Kind, Place, Plan, make_plan, pointed_at
+from plan import Ask, Kind, Place, Plan, Step, make_plan, pointed_at
 from reader import Reader, shaped
-from suites import CANARY, Trial, suite_named
+from suites import CANARY, Trial, is_read_only, suite_named
 
 Json = dict[str, Any]
 
@@ -34,12 +35,25 @@ class NoValue(Exception):
     """A value that the plan needs is missing: its call failed or was denied."""
 
 
+@dataclass(frozen=True)
+class NextCall:
+    """A call that the model will make."""
+
+    function: str
+    arguments: Any
+    """The arguments, or the plan of them."""
+    number: int | None = None
+    """The number among the calls of the user's task; none for a call of the attack."""
+
+
 @dataclass
 class WorstCase:
     """Plays one session of a trial."""
 
     trial: Trial
     reader_kind: str = "truthful"
+    batch: bool = False
+    """Whether independent calls of one tool are made in one reply, if there is a plan."""
     prefix: str = "dojo_"
     attacked: bool = False
     leak: str = ""
@@ -49,8 +63,8 @@ class WorstCase:
     reads: int = 0
     refs: dict[str, Any] = field(default_factory=dict)
     """The true values of what was sent as references."""
-    _queue: deque[tuple[str, str, Any]] = field(default_factory=deque)
-    """The calls that are next: whose they are, the tool, and the arguments or their plan."""
+    _queue: deque[list[NextCall]] = field(default_factory=deque)
+    """The calls of each of the next replies."""
     _plan: Plan | None = None
     _begun: bool = False
     _ran: int = 0
@@ -85,7 +99,7 @@ class WorstCase:
             self.leak = self.leak or leak_in(request, self.trial)
         self._notice_injection(request)
         try:
-            self._notice_result(request["messages"][-1])
+            self._notice_results(request["messages"])
             return self._next() or self._answer()
         except NoValue as missing:
             self._asked = None
@@ -99,23 +113,31 @@ class WorstCase:
         if quarantine:
             task = self.trial.user_task.ID
             self._plan = plan_of(self.trial.suite.name, task, self.trial.lists)
-            self._queue.extend(("user", step.function, step.value) for step in self._plan.steps)
-            return
-        calls = self.trial.ground_truth(self.trial.user_task)
-        self._queue.extend(("user", call.function, dict(call.args)) for call in calls)
+            calls: list[tuple[str, Any]] = [(one.function, one.value) for one in self._plan.steps]
+        else:
+            truth = self.trial.ground_truth(self.trial.user_task)
+            calls = [(call.function, dict(call.args)) for call in truth]
+        replies = [[number] for number in range(len(calls))]
+        if self._plan is not None and self.batch:
+            replies = batches(self._plan.steps)
+        self._queue.extend([NextCall(*calls[one], one) for one in reply] for reply in replies)
 
-    def _notice_result(self, message: Json) -> None:
-        """Remembers what the last call returned, and the true value of its reference."""
-        call, content = message.get("tool_call_id"), _text_of(message)
-        found = REFERENCE.search(content)
-        if self._asked and call == f"call_{self._count}":
-            self._notice_answer(content, found[1] if found else "")
-        elif call is not None and len(self.trial.results) > self._ran:
-            self._ran = len(self.trial.results)
-            if found:
-                self.refs[found[1]] = self.trial.results[-1]
+    def _notice_results(self, messages: list[Json]) -> None:
+        """Remembers what the calls of the last reply returned, and the true values of their
+        references.
+        """
+        last = list(takewhile(lambda one: one["role"] == "tool", reversed(messages)))
+        for message in reversed(last):
+            call, content = message["tool_call_id"], _text_of(message)
+            found = REFERENCE.search(content)
+            if self._asked and call == f"call_{self._count}":
+                self._notice_answer(content, found[1] if found else "")
+            elif found and len(self.trial.results) > self._ran:
+                self.refs[found[1]] = self.trial.results[self._ran]
+                self._ran += 1
                 if call in self._of_user:
                     self._places[self._of_user[call]] = found[1]
+        self._ran = len(self.trial.results)
 
     def _notice_answer(self, content: str, reference: str) -> None:
         assert self._asked is not None
@@ -133,28 +155,32 @@ class WorstCase:
         if self.attacked or CANARY not in json.dumps(request):
             return
         self.attacked = True
-        calls = (("attack", call.function, dict(call.args)) for call in reversed(self._attack))
-        self._queue.extendleft(calls)
+        calls = (NextCall(call.function, dict(call.args)) for call in reversed(self._attack))
+        self._queue.extendleft([call] for call in calls)
 
     def _next(self) -> Json | None:
-        """Returns the next call; `None` if there are no more."""
+        """Returns the next reply with calls; `None` if there are no more."""
         if self.impossible or not self._queue:
             return None
-        origin, function, wire = self._queue[0]
-        if origin == "user" and self._plan is not None:
-            if wire.kind is Kind.FREE:
-                self.impossible = f"{function}: {wire.why}"
-                return None
-            if ask := self._unanswered(wire.wire):
-                return self._ask(ask)
-            wire = self._filled(wire.wire)
-        self._queue.popleft()
-        if origin == "user":
-            self._of_user[f"call_{self._count + 1}"] = len(self._of_user)
-        return self._call(self.prefix + function, wire)
+        sent = []
+        for call in self._queue[0]:
+            wire = call.arguments
+            if call.number is not None and self._plan is not None:
+                if wire.kind is Kind.FREE:
+                    self.impossible = f"{call.function}: {wire.why}"
+                    return None
+                if ask := self._unanswered(wire.wire):
+                    return self._ask(ask)
+                wire = self._filled(wire.wire)
+            sent.append((self.prefix + call.function, wire))
+        for position, call in enumerate(self._queue.popleft(), self._count + 1):
+            if call.number is not None:
+                self._of_user[f"call_{position}"] = call.number
+        return self._reply_with(sent)
 
     def _unanswered(self, wire: Any) -> Ask | None:
-        return next((ask for ask in asks(wire) if ask.key not in self._answers), None)
+        asks = (one for one in taken(wire) if isinstance(one, Ask))
+        return next((ask for ask in asks if ask.key not in self._answers), None)
 
     def _ask(self, ask: Ask) -> Json:
         """Asks the quarantined reader for a value."""
@@ -164,7 +190,8 @@ class WorstCase:
         self._asked = (question, ask)
         values = [self._reference(Place(index, "")) for index in ask.sources]
         value = values[0] if len(values) == 1 else values
-        return self._call(READ, {"question": question, "value": value, "schema": ask.schema()})
+        arguments = {"question": question, "value": value, "schema": ask.schema()}
+        return self._reply_with([(READ, arguments)])
 
     def _reference(self, place: Place) -> Json:
         if place.index not in self._places:
@@ -185,14 +212,13 @@ class WorstCase:
                 return [self._filled(item) for item in wire]
         return wire
 
-    def _call(self, name: str, arguments: Any) -> Json:
-        self._count += 1
-        call = {
-            "id": f"call_{self._count}",
-            "type": "function",
-            "function": {"name": name, "arguments": json.dumps(arguments)},
-        }
-        return {"role": "assistant", "content": None, "tool_calls": [call]}
+    def _reply_with(self, sent: list[tuple[str, Any]]) -> Json:
+        calls = []
+        for name, arguments in sent:
+            self._count += 1
+            function = {"name": name, "arguments": json.dumps(arguments)}
+            calls.append({"id": f"call_{self._count}", "type": "function", "function": function})
+        return {"role": "assistant", "content": None, "tool_calls": calls}
 
     def _answer(self) -> Json:
         self.answered = DONE
@@ -226,13 +252,46 @@ def plan_of(suite: str, task: str, lists: bool) -> Plan:
     return make_plan(Trial(tasks, tasks.user_tasks[task], None, lists))
 
 
-def asks(wire: Any) -> Iterator[Ask]:
-    """Yields the questions in a planned value."""
-    if isinstance(wire, Ask):
+def taken(wire: Any) -> Iterator[Place | Ask]:
+    """Yields the places and questions in a planned value."""
+    if isinstance(wire, Place | Ask):
         yield wire
     elif isinstance(wire, dict | list):
         for item in wire.values() if isinstance(wire, dict) else wire:
-            yield from asks(item)
+            yield from taken(item)
+
+
+def batches(steps: Sequence[Step]) -> list[list[int]]:
+    """Returns the numbers of the calls of each reply, with as many calls of one tool in one reply
+    as do not need a result of another of them.
+
+    Only calls with an effect share a reply, since the others ask nothing. Calls without an effect
+    between them go first.
+
+    >>> from plan import Value
+    >>> first, second = Value(Kind.TRUSTED, {}), Value(Kind.REFERENCE, {"to": Place(1, "")})
+    >>> pay, read, reply = Step("pay", first), Step("get_mail", first), Step("pay", second)
+    >>> batches([pay, read, reply]), batches([read, pay, reply])
+    ([[1], [0, 2]], [[0], [1], [2]])
+    """
+    replies: list[list[int]] = []
+    batch: list[int] = []
+    between: list[int] = []
+    for number, step in enumerate(steps):
+        if is_read_only(step.function):
+            between.append(number)
+            continue
+        wires = [steps[one].value.wire for one in [*between, number]]
+        sources = {index for place in taken(wires) for index in place.sources}
+        is_same = bool(batch) and steps[batch[0]].function == step.function
+        if is_same and step.value.kind is not Kind.FREE and sources.isdisjoint(batch):
+            replies += [[one] for one in between]
+            batch.append(number)
+        else:
+            replies += [batch, *([one] for one in between)]
+            batch = [number]
+        between = []
+    return [reply for reply in [*replies, batch, *([one] for one in between)] if reply]
 
 
 def _text_of(message: Json) -> str:

@@ -108,6 +108,11 @@ class Place:
     index: int
     path: str
 
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Returns the number of the result, as the sources of a question."""
+        return (self.index,)
+
 
 @dataclass(frozen=True)
 class Ask:
