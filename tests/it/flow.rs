@@ -214,7 +214,7 @@ fn waiting_call_shows_where_its_arguments_are_from() {
     );
 }
 
-/// What a policy would have decided about a recorded session: of one that observed flows, all
+/// The decisions of another policy about a recorded session: of one that observed flows, all
 /// sources are recorded; of one without them, hosts and servers.
 #[test]
 fn recorded_calls_are_decided_again_under_flows() {

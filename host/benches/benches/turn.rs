@@ -2,7 +2,7 @@
 //! once. Prints the median and the 99th percentile of each kind of turn, with a new session and
 //! with long ones, and fails if a median exceeds the bound. The figures are in host/BENCHMARKS.md.
 //!
-//! With a mode of `[flow]` and a number, runs so many turns of one call, whose tool is untrusted:
+//! With a mode of `[flow]` and a number, runs as many turns of one call, whose tool is untrusted:
 //! `valgrind --tool=callgrind BENCH observe 200` and `... 400` count their instructions.
 
 use agent_host_benches::doubles;

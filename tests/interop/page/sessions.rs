@@ -47,7 +47,8 @@ fn share_by_link() {
     browser.run(&server, "share", "");
 }
 
-/// What agents remember is found, trusted and removed; an answer has the values of its references.
+/// The memory of agents is searched, and items are trusted and removed; an answer has the values of
+/// its references.
 #[test]
 fn memory() {
     let Some(browser) = Browser::find() else {

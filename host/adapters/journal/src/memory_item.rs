@@ -1,4 +1,4 @@
-//! What agents remember beyond a session.
+//! The memory of agents beyond a session.
 
 use crate::{
     ownership::{Ownership, SessionScope},
@@ -92,7 +92,7 @@ pub struct MemoryQuery {
     pub limit: u32,
 }
 
-/// What changes about an item.
+/// A change of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryChange {
     /// Its text is removed. The digest stays for a time, so that the call does not bring it back.

@@ -29,7 +29,7 @@ section! {
     }
 }
 
-/// What agents remember beyond a session.
+/// The memory of agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryConfig {
     /// How long an item is kept, in days.

@@ -1,4 +1,4 @@
-//! What agents remember beyond a session, of the sessions that the caller sees.
+//! The memory of agents beyond a session, for callers that see those sessions.
 
 use crate::{
     Service,

@@ -1,4 +1,4 @@
-//! What agents remember beyond a session.
+//! The memory of agents beyond a session.
 
 use crate::memory_item::{
     MAX_ITEM_BYTES, MemoryChange, MemoryItem, MemoryQuery, Remembered, StoredItem, words,

@@ -1,4 +1,4 @@
-//! What agents remember beyond a session.
+//! The memory of agents beyond a session.
 
 use super::{
     database::{Database, Lock, Parameters, lock},
