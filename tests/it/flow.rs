@@ -214,6 +214,56 @@ fn waiting_call_shows_where_its_arguments_are_from() {
     );
 }
 
+/// Calls that do not run tell the model nothing of the values of their references: those that do not
+/// fit the schema, and those that the grants would certainly deny.
+#[test]
+fn refused_call_does_not_quote_its_references() {
+    let port = page("text/plain", PAGE);
+    let config = fs::read_to_string(env("quarantine", port, "").work().join("agent.toml")).unwrap();
+    let read_only = config.replace("mode = \"read-write\"", "mode = \"read-only\"");
+    let allowed = "[[rule]]\ntool = \"write_file\"";
+    assert!(read_only.contains(allowed));
+    let asked = read_only.replace(allowed, "[[rule]]\ntool = \"http_post\"");
+    let url = format!("http://127.0.0.1:{port}/news");
+    let reference = json!({ "$ref": "@r1" });
+    let misfit = "With the values of the references at `/depth`, the arguments do not fit";
+    for (config, tool, input, told) in [
+        (
+            &config,
+            "list_directory",
+            json!({ "depth": reference }),
+            misfit,
+        ),
+        (
+            &config,
+            "read_quarantined",
+            json!({ "value": reference, "question": reference, "schema": { "type": "boolean" } }),
+            "`/question` cannot be a reference",
+        ),
+        (
+            &asked,
+            "write_file",
+            json!({ "path": reference, "content": "x" }),
+            "\"type\":\"denial\"",
+        ),
+        (&config, "read_file", json!({ "path": reference }), "$ref"),
+    ] {
+        let env = TestEnv::new();
+        env.configure(config);
+        let server = ChatServer::start(vec![
+            Answer::calls(&[("fetch", json!({ "url": url }))]),
+            Answer::calls(&[(tool, input)]),
+            Answer::text("Done."),
+        ]);
+        let ran = ask(&env, &server, &["go"]);
+        assert!([Some(0), Some(6)].contains(&ran.code), "{ran:?}");
+        let requests = json!(server.requests()).to_string();
+        assert!(!requests.contains("Forget"), "{tool}: {requests}");
+        let result = server.tool_results().pop().unwrap();
+        assert!(result.contains(told), "{tool}: {result}");
+    }
+}
+
 /// The decisions of another policy about a recorded session: of one that observed flows, all
 /// sources are recorded; of one without them, hosts and servers.
 #[test]

@@ -57,7 +57,7 @@ enum Front {
 }
 
 /// Every command of the program.
-const FRONTS: [(&str, Front); 39] = {
+const FRONTS: [(&str, Front); 40] = {
     use Front::{Nothing, Shows};
     const OWN: &str = "prints texts of the program";
     const REGISTRY: &str = "speaks with a registry; its texts pass the guard of the terminal";
@@ -119,6 +119,7 @@ const FRONTS: [(&str, Front); 39] = {
         ("config", Shows(&["config show"])),
         ("models", Shows(&["models"])),
         ("approvals", Shows(&["approvals list"])),
+        ("memory", Shows(&["memory list", "memory export"])),
         ("trust", Shows(&["trust --list"])),
         ("lock", Shows(&["lock"])),
         ("search", Nothing(REGISTRY)),
@@ -169,7 +170,7 @@ fn env() -> (TestEnv, ChatServer) {
     write_parts(&env);
     let text = json!(JOINERS);
     env.configure(format!(
-        "system = {text}\n[[tool]]\nname = \"say\"\ncomponent = \"say.wasm\"\napproval = \"never\"\n\
+        "system = {text}\nmemory.enabled = true\n[[tool]]\nname = \"say\"\ncomponent = \"say.wasm\"\napproval = \"never\"\n\
          [[agent]]\nname = \"clerk\"\ndescription = {text}\n"
     ));
     let server = ChatServer::start(
@@ -180,6 +181,7 @@ fn env() -> (TestEnv, ChatServer) {
                     Answer::calls(&[
                         ("say", json!({hostile(): hostile()})),
                         (&hostile(), json!({})),
+                        ("remember", json!({ "text": hostile() })),
                     ]),
                     Answer::reasoned(&prose(), &prose()),
                 ]

@@ -159,15 +159,20 @@ impl Memory {
         let query = MemoryQuery {
             words: text(&call.input, "words").to_owned(),
             trusted: splits.then_some(!untrusted),
-            offset: offset
-                .and_then(|offset| offset.try_into().ok())
-                .unwrap_or_default(),
+            offset: offset.map_or(0, |offset| offset.try_into().unwrap_or(u32::MAX)),
             limit: PAGE,
             ..MemoryQuery::all(MemoryScope::Own(own), now_ms())
         };
         let items = self.store.memory_items(query.clone()).await?;
         let listed: Vec<Value> = items.iter().map(recalled).collect();
+        let is_full = listed.len() == PAGE as usize;
         let mut found = Map::from_iter([("items".to_owned(), Value::from(listed))]);
+        if is_full {
+            found.insert(
+                "next_offset".to_owned(),
+                query.offset.saturating_add(PAGE).into(),
+            );
+        }
         if splits && !untrusted {
             let others = self.store.memory_items(MemoryQuery {
                 trusted: Some(false),

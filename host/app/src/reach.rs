@@ -1,7 +1,7 @@
 //! Lists of what components and MCP servers may reach, read from the values that the policy
 //! enforces. Secrets and variables appear by name only.
 
-use crate::registry::Registry;
+use crate::{own_tools::OWN_TOOLS, registry::Registry};
 use agent_host_engine::policy::{
     ArtifactAccess, DirGrant, DirMode, Grants, HttpGrant, SecretGrant, only_reads,
 };
@@ -94,6 +94,13 @@ pub fn tool_reach(registry: &Registry, tool: &str) -> ToolReach {
         let is_read_only = effect == Some(Effect::ReadOnly);
         let origin = format!("the component `{}`, in the sandbox", entry.name);
         return sandboxed_reach(origin, &entry.grants, is_read_only);
+    }
+    if registry.tool(tool).is_none() && OWN_TOOLS.contains(&tool) {
+        return ToolReach {
+            origin: "agent-host itself".to_owned(),
+            beyond: None,
+            is_outside: false,
+        };
     }
     let Some(entry) = registry.server_of(tool) else {
         let origin = "a program outside of agent-host".to_owned();

@@ -196,9 +196,10 @@ impl MemoryQuery {
             && (self.trusted).is_none_or(|trusted| item.sources.is_empty() == trusted)
     }
 
-    /// Returns the words that are looked for.
-    pub(crate) fn wanted(&self) -> Vec<String> {
-        words(&self.words, MAX_WORDS)
+    /// Returns the words that are looked for; `None` for a text without any, which no item has.
+    pub(crate) fn wanted(&self) -> Option<Vec<String>> {
+        let words = words(&self.words, MAX_WORDS);
+        (!words.is_empty() || self.words.trim().is_empty()).then_some(words)
     }
 }
 

@@ -29,7 +29,9 @@ impl Items {
     }
 
     pub(super) fn found(&self, query: &MemoryQuery) -> Vec<MemoryItem> {
-        let wanted = query.wanted();
+        let Some(wanted) = query.wanted() else {
+            return Vec::new();
+        };
         let count = |item: &MemoryItem| {
             let words = words(&item.text, MAX_ITEM_BYTES);
             let is_in = |wanted: &&String| words.iter().any(|word| word.starts_with(*wanted));

@@ -86,7 +86,10 @@ impl Database {
         &self,
         query: MemoryQuery,
     ) -> Result<Vec<MemoryItem>, JournalError> {
-        let wanted = query.wanted().into_iter();
+        let Some(wanted) = query.wanted() else {
+            return Ok(Vec::new());
+        };
+        let wanted = wanted.into_iter();
         let wanted: Vec<String> = wanted.map(|word| format!("'{word}':*")).collect();
         let own = query.scope.ownership();
         let owner = own.and_then(|own| own.owner.as_ref());

@@ -175,7 +175,9 @@ fn found(db: &Connection, query: &MemoryQuery) -> Result<Vec<StoredItem>, rusqli
         Some(true) => "AND sources = ''",
         Some(false) => "AND sources <> ''",
     };
-    let wanted = query.wanted();
+    let Some(wanted) = query.wanted() else {
+        return Ok(Vec::new());
+    };
     // An item may have several words that begin with one that is wanted.
     let with_word = |index: usize| {
         format!(

@@ -99,6 +99,24 @@ impl Agent {
         }
     }
 
+    /// Returns the report of a call that did not run, whose text may quote the values of its
+    /// references.
+    pub(super) fn quoting(
+        &self,
+        session: &Session,
+        entry: &BatchCall,
+        report: impl Into<CallReport>,
+    ) -> CallReport {
+        let references = self.references(session, entry).into_iter();
+        let mut sources: Vec<String> = references.flat_map(|argument| argument.sources).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        CallReport {
+            sources,
+            ..report.into()
+        }
+    }
+
     /// Returns the untrusted sources of the arguments of a call, for the user who decides on it.
     pub(super) fn argument_sources(
         &self,
@@ -274,6 +292,18 @@ impl Agent {
         }
         self.agents.as_ref()?.of_tool(tool).map(Cow::Borrowed)
     }
+}
+
+/// Returns the failure of a call whose arguments do not fit with the values of its references. It
+/// quotes none of them, as an error about the arguments would.
+pub(super) fn misfit(call: &ToolCall) -> ToolFailure {
+    let places = references(call).into_iter();
+    let places: Vec<String> = places.map(|found| format!("`{}`", found.pointer)).collect();
+    let places = places.join(", ");
+    invalid(format!(
+        "With the values of the references at {places}, the arguments do not fit the tool's schema; the tool did not \
+         run. Use a reference or a `path` of the type that the schema wants."
+    ))
 }
 
 /// Returns why a question about a value cannot be answered. What the reader is asked, and what its

@@ -180,7 +180,8 @@ impl Agent {
         self.settle(session, call, report);
     }
 
-    /// Answers a call that does not run, in the host's words.
+    /// Answers a call that does not run, in the host's words, or in those of the sources of the
+    /// report.
     pub(super) fn settle_skipped(
         &self,
         session: &mut Session,
@@ -188,8 +189,9 @@ impl Agent {
         call: &ToolCall,
         report: impl Into<CallReport>,
     ) {
-        let report = self.skipped_report(call, report, cx);
-        self.settle_labelled(session, call, report, Vec::new());
+        let mut report = self.skipped_report(call, report, cx);
+        let labels = std::mem::take(&mut report.sources);
+        self.settle_labelled(session, call, report, labels);
     }
 
     async fn run_call(&self, caller: &Caller, run: &CallRun, cx: &TurnContext<'_>) -> RunEnd {

@@ -3,7 +3,7 @@
 use super::{
     Agent, Prompts, TurnContext,
     flow::unanswerable,
-    review::{fallback_of, idempotency_key, is_hook_rule, unreviewed},
+    review::{fallback_of, idempotency_key, is_about_references, is_hook_rule, unreviewed},
 };
 use crate::{
     agents::SubAgent,
@@ -100,8 +100,8 @@ impl Agent {
             Ok(arguments) => arguments,
             // The answer of a hook, or the reason why references stand for nothing.
             Err(failure) => match fallback_of(entry) {
-                Some(output) => return CallPlan::answer(output.clone()),
-                None => return CallPlan::answer(failure),
+                Some(output) => return CallPlan::answer(self.given(session, entry, output)),
+                None => return CallPlan::answer(self.quoting(session, entry, failure)),
             },
         };
         if self.lacks_review(entry) {
@@ -121,16 +121,22 @@ impl Agent {
         if let (Ruling::Ask { .. } | Ruling::Allow { .. }, Some(output)) =
             (&ruling, fallback_of(entry))
         {
-            return CallPlan::answer(output.clone());
+            return CallPlan::answer(self.given(session, entry, output));
         }
         match ruling {
             Ruling::Deny { rule, reason, .. } => {
                 let denied = CallReport::of(denied_call(&rule, &reason));
+                let denied = match is_hook_rule(&rule) {
+                    true => self.quoting(session, entry, denied),
+                    false => denied,
+                };
                 CallPlan::answer(denied.denied_by(rule))
             }
             Ruling::Ask { rule } if !confirmed => {
                 let foreseen = self.tools.foreseen_denial(session.id(), call, &input);
-                foreseen.map_or(CallPlan::Ask(rule), CallPlan::answer)
+                foreseen.map_or(CallPlan::Ask(rule), |denied| {
+                    CallPlan::answer(self.quoting(session, entry, denied))
+                })
             }
             Ruling::Ask { rule } | Ruling::Allow { rule } => CallPlan::Run(Box::new(CallRun {
                 entry: entry.clone(),
@@ -146,6 +152,15 @@ impl Agent {
                 in_session: None,
                 resumed_with: None,
             })),
+        }
+    }
+
+    /// Returns the report of the result that a review gave. That about the references is in the words
+    /// of the host; a hook has seen their values.
+    fn given(&self, session: &Session, entry: &BatchCall, output: &ToolResultOutput) -> CallReport {
+        match is_about_references(entry) {
+            true => output.clone().into(),
+            false => self.quoting(session, entry, output.clone()),
         }
     }
 

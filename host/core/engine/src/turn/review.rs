@@ -1,7 +1,7 @@
 //! The review step: hooks decide on the calls of a reply before rules and user do, so that what
 //! is approved, hashed and run are the arguments that they left.
 
-use super::{Agent, Step, StepResult, TurnContext};
+use super::{Agent, Step, StepResult, TurnContext, flow::misfit};
 use crate::{
     BoxFuture,
     flow::Input,
@@ -91,8 +91,8 @@ impl Agent {
             None => Arc::clone(entry.effective_input()?),
         };
         // A call that cannot run is answered without any hook.
-        if let Err(failure) = self.accepted(entry, &input) {
-            return was_given.then(|| unresolved(failure));
+        if self.accepted(entry, &input).is_err() {
+            return was_given.then(|| unresolved(misfit(&entry.call)));
         }
         let mut review = tokio::select! {
             biased;
@@ -242,6 +242,18 @@ pub(super) fn fallback_of(entry: &BatchCall) -> Option<&ToolResultOutput> {
         ReviewEnd::Fallback { output, .. } => Some(output),
         ReviewEnd::Continue | ReviewEnd::Ask { .. } | ReviewEnd::Block { .. } => None,
     }
+}
+
+/// Whether the host itself gave the result, since the references of the call stand for nothing that
+/// it can run with.
+pub(super) fn is_about_references(entry: &BatchCall) -> bool {
+    // A hook, which may have this name, leaves a verdict.
+    let own = entry
+        .review
+        .as_ref()
+        .filter(|review| review.verdicts.is_empty());
+    let end = own.map(|review| &review.end);
+    matches!(end, Some(ReviewEnd::Fallback { hook, .. }) if hook == REFERENCES)
 }
 
 /// Returns the name of the rule that stands for a hook.

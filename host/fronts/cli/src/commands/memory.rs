@@ -41,7 +41,7 @@ pub(super) async fn memory(args: MemoryArgs, terminal: &Terminal) -> Result<Exit
         }
         MemoryCommand::Show { id, json } => {
             let item = memory.one(&id).await?;
-            terminal.println_as(json, || as_json(&item), || shown(&item));
+            terminal.println_as(json, || as_json(&item), || shown(&item, args.all));
         }
         MemoryCommand::Trust { id } => {
             let item = memory.one(&id).await?;
@@ -52,7 +52,10 @@ pub(super) async fn memory(args: MemoryArgs, terminal: &Terminal) -> Result<Exit
             // Nothing is removed if one of them is wrong.
             let mut items = Vec::new();
             for id in &ids {
-                items.push(memory.one(id).await?);
+                let item = memory.one(id).await?;
+                if !items.contains(&item) {
+                    items.push(item);
+                }
             }
             for item in items {
                 memory.change(&item, MemoryChange::Forget).await?;
@@ -153,7 +156,7 @@ fn line(item: &MemoryItem) -> String {
     )
 }
 
-fn shown(item: &MemoryItem) -> String {
+fn shown(item: &MemoryItem, all: bool) -> String {
     let project = item
         .project
         .as_deref()
@@ -172,8 +175,9 @@ fn shown(item: &MemoryItem) -> String {
     if let Some(sources) = sources(item) {
         lines.push(format!("{DIM}untrusted sources:{DIM:#} {sources}"));
         lines.push(format!(
-            "If you have read it and it may steer agents: agent-host memory trust {}",
-            item.id
+            "If you have read it and it may steer agents: agent-host memory trust {}{}",
+            item.id,
+            if all { " --all" } else { "" }
         ));
     }
     lines.join("\n")

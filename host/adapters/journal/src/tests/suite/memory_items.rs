@@ -69,7 +69,7 @@ pub(super) async fn item_is_found_by_words_and_then_by_time(backend: &impl Backe
         (&"x".repeat(2_000), vec![long]),
         ("ext", vec![]),
         ("\"tabs\" AND NOT (x*", vec![long, tabs]),
-        ("' : & | ! \\ \" * ( - .", vec![long, tabs, cargo]),
+        ("' : & | ! \\ \" * ( - .", vec![]),
     ] {
         let found = found(&*other, query(words)).await;
         assert_eq!(found, expected, "{words}");
