@@ -392,10 +392,24 @@ fn unusable_flow_is_refused_with_its_place() {
 /// A denial with a misspelled name would deny nothing.
 #[test]
 fn flow_rule_of_an_unknown_tool_is_refused() {
-    let rule = "[[flow.rule]]\nfrom = \"http:*\"\nto = \"write_fil\"\ndecision = \"deny\"";
-    let env = env("quarantine", 80, rule);
-    let ran = env.run(&["run", "--model", "script:tour", "go"]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    let reason = "flow.0 is for the tool `write_fil`, which does not exist";
-    assert!(ran.stderr.contains(reason), "{ran:?}");
+    // A likely name is suggested, and else those that are offered here.
+    let memory = ["`remember`", "`recall`", "`forget`"];
+    for (tool, hint) in [
+        ("write_fil", "did you mean `write_file`? If"),
+        ("zz", "`read_quarantined`"),
+    ] {
+        let rule =
+            format!("[[flow.rule]]\nfrom = \"http:*\"\nto = \"{tool}\"\ndecision = \"deny\"");
+        let env = env("quarantine", 80, &rule);
+        let ran = env.run(&["run", "--model", "script:tour", "go"]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        let reason = format!("flow.0 is for the tool `{tool}`, which does not exist");
+        for part in [&reason, hint] {
+            assert!(ran.stderr.contains(part), "{ran:?}");
+        }
+        assert!(
+            !memory.iter().any(|name| ran.stderr.contains(name)),
+            "{ran:?}"
+        );
+    }
 }

@@ -319,6 +319,8 @@ fn items_are_seen_by_the_token_that_remembered_them() {
 #[test]
 fn memory_is_off_until_the_user_enables_it() {
     let env = TestEnv::new();
+    // A rule may be there before.
+    env.configure("[[rule]]\ntool = \"forget\"\ndecision = \"deny\"\n");
     let server = ChatServer::start(vec![Answer::text("Done.")]);
     assert_eq!(ask(&env, &server, &["go"]).code, Some(0));
     let tools = server.requests()[0]["tools"].to_string();

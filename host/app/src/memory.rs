@@ -195,20 +195,11 @@ impl Memory {
     }
 
     async fn forget(&self, call: &Invocation, own: Ownership) -> Result<CallReport, JournalError> {
-        let (id, now_ms) = (text(&call.input, "id"), now_ms());
-        let query = MemoryQuery {
-            id: id.to_owned(),
-            ..MemoryQuery::all(MemoryScope::Own(own), now_ms)
-        };
-        let items = self.store.memory_items(query).await?.into_iter();
-        let is_gone = match items.into_iter().find(|item| item.id == id) {
-            Some(item) => {
-                let forgets = self.store.change_memory(item, MemoryChange::Forget, now_ms);
-                forgets.await?
-            }
-            None => false,
-        };
-        Ok(match is_gone {
+        let (scope, id) = (MemoryScope::Own(own), text(&call.input, "id"));
+        let forgets = self
+            .store
+            .change_item(scope, id, MemoryChange::Forget, now_ms());
+        Ok(match forgets.await? {
             true => CallReport::of(ToolResultOutput::Text("Forgotten.".to_owned())),
             false => error(&format!(
                 "Unknown item. `{RECALL}` lists them with their ids."
@@ -247,7 +238,7 @@ fn remember() -> ToolDefinition {
         "days": {
             "type": "integer",
             "minimum": 1,
-            "description": "After how many days it is no longer of use.",
+            "description": "The number of days after which it may be removed.",
         },
     });
     definition(

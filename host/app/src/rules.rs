@@ -3,7 +3,7 @@
 use crate::{
     Registry,
     config::{Config, ConfigError, advice},
-    own_tools::OWN_TOOLS,
+    own_tools::{OWN_TOOLS, is_own_tool},
 };
 use agent_host_engine::{
     agents::TOOL_PREFIX,
@@ -72,6 +72,8 @@ pub fn check_rules(config: &Config, registry: &Registry) -> Result<(), ConfigErr
 /// The names that a rule may have.
 struct KnownTools<'a> {
     names: Vec<String>,
+    /// Those of the program that are not offered here: a rule about them holds elsewhere.
+    elsewhere: Vec<&'static str>,
     absent_servers: &'a [String],
 }
 
@@ -79,11 +81,14 @@ impl<'a> KnownTools<'a> {
     fn new(config: &Config, registry: &'a Registry) -> Self {
         let tools = registry.tools();
         let mut names: Vec<String> = tools.map(|tool| tool.definition.name.clone()).collect();
-        names.extend(OWN_TOOLS.map(str::to_owned));
+        let (own, elsewhere): (Vec<_>, Vec<_>) =
+            OWN_TOOLS.iter().partition(|tool| is_own_tool(tool, config));
+        names.extend(own.into_iter().map(|tool: &str| tool.to_owned()));
         let agents = config.agent_definitions.iter();
         names.extend(agents.map(|agent| format!("{TOOL_PREFIX}{}", agent.name)));
         Self {
             names,
+            elsewhere,
             absent_servers: registry.absent_servers(),
         }
     }
@@ -94,17 +99,18 @@ impl<'a> KnownTools<'a> {
             own.is_some_and(|own| own.starts_with('_'))
         });
         let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        if of_absent || known.contains(&tool) {
+        if of_absent || known.contains(&tool) || self.elsewhere.contains(&tool) {
             return Ok(());
         }
         let advice = advice(tool, &known, "the tools are");
+        let joint = if advice.ends_with('?') { " If" } else { "; if" };
         Err(ConfigError::new(
             "",
             format!(
                 "{rule} is for the tool `{tool}`, which does not exist, and would match no calls"
             ),
             format!(
-                "{}; if it exists only sometimes, write its name with a `*`",
+                "{}{joint} it exists only sometimes, write its name with a `*`",
                 text::sanitize(&advice, NAMES_BYTES)
             ),
         ))

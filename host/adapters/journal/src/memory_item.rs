@@ -3,7 +3,9 @@
 use crate::{
     ownership::{Ownership, SessionScope},
     signature::{BYTES, RowKey, SignedTable, UnsignedRow, Value},
+    store::JournalStore,
 };
+use agent_host_engine::journal::JournalError;
 use agent_host_types::id::{CallId, Digest, SessionId, json_digest};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -200,6 +202,30 @@ impl MemoryQuery {
     pub(crate) fn wanted(&self) -> Option<Vec<String>> {
         let words = words(&self.words, MAX_WORDS);
         (!words.is_empty() || self.words.trim().is_empty()).then_some(words)
+    }
+}
+
+impl dyn JournalStore + '_ {
+    /// Changes the item with an id, if it is among those of a scope, and returns whether it was.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn change_item(
+        &self,
+        scope: MemoryScope,
+        id: &str,
+        change: MemoryChange,
+        now_ms: u64,
+    ) -> Result<bool, JournalError> {
+        let query = MemoryQuery {
+            id: id.to_owned(),
+            ..MemoryQuery::all(scope, now_ms)
+        };
+        let mut found = self.memory_items(query).await?.into_iter();
+        match found.find(|item| item.id == id) {
+            Some(item) => self.change_memory(item, change, now_ms).await,
+            None => Ok(false),
+        }
     }
 }
 

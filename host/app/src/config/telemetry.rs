@@ -47,7 +47,7 @@ pub struct TelemetryConfig {
 
 impl TelemetryConfig {
     /// Makes the settings those of a program that serves several users: losses are logged while it
-    /// runs, and it is no part of the span of the program that started it.
+    /// runs, and it is not part of the span of the program that started it.
     pub fn serves(&mut self) {
         self.settings.parent = None;
         self.settings.logs_losses = true;

@@ -17,7 +17,7 @@ words! {
     pub enum ToolErrorCode {
         /// The arguments are not a JSON object or do not fit the tool's schema. The tool did not run.
         InvalidInput,
-        /// There is no tool of this name.
+        /// The tool does not exist.
         UnknownTool,
         /// The call did not end before its deadline.
         Timeout,

@@ -123,18 +123,9 @@ async fn change(
     id: String,
     change: MemoryChange,
 ) -> Result<StatusCode, Problem> {
-    let now_ms = now_ms();
-    let query = MemoryQuery {
-        id: id.clone(),
-        ..MemoryQuery::all(scope(service, caller), now_ms)
-    };
-    let found = service.store().memory_items(query).await?.into_iter();
-    let item = found.into_iter().find(|item| item.id == id);
-    let is_changed = match item {
-        Some(item) => service.store().change_memory(item, change, now_ms).await?,
-        None => false,
-    };
-    match is_changed {
+    let scope = scope(service, caller);
+    let changes = service.store().change_item(scope, &id, change, now_ms());
+    match changes.await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found("unknown item; pass the whole id")),
     }

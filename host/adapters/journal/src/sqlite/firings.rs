@@ -1,6 +1,9 @@
 //! The firings of triggers.
 
-use super::database::Database;
+use super::{
+    database::Database,
+    read::{non_negative, signed},
+};
 use crate::{
     error::StoreError,
     firing::{Firing, FiringState, MAX_FIRINGS},
@@ -72,11 +75,11 @@ impl Database {
                     trigger,
                     key,
                     firing.session.to_string(),
-                    stored(firing.at_ms),
+                    signed(firing.at_ms),
                     firing.state.as_str(),
                     firing.message,
-                    firing.due_ms.map(stored),
-                    firing.notified.map(stored),
+                    firing.due_ms.map(signed),
+                    firing.notified.map(signed),
                     firing.attempts,
                     self.rows_key().sign_firing(firing),
                 ],
@@ -100,7 +103,7 @@ impl Database {
             );
             let triggers = serde_json::to_string(triggers).unwrap_or_default();
             let mut query = db.prepare_cached(&query)?;
-            let due = query.query_map(params![stored(now_ms), triggers, TAKEN_FIRINGS], read)?;
+            let due = query.query_map(params![signed(now_ms), triggers, TAKEN_FIRINGS], read)?;
             due.collect::<Result<Vec<FiringRow>, _>>()
         };
         // Most of the time there is none, and nothing is locked.
@@ -121,7 +124,7 @@ impl Database {
                         .is_firing(&firing, true, signature.as_deref());
                     let until = is_valid.then_some(until_ms);
                     let due = "UPDATE firings SET due_ms = ?3 WHERE trigger_name = ?1 AND key = ?2";
-                    tx.execute(due, params![firing.trigger, firing.key, until.map(stored)])?;
+                    tx.execute(due, params![firing.trigger, firing.key, until.map(signed)])?;
                     firing.due_ms = until;
                     if is_valid {
                         set_signature(tx, &firing, self.rows_key())?;
@@ -153,12 +156,12 @@ impl Database {
                 params![
                     taken.trigger,
                     taken.key,
-                    taken.due_ms.map(stored),
+                    taken.due_ms.map(signed),
                     to.session.to_string(),
                     to.state.as_str(),
                     to.message,
-                    to.due_ms.map(stored),
-                    to.notified.map(stored),
+                    to.due_ms.map(signed),
+                    to.notified.map(signed),
                     to.attempts,
                     signature,
                 ],
@@ -204,23 +207,18 @@ impl Database {
     }
 }
 
-fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 fn read(row: &Row<'_>) -> Result<FiringRow, rusqlite::Error> {
-    let positive = |number: i64| u64::try_from(number).unwrap_or_default();
     let session: String = row.get(2)?;
     let firing = Firing {
         trigger: row.get(0)?,
         key: row.get(1)?,
         // No signature is that of a new id.
         session: session.parse().unwrap_or_else(|_| SessionId::new()),
-        at_ms: positive(row.get(3)?),
+        at_ms: non_negative(row.get(3)?),
         state: FiringState::from_stored(&row.get::<_, String>(4)?),
         message: row.get(5)?,
-        due_ms: row.get::<_, Option<i64>>(6)?.map(positive),
-        notified: row.get::<_, Option<i64>>(7)?.map(positive),
+        due_ms: row.get::<_, Option<i64>>(6)?.map(non_negative),
+        notified: row.get::<_, Option<i64>>(7)?.map(non_negative),
         attempts: u32::try_from(row.get::<_, i64>(8)?).unwrap_or(u32::MAX),
     };
     Ok((firing, row.get(9)?))

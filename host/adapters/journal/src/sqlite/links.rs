@@ -1,6 +1,9 @@
 //! The links to sessions.
 
-use super::database::Database;
+use super::{
+    database::Database,
+    read::{non_negative, signed},
+};
 use crate::{
     error::StoreError,
     link::{MAX_LINKS, SessionLink, StoredLink, valid},
@@ -50,7 +53,7 @@ impl Database {
         let failed = StoreError::sqlite(self.location(), "write the links");
         self.transact(|tx| {
             let expired = "DELETE FROM links WHERE expires_ms <= ?1";
-            tx.execute(expired, [number(now_ms)]).map_err(failed)?;
+            tx.execute(expired, [signed(now_ms)]).map_err(failed)?;
             let count = tx.query_row("SELECT count(*) FROM links", [], |row| row.get(0));
             let count: u32 = count.map_err(failed)?;
             if count >= MAX_LINKS {
@@ -66,8 +69,8 @@ impl Database {
                 link.hash,
                 link.owner,
                 link.by,
-                number(link.created_at_ms),
-                number(link.expires_at_ms),
+                signed(link.created_at_ms),
+                signed(link.expires_at_ms),
                 link.single_use,
                 link.is_opened,
                 link.sign(self.rows_key()),
@@ -112,12 +115,7 @@ impl Database {
     }
 }
 
-fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 fn read(row: &Row<'_>) -> Result<StoredLink, rusqlite::Error> {
-    let positive = |number: i64| u64::try_from(number).unwrap_or_default();
     let session: String = row.get(1)?;
     let link = SessionLink {
         id: row.get(0)?,
@@ -126,8 +124,8 @@ fn read(row: &Row<'_>) -> Result<StoredLink, rusqlite::Error> {
         hash: row.get(2)?,
         owner: row.get(3)?,
         by: row.get(4)?,
-        created_at_ms: positive(row.get(5)?),
-        expires_at_ms: positive(row.get(6)?),
+        created_at_ms: non_negative(row.get(5)?),
+        expires_at_ms: non_negative(row.get(6)?),
         single_use: row.get(7)?,
         is_opened: row.get(8)?,
     };

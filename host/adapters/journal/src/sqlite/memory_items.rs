@@ -1,6 +1,9 @@
 //! The memory of agents beyond a session.
 
-use super::database::Database;
+use super::{
+    database::Database,
+    read::{non_negative, signed},
+};
 use crate::{
     error::StoreError,
     memory_item::{
@@ -93,7 +96,7 @@ impl Database {
             before,
             after.item.text,
             after.sources(),
-            number(after.item.expires_ms),
+            signed(after.item.expires_ms),
             after.is_forgotten,
             after.sign(self.rows_key()),
         ];
@@ -124,7 +127,7 @@ fn add(
 ) -> Result<Remembered, rusqlite::Error> {
     let item = &stored.item;
     let expired = "DELETE FROM memory WHERE expires_ms <= ?1";
-    tx.execute(expired, [number(item.at_ms)])?;
+    tx.execute(expired, [signed(item.at_ms)])?;
     let exists = "SELECT EXISTS (SELECT 1 FROM memory WHERE id = ?1)";
     if tx.query_row(exists, [&item.id], |row| row.get(0))? {
         return Ok(Remembered::Known);
@@ -148,8 +151,8 @@ fn add(
             item.project,
             item.owner,
             stored.sources(),
-            number(item.at_ms),
-            number(item.expires_ms),
+            signed(item.at_ms),
+            signed(item.expires_ms),
             stored.is_forgotten,
             signature,
             stored.scope(),
@@ -209,7 +212,7 @@ fn found(db: &Connection, query: &MemoryQuery) -> Result<Vec<StoredItem>, rusqli
         own.map(|own| &own.project),
         own.and_then(|own| own.owner.as_ref()),
     );
-    let now = number(query.now_ms);
+    let now = signed(query.now_ms);
     let named: [&dyn ToSql; NAMED] = [
         &project,
         &owner,
@@ -232,12 +235,7 @@ fn read_all(
     query.query_map(values, read)?.collect()
 }
 
-fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 fn read(row: &Row<'_>) -> Result<StoredItem, rusqlite::Error> {
-    let positive = |number: i64| u64::try_from(number).unwrap_or_default();
     let (session, sources): (String, String) = (row.get(2)?, row.get(6)?);
     let item = MemoryItem {
         id: row.get(0)?,
@@ -248,8 +246,8 @@ fn read(row: &Row<'_>) -> Result<StoredItem, rusqlite::Error> {
         project: row.get(4)?,
         owner: row.get(5)?,
         sources: listed(&sources),
-        at_ms: positive(row.get(7)?),
-        expires_ms: positive(row.get(8)?),
+        at_ms: non_negative(row.get(7)?),
+        expires_ms: non_negative(row.get(8)?),
     };
     Ok(StoredItem {
         item,

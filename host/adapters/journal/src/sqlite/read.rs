@@ -419,6 +419,17 @@ pub(super) fn parent(
     })
 }
 
+/// Returns a number as a column has it.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Returns the number of a column; 0 for a negative one, which no host writes: its row has no valid
+/// signature.
+pub(super) fn non_negative(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}
+
 /// Reads a column that holds no negative number.
 pub(crate) fn positive(row: &rusqlite::Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {
     let number: i64 = row.get(column)?;

@@ -148,7 +148,7 @@ impl Check<'_> {
                 let shown = other.escape_debug();
                 let Some(&to) = self.indices.get(other.as_str()) else {
                     let why = format!(
-                        ": {place} refers to `{reference}`, but there is no node `{shown}`; use the id of an earlier \
+                        ": {place} refers to `{reference}`, but no node has the id `{shown}`; use the id of an earlier \
                          node"
                     );
                     return Some(Fault::of_node(&node.id, &why));

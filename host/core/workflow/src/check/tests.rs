@@ -133,7 +133,7 @@ fn ids_with_other_characters_are_refused() {
 fn references_are_to_nodes_before_the_one() {
     let cases = [
         ("plan", "; put a literal text in quotes"),
-        ("q.text", "refers to `q.text`, but there is no node `q`"),
+        ("q.text", "refers to `q.text`, but no node has the id `q`"),
         ("b.text", "no path of `next` leads from `b` to it"),
         ("c.text", "no path of `next` leads from `c` to it"),
         ("side.text", "no path of `next` leads from `side` to it"),
@@ -212,7 +212,7 @@ fn conditions_are_checked() {
         ),
         ("b.text == 'x'", "no path of `next` leads from `b` to it"),
         ("loop.index == 1", "outside of the iterations"),
-        ("q.text == 'x'", "there is no node `q`"),
+        ("q.text == 'x'", "no node has the id `q`"),
     ];
     for (when, words) in cases {
         check_fault(&node(when), words);

@@ -4,14 +4,15 @@ use super::{configure, open_journal};
 use crate::{
     args::{MemoryArgs, MemoryCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, YELLOW, date, escape_line, one_line},
+    terminal::{BOLD, DIM, Terminal, YELLOW, date, escape, escape_line, one_line},
 };
 use agent_host_app::{Config, Overrides, session_project};
 use agent_host_engine::session::now_ms;
 use agent_host_journal::{
     JournalStore, MemoryChange, MemoryItem, MemoryQuery, MemoryScope, Ownership,
 };
-use serde_json::{Value, json};
+use serde_json::json;
+use std::sync::Arc;
 
 /// The most characters of a text in a list at a terminal.
 const LINE_CHARACTERS: usize = 100;
@@ -41,7 +42,7 @@ pub(super) async fn memory(args: MemoryArgs, terminal: &Terminal) -> Result<Exit
         }
         MemoryCommand::Show { id, json } => {
             let item = memory.one(&id).await?;
-            terminal.println_as(json, || as_json(&item), || shown(&item, args.all));
+            terminal.println_as(json, || json!(item), || shown(&item, args.all));
         }
         MemoryCommand::Trust { id } => {
             let item = memory.one(&id).await?;
@@ -71,7 +72,7 @@ pub(super) async fn memory(args: MemoryArgs, terminal: &Terminal) -> Result<Exit
 
 /// The items that the command sees.
 struct Memory {
-    store: std::sync::Arc<dyn JournalStore>,
+    store: Arc<dyn JournalStore>,
     scope: MemoryScope,
 }
 
@@ -98,7 +99,7 @@ impl Memory {
             });
         }
         for item in &items {
-            terminal.println_as(is_json, || as_json(item), || line(item));
+            terminal.println_as(is_json, || json!(item), || line(item));
         }
         Ok(())
     }
@@ -138,10 +139,6 @@ impl Memory {
     }
 }
 
-fn as_json(item: &MemoryItem) -> Value {
-    json!(item)
-}
-
 /// Returns an item in one line. Its text and its sources are untrusted.
 fn line(item: &MemoryItem) -> String {
     let from = match sources(item) {
@@ -162,7 +159,7 @@ fn shown(item: &MemoryItem, all: bool) -> String {
         .as_deref()
         .map_or("all of its owner".to_owned(), escape_line);
     let mut lines = vec![
-        crate::terminal::escape(&item.text),
+        escape(&item.text),
         format!("{DIM}id:{DIM:#} {}", item.id),
         format!("{DIM}project:{DIM:#} {project}"),
         format!(

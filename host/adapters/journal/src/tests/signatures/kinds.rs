@@ -254,6 +254,17 @@ pub(super) fn event_by_hand(place: &Place, seq: i64, text: &str) -> (String, Str
     (row, digest)
 }
 
+/// The cases of a second row of a table with an id: one without a signature, and a copy.
+fn second_rows(table: &str, columns: &str) -> [Case; 2] {
+    [("inserted", "NULL"), ("copied", "signature")].map(|(name, signature)| {
+        let copy = format!(
+            "INSERT INTO {table} (id, {columns}, signature)
+             SELECT '2', {columns}, {signature} FROM {table}"
+        );
+        case(name, copy, 1, 1)
+    })
+}
+
 /// The cases of a kind: rows that were inserted, copied, or changed in one value.
 pub(super) fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
     let is_postgres = place.is_postgres();
@@ -323,14 +334,7 @@ pub(super) fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
         RowKind::Link => {
             let columns =
                 "session, hash, owner, made_by, created_ms, expires_ms, single_use, opened";
-            let copy = |signature: &str| {
-                format!(
-                    "INSERT INTO links (id, {columns}, signature)
-                     SELECT '2', {columns}, {signature} FROM links"
-                )
-            };
-            cases.push(case("inserted", copy("NULL"), 1, 1));
-            cases.push(case("copied", copy("signature"), 1, 1));
+            cases.extend(second_rows("links", columns));
             let sets = [
                 "id = '2'",
                 "session = '0197a000-0000-7000-8000-000000000002'",
@@ -360,14 +364,7 @@ pub(super) fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
             let columns = format!(
                 "text, {words}session, call, project, owner, sources, at_ms, expires_ms, forgotten"
             );
-            let copy = |signature: &str| {
-                format!(
-                    "INSERT INTO memory (id, {columns}, signature)
-                     SELECT '2', {columns}, {signature} FROM memory"
-                )
-            };
-            cases.push(case("inserted", copy("NULL"), 1, 1));
-            cases.push(case("copied", copy("signature"), 1, 1));
+            cases.extend(second_rows("memory", &columns));
             let sets = [
                 "id = '2'",
                 "text = 'b'",
