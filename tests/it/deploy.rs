@@ -1,7 +1,10 @@
 //! Tests deployments: another user, a read-only working directory, no `HOME`, little address space,
 //! and SIGTERM.
 
-use agent_host_test_support::{Ran, TestEnv, of_kind, program, running::Running};
+use agent_host_test_support::{
+    Ran, TestEnv, of_kind, program,
+    running::{PATIENCE, Running},
+};
 use pretty_assertions::assert_eq;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::{
@@ -12,7 +15,6 @@ use std::{
     process::{Command, Stdio},
     sync::mpsc,
     thread,
-    time::Duration,
 };
 
 /// The user that the program runs as when the tests run as root: `nobody`.
@@ -23,9 +25,6 @@ const LONER: u32 = 65_533;
 
 /// The program's address space, in bytes.
 const ADDRESS_SPACE_BYTES: u64 = 512 * 1024 * 1024;
-
-/// The timeout of every wait; a test that exceeds it fails and prints the output so far.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Deployment {
     env: TestEnv,

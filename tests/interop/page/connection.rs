@@ -28,15 +28,15 @@ fn restarts() {
     let server = ApiServer::start(&env, &model, &[]);
     let address = server.address.clone();
     let mut script = browser.start(&server, "restarts");
-    script.stdout.until("kill\n");
+    script.until("kill\n");
     server.running.signal(Signal::KILL);
     server.running.end();
     drop(go_on);
     script.types("killed\n");
-    script.stdout.until("start\n");
+    script.until("start\n");
     let server = ApiServer::start_at(&address, TOKEN, &env, &model, &[]);
     script.types("started\n");
-    script.stdout.until("other token\n");
+    script.until("other token\n");
     server.running.signal(Signal::KILL);
     server.running.end();
     let other = "another-token-that-only-this-test-knows";
@@ -73,7 +73,7 @@ fn run_with(
     let server = ApiServer::start(&env, &model, &[]);
     let mut script = browser.start(&server, script);
     for word in words {
-        script.stdout.until(&format!("{word}\n"));
+        script.until(&format!("{word}\n"));
         go_on.send(()).unwrap();
         script.types("sent\n");
     }
@@ -130,10 +130,10 @@ fn printed_lines() {
     });
     let server = ApiServer::start(&env, &model, &[]);
     let mut script = browser.start(&server, "printed");
-    script.stdout.until("asked\n");
+    script.until("asked\n");
     go_on.send(()).unwrap();
     script.types("sent\n");
-    script.stdout.until("seen\n");
+    script.until("seen\n");
     fs::File::options().write(true).open(until).unwrap();
     script.types("ended\n");
     let ended = script.end();

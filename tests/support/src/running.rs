@@ -12,8 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The timeout of every wait; a test that exceeds it fails and prints the output so far.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout of every wait; a test that exceeds it fails and prints the output so far. A component
+/// that is compiled first takes a minute on a busy machine. The scripts of the page's tests give up
+/// after 180 s (`browser.mjs`), and then name the element that they waited for.
+pub const PATIENCE: Duration = Duration::from_secs(200);
 
 /// A program in a process group of its own, as a shell on a terminal starts it. Dropping it kills
 /// the group.
@@ -75,6 +77,13 @@ impl Running {
     pub fn types_bytes(&mut self, keys: &[u8]) {
         let stdin = self.child.stdin.as_mut().unwrap();
         stdin.write_all(keys).unwrap();
+    }
+
+    /// Waits until its standard output contains this text; fails with its errors if it ends before.
+    pub fn until(&mut self, what: &str) {
+        if !self.stdout.says(what, 1) {
+            panic!("it ended without {what:?}: {}", self.stderr.read_to_end());
+        }
     }
 
     /// Sends `INT`, as Ctrl-C on a terminal does, to the whole group, and any other signal to the

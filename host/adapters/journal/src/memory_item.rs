@@ -138,8 +138,8 @@ impl MemoryItem {
 }
 
 impl MemoryScope {
-    /// Returns the items for a reader who sees the sessions of a scope. Those for all projects may be
-    /// from other projects, so of them the reader sees its own.
+    /// Returns the items for a reader who sees the sessions of a scope. Those for all projects may
+    /// be from other projects, so of them the reader sees its own.
     #[must_use]
     pub fn of_sessions(scope: SessionScope, reader: Option<String>) -> Self {
         match scope {
