@@ -114,7 +114,7 @@ fn quarantined_page_reaches_a_file_and_not_the_model() {
     assert_eq!(labels, expected.each_ref());
 
     let told = env.run(&["explain", "latest"]).stdout;
-    let line = format!("untrusted result, from {source}");
+    let line = format!("result with text from {source}");
     assert_eq!(told.matches(&line).count(), 3, "{told}");
     let rule = [
         "[[flow.rule]]",
@@ -208,10 +208,7 @@ fn waiting_call_shows_where_its_arguments_are_from() {
         json!([{ "pointer": "/path", "reference": "@r1", "sources": [source] }])
     );
     let shown = env.run(&["sessions", "show", "latest"]).stdout;
-    assert!(
-        shown.contains(&format!("untrusted, from {source}")),
-        "{shown}"
-    );
+    assert!(shown.contains(&format!("text from {source}")), "{shown}");
 }
 
 /// Calls that do not run tell the model nothing of the values of their references: those that do not
@@ -367,6 +364,14 @@ fn unusable_flow_is_refused_with_its_place() {
             "the values are `off`, `observe`, `ask`, `quarantine`",
         ),
         ("[flow]\ntrusted = [\"\"]", "invalid source"),
+        (
+            "[flow]\nuntrusted = [\"dirs:/workspace\"]",
+            "`dirs:/workspace` is of no kind of source",
+        ),
+        (
+            "[[flow.audience]]\nfrom = \"dir:/workspace\"\nto = [\"htt*\", \"crm\"]",
+            "`crm` is of no kind of source",
+        ),
         (
             "[[flow.rule]]\nfrom = \"http:*\"\nto = []\ndecision = \"deny\"",
             "`to` of flow.0",

@@ -20,6 +20,7 @@ mod approval_prompts;
 mod approval_view;
 mod approvals;
 mod ask_user;
+mod audience;
 mod author;
 mod author_test;
 mod bad_input;

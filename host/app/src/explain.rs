@@ -7,7 +7,7 @@ mod tests;
 
 use crate::config::argument_of;
 use agent_host_engine::{
-    flow::{FLOW_RULE, is_flow_rule},
+    flow::{AUDIENCE_RULE, FLOW_RULE, is_flow_rule},
     journal::JournalError,
     policy::{CallRule, RuleDecision},
 };
@@ -217,6 +217,11 @@ fn remedy(rule: &str, tool: &str, rules: &[CallRule]) -> String {
         None if rule.starts_with("hook.") => {
             "a hook denied it, or required an approval that no one could give; change its component or its [[hook]] \
              in agent.toml"
+                .to_owned()
+        }
+        None if rule == AUDIENCE_RULE => {
+            "text that has an audience had reached it; to let such text go there, add the destination to `to` of its \
+             [[flow.audience]] in agent.toml"
                 .to_owned()
         }
         None if is_flow_rule(rule) => {

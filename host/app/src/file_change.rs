@@ -6,7 +6,10 @@
 //! go.
 
 use crate::{ComponentSource, Registry, host_path};
-use agent_host_engine::tool::{Invocation, RunEnd};
+use agent_host_engine::{
+    flow::Audience,
+    tool::{Invocation, RunEnd},
+};
 use agent_host_types::{
     id::{CallId, SessionId},
     output::ToolResultOutput,
@@ -182,6 +185,7 @@ impl Registry {
             agent_depth: 0,
             traceparent: None,
             sources: Vec::new(),
+            audience: Audience::default(),
             can_ask: false,
             cancel: CancellationToken::new(),
         };

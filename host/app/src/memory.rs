@@ -62,7 +62,10 @@ pub(crate) fn memory_tools(
     });
     let entry = |definition| ToolEntry::own(definition, Arc::clone(&memory)).ok();
     // It stores a text with its sources, reaches nothing else, and may run again.
-    let remember = entry(remember()).map(|tool| tool.with_summary("Remember {text}"));
+    let remember = entry(remember()).map(|mut tool| {
+        tool.tool.destination = Some(DESTINATION.to_owned());
+        tool.with_summary("Remember {text}")
+    });
     let recall = entry(recall()).map(|tool| tool.with_summary("Recall[ {words}]"));
     let forget = entry(forget()).map(|mut tool| {
         tool.tool.effect = Effect::Idempotent;
@@ -71,6 +74,9 @@ pub(crate) fn memory_tools(
     });
     [remember, recall, forget].into_iter().flatten().collect()
 }
+
+/// Where items go, for the audience of text.
+const DESTINATION: &str = "memory";
 
 impl ToolHandler for Memory {
     fn check(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {

@@ -157,6 +157,7 @@ impl Registry {
                 decisions: tool.confirmation.decisions.clone(),
                 runtime: ToolRuntime::External,
                 component: None,
+                destination: None,
                 summary: None,
             };
             self.tools.insert(name.clone(), KnownTool { tool, source });
@@ -206,7 +207,10 @@ impl Registry {
                 let own = server.own_name(&definition.name).unwrap_or_default();
                 let confirmation = config.confirmations.of(own);
                 let effect = definition.effect;
-                let tool = registered(definition, effect, confirmation, set_up, None);
+                let tool = RegisteredTool {
+                    destination: Some(format!("mcp:{}", config.name)),
+                    ..registered(definition, effect, confirmation, set_up, None)
+                };
                 self.register(tool, &source)?;
             }
         }
@@ -362,6 +366,7 @@ fn registered(
         decisions: confirmation.decisions.clone(),
         runtime: ToolRuntime::Host,
         component: Some(set_up),
+        destination: None,
         summary,
     }
 }

@@ -41,6 +41,7 @@ pub fn instant_tool(
         decisions: DecisionKind::ALL.into(),
         runtime: ToolRuntime::Host,
         component: None,
+        destination: None,
         summary: None,
         definition: definition.into(),
     };

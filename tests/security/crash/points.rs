@@ -222,6 +222,7 @@ pub(crate) fn watched_tools(tools: &ToolSet, points: &Arc<Points>) -> Arc<ToolSe
         decisions: DecisionKind::ALL.into(),
         runtime: ToolRuntime::External,
         component: None,
+        destination: None,
         summary: None,
     };
     let watched = tools.entries().map(|entry| ToolEntry {

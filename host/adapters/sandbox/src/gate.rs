@@ -11,6 +11,7 @@ mod tests;
 
 use crate::mutex::lock;
 use agent_host_engine::{
+    flow::Audience,
     policy::{
         DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, RunLater, SecretPlace,
         decide_address, decide_artifact, decide_file, decide_http, decide_run_later, decide_secret,
@@ -84,11 +85,24 @@ pub(crate) struct Gate {
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,
     log: Mutex<AuditLog>,
+    /// Where what the call gets may go; absent for a call without such limits.
+    audience: Option<Mutex<Audience>>,
 }
 
 impl Gate {
     pub(crate) fn new(grants: Arc<Grants>, effect: Effect, limits: &Limits) -> Arc<Self> {
+        Self::within(Audience::default(), grants, effect, limits)
+    }
+
+    /// Creates the gate of a call whose text goes to an audience alone.
+    pub(crate) fn within(
+        audience: Audience,
+        grants: Arc<Grants>,
+        effect: Effect,
+        limits: &Limits,
+    ) -> Arc<Self> {
         Arc::new(Self {
+            audience: audience.is_limited().then(|| Mutex::new(audience)),
             quotas: Quotas::new(&grants, limits),
             grants,
             effect,
@@ -171,6 +185,17 @@ impl Gate {
             refusal @ (Ruling::Deny { .. } | Ruling::Ask { .. }) => {
                 self.enforce(self.file_request(grant, FileAction::Write, path), refusal)
             }
+        }
+    }
+
+    /// Checks that what is at a path may get another place or name, and so another audience.
+    pub(crate) fn check_moved(&self, grant: usize, path: &str) -> Result<(), Refused> {
+        let Some(audience) = &self.audience else {
+            return Ok(());
+        };
+        match lock(audience).admit_move(&self.guest_path(grant, path)) {
+            None => Ok(()),
+            Some(denial) => self.enforce(self.file_request(grant, FileAction::Move, path), denial),
         }
     }
 
@@ -327,7 +352,11 @@ impl Gate {
     }
 
     fn enforce(&self, request: AuditRequest, ruling: Ruling) -> Result<(), Refused> {
-        match ruling {
+        let denial = match (&ruling, &self.audience) {
+            (Ruling::Allow { .. }, Some(audience)) => lock(audience).admit(&request),
+            _ => None,
+        };
+        match denial.unwrap_or(ruling) {
             Ruling::Allow { rule } => {
                 lock(&self.log).allow(request, &rule);
                 Ok(())

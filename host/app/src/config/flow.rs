@@ -9,15 +9,28 @@ use super::{
     section::{section, values},
 };
 use agent_host_engine::{
-    flow::{FlowPolicy, FlowRule, MAX_FLOW_RULES},
+    flow::{AudienceRule, FlowPolicy, FlowRule, MAX_FLOW_RULES},
     policy::{ArgumentPointer, NameGlob},
 };
 use agent_host_types::flow::FlowMode;
 use serde_json::Value;
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, fmt, sync::Arc};
 
 /// The most globs of a list.
 const MAX_SOURCES: usize = 1_000;
+
+/// The kinds of sources and destinations.
+const KINDS: [&str; 9] = [
+    "http:",
+    "mcp:",
+    "external:",
+    "webhook:",
+    "dir:",
+    "tool:",
+    "workflow",
+    "unknown",
+    "memory",
+];
 
 /// The most arguments of a rule.
 const MAX_ARGUMENTS: usize = 100;
@@ -36,6 +49,18 @@ section! {
         untrusted [All]: Vec<String> => pinned;
         /// Rules about flows.
         rule [All]: Vec<RawFlowRule> => each(demand_rule);
+        /// Where text from some sources may go, and nowhere else.
+        audience [All]: Vec<RawAudience> => pinned;
+    }
+}
+
+section! {
+    /// `[[flow.audience]]`.
+    pub(super) struct RawAudience {
+        /// A glob of sources.
+        from: String => pinned;
+        /// Globs of destinations, such as `mcp:crm`; empty for none.
+        to: Vec<String> => pinned;
     }
 }
 
@@ -87,12 +112,14 @@ pub(super) fn resolve(raw: RawFlow) -> Result<Arc<FlowPolicy>, ConfigError> {
         trusted = sources("flow.trusted", &raw.trusted);
         untrusted = sources("flow.untrusted", &raw.untrusted);
         rules = resolve_rules(raw.rule);
+        audiences = resolve_audiences(raw.audience);
     }
     Ok(Arc::new(FlowPolicy {
         mode,
         trusted,
         untrusted,
         rules,
+        audiences,
     }))
 }
 
@@ -102,13 +129,43 @@ fn sources(key: &str, globs: &[String]) -> Result<Vec<NameGlob>, ConfigError> {
 }
 
 fn source(key: &str, glob: &str) -> Result<NameGlob, ConfigError> {
-    NameGlob::new(glob).map_err(|error| {
-        config_error!(
-            key,
-            "invalid source: {error}",
-            "write it like \"http:example.com\", \"mcp:mail\" or \"dir:/workspace/vendor/**\""
-        )
-        .with_value(glob)
+    let fix = "write it like \"http:example.com\", \"mcp:mail\" or \"dir:/workspace/vendor/**\"";
+    let invalid = |why: &dyn fmt::Display| {
+        config_error!(key, "invalid source: {why}", "{fix}").with_value(glob)
+    };
+    // One of another kind would match nothing, and so protect from nothing.
+    match is_of_known_kind(glob) {
+        true => NameGlob::new(glob).map_err(|error| invalid(&error)),
+        false => Err(invalid(&format!(
+            "`{}` is of no kind of source",
+            glob.escape_debug()
+        ))),
+    }
+}
+
+/// Whether a glob can match a source or a destination, by what is before its first wildcard.
+fn is_of_known_kind(glob: &str) -> bool {
+    match glob.split_once(['*', '?', '[', '{', '\\']) {
+        Some((fixed, _)) => KINDS.iter().any(|kind| {
+            let length = fixed.len().min(kind.len());
+            kind.get(..length) == fixed.get(..length)
+        }),
+        None => KINDS.iter().any(|kind| match kind.ends_with(':') {
+            true => glob.strip_prefix(kind).is_some_and(|rest| !rest.is_empty()),
+            false => glob == *kind,
+        }),
+    }
+}
+
+fn resolve_audiences(raw: Vec<RawAudience>) -> Result<Vec<AudienceRule>, ConfigError> {
+    let key = "flow.audience";
+    check_count(key, "audiences", raw.len(), MAX_FLOW_RULES, "use globs")?;
+    resolve_all(key, raw, |raw| {
+        resolve_steps! {
+            from = source("from", &raw.from);
+            to = sources("to", &raw.to);
+        }
+        Ok(AudienceRule { from, to })
     })
 }
 

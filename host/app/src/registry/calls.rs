@@ -10,6 +10,7 @@ use crate::{
 };
 use agent_host_engine::{
     BoxFuture,
+    flow::Audience,
     policy::{Grants, NameGlob},
     schema::InputSchema,
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
@@ -120,10 +121,11 @@ impl ToolHandler for ComponentTool {
         _session: SessionId,
         _call_id: &CallId,
         input: &Map<String, Value>,
+        audience: &Audience,
     ) -> Option<CallReport> {
         let request = self.entry.named_request(&self.name, input)?;
         let limits = &self.entry.limits;
-        request.foreseen_denial(&self.grants, self.effect, limits, &self.secrets)
+        request.foreseen_denial(&self.grants, self.effect, limits, &self.secrets, audience)
     }
 
     fn check(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {
@@ -155,6 +157,7 @@ impl ToolHandler for ComponentTool {
                     answers: invocation.answers,
                     can_ask: invocation.can_ask,
                     undo: undo.clone(),
+                    audience: invocation.audience,
                     program: None,
                 },
                 progress,

@@ -40,6 +40,7 @@ impl Native {
             decisions: DecisionKind::ALL.into(),
             runtime: ToolRuntime::Host,
             component: None,
+            destination: None,
             summary: None,
         };
         Self { registered, body }

@@ -88,6 +88,7 @@ fn tool(name: &str, approval: Approval, runtime: ToolRuntime) -> Result<ToolEntr
         decisions: DecisionKind::ALL.into(),
         runtime,
         component: None,
+        destination: None,
         summary: None,
         definition: definition.into(),
     };

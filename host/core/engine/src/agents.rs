@@ -122,6 +122,7 @@ impl SubAgent {
             decisions: self.decisions.clone(),
             runtime: ToolRuntime::Agent,
             component: Some(self.definition),
+            destination: None,
             summary: Some(self.summary()),
         };
         Some(ToolEntry {

@@ -7,6 +7,7 @@
 //! sources of all that it read. With [`FlowMode::Quarantine`] it does not read such text: it gets
 //! references, which the host replaces by their values when a call runs.
 
+mod audience;
 pub mod reader;
 pub(crate) mod reference;
 pub(crate) mod sources;
@@ -14,6 +15,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use audience::{AUDIENCE_RULE, Audience, AudienceRule};
 pub use sources::SHARED_STATE;
 pub(crate) use state::FlowState;
 
@@ -80,6 +82,9 @@ pub struct FlowPolicy {
     /// The operator's rules about flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<FlowRule>,
+    /// Where text from some sources may go, and nowhere else. Of several about one source, all hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audiences: Vec<AudienceRule>,
 }
 
 /// A rule about flows from sources into calls.
@@ -100,14 +105,16 @@ pub struct FlowRule {
     pub arguments: Vec<String>,
 }
 
-/// A call with the untrusted sources that it depends on.
+/// A call with the sources that it depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowRequest<'a> {
     /// The name of the tool.
     pub tool: &'a str,
     /// The effect of the tool.
     pub effect: Effect,
-    /// The untrusted sources of what the model has seen.
+    /// Where all of its arguments go ([`agent_host_types::tool::RegisteredTool::goes_to`]).
+    pub destination: Option<&'a str>,
+    /// The sources of what the model has seen.
     pub seen: &'a [String],
     /// The arguments from results that it has not seen.
     pub references: &'a [ArgumentSources],
@@ -129,6 +136,16 @@ impl FlowPolicy {
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.mode == FlowMode::Off
+    }
+
+    /// Whether what flows into calls decides about them.
+    fn decides(&self) -> bool {
+        matches!(self.mode, FlowMode::Ask | FlowMode::Quarantine)
+    }
+
+    /// Returns whether results name a source: it is untrusted, or has an audience.
+    pub(crate) fn counts(&self, source: &str) -> bool {
+        self.is_untrusted(source) || self.has_audience(source)
     }
 
     /// Returns the policy in a mode, if that is stricter.
@@ -168,7 +185,7 @@ impl FlowPolicy {
     /// flows into it.
     #[must_use]
     pub fn decide(&self, call: &FlowRequest<'_>) -> Option<FlowRuling> {
-        if matches!(self.mode, FlowMode::Off | FlowMode::Observe) {
+        if !self.decides() {
             return None;
         }
         let seen = call.seen.iter().map(|source| (source, None));
@@ -177,6 +194,7 @@ impl FlowPolicy {
             sources.map(move |of| (of, Some(argument.pointer.as_str())))
         });
         let flows = seen.chain(handed_on);
+        let flows = flows.filter(|(source, _)| self.is_untrusted(source));
         let rulings = flows.map(|(source, pointer)| self.decide_one(call, source, pointer));
         rulings.max_by_key(|ruling| ruling.decision)
     }
@@ -184,7 +202,10 @@ impl FlowPolicy {
     /// Returns the decision about a call, by what the policy of calls decided and what flows into
     /// it: the stricter one.
     #[must_use]
-    pub(crate) fn after(&self, ruling: Ruling, call: &FlowRequest<'_>) -> Ruling {
+    pub(crate) fn after(self: &Arc<Self>, ruling: Ruling, call: &FlowRequest<'_>) -> Ruling {
+        if let Some(refusal) = self.beyond_audience(call) {
+            return refusal;
+        }
         match (ruling, self.decide(call)) {
             (ruling @ Ruling::Deny { .. }, _) | (ruling, None) => ruling,
             (ruling, Some(flow)) => match flow.decision {
@@ -199,6 +220,18 @@ impl FlowPolicy {
                 RuleDecision::Ask | RuleDecision::Allow => ruling,
             },
         }
+    }
+
+    /// Returns the denial of a call that would hand text to others than its audience. Of a call whose
+    /// requests pass a gate, the gate decides on each.
+    fn beyond_audience(self: &Arc<Self>, call: &FlowRequest<'_>) -> Option<Ruling> {
+        let destination = call.destination.filter(|_| !self.audiences.is_empty())?;
+        let handed_on = call
+            .references
+            .iter()
+            .flat_map(|argument| &argument.sources);
+        let sources: Vec<String> = call.seen.iter().chain(handed_on).cloned().collect();
+        self.audience(&sources).refusal(destination)
     }
 
     /// Decides on one flow: a denial wins, then a request for approval; without a rule, effects

@@ -86,7 +86,7 @@ impl Ruling {
     }
 
     /// Denies a request that no grant would allow.
-    fn deny(rule: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub(crate) fn deny(rule: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Deny {
             rule: rule.into(),
             reason: reason.into(),

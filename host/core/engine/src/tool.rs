@@ -4,6 +4,7 @@ use crate::{
     BoxFuture,
     arguments::Arguments,
     artifact::{ArtifactName, NewArtifact, SessionArtifacts},
+    flow::Audience,
 };
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
@@ -48,8 +49,11 @@ pub struct Invocation {
     /// The [traceparent](https://www.w3.org/TR/trace-context/#traceparent-header) of the call, for
     /// an MCP server; `None` where nothing is traced. No guest and none of its requests gets it.
     pub traceparent: Option<String>,
-    /// The untrusted sources of the arguments; none where sources are not recorded.
+    /// The sources of the arguments that are untrusted or have an audience; none where sources are
+    /// not recorded.
     pub sources: Vec<String>,
+    /// Where the call may hand its arguments.
+    pub audience: Audience,
     /// Whether the user can be asked. If not, questions are answered with `unavailable`.
     pub can_ask: bool,
     /// Cancels the call.
@@ -237,6 +241,7 @@ pub trait ToolHandler: Send + Sync {
         _session: SessionId,
         _call_id: &CallId,
         _input: &Map<String, Value>,
+        _audience: &Audience,
     ) -> Option<CallReport> {
         None
     }

@@ -7,6 +7,7 @@ mod tests;
 use crate::{
     BoxFuture,
     arguments::Arguments,
+    flow::Audience,
     policy::NameGlob,
     schema::{InputSchema, SchemaError},
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
@@ -80,6 +81,7 @@ impl ToolEntry {
             decisions: DecisionKind::ALL.to_vec(),
             runtime: ToolRuntime::Host,
             component: None,
+            destination: None,
             summary: None,
         };
         Self::new(tool, Some(handler))
@@ -258,9 +260,10 @@ impl ToolSet {
         session: SessionId,
         call: &ToolCall,
         input: &Map<String, Value>,
+        audience: &Audience,
     ) -> Option<CallReport> {
         let handler = self.get(&call.name)?.handler.as_ref()?;
-        handler.foreseen_denial(session, &call.id, input)
+        handler.foreseen_denial(session, &call.id, input, audience)
     }
 
     /// Checks arguments against the schema of a tool, and with its handler.

@@ -10,7 +10,7 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 words! {
     /// The effect class of a tool. The policy enforces it, so a wrong declaration gains nothing.
@@ -160,10 +160,28 @@ pub struct RegisteredTool {
     pub runtime: ToolRuntime,
     /// The digest of the component with its grants; absent for tools outside components.
     pub component: Option<Digest>,
+    /// Where all arguments of its calls go, as a source of text is named, such as `mcp:mail`; absent
+    /// for a tool that reaches nothing, or whose requests a gate decides on. Not a part of
+    /// [`Self::identity`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
     /// The template of the line that shows a call to the user; absent for the default one. It is
     /// neither sent to models nor a part of [`Self::identity`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<SummaryTemplate>,
+}
+
+impl RegisteredTool {
+    /// Returns where all arguments of its calls go: also outside, to the caller of the loop.
+    #[must_use]
+    pub fn goes_to(&self) -> Option<Cow<'_, str>> {
+        match (self.runtime, &self.destination) {
+            (ToolRuntime::External, _) => Some(format!("external:{}", self.definition.name).into()),
+            (ToolRuntime::Host | ToolRuntime::Agent, destination) => {
+                destination.as_deref().map(Cow::from)
+            }
+        }
+    }
 }
 
 /// The template of the line that shows a call of a tool to the user.

@@ -282,6 +282,12 @@ impl FilesCtx {
         Ok(())
     }
 
+    /// Checks that what is at a path may get another place or name.
+    fn check_moved(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<()> {
+        let checked = self.gate.check_moved(dir.grant, &resolved.path);
+        Ok(checked.map_err(|_| ErrorCode::Access)?)
+    }
+
     /// Keeps what is at a path, which is about to be changed.
     fn keep(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<()> {
         match &self.undo {

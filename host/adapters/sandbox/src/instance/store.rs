@@ -30,7 +30,8 @@ use crate::{
     secrets::Redactors,
 };
 use agent_host_engine::{
-    artifact::SessionArtifacts, program::ToolCaller, secrets::Secrets, tool::SessionChange,
+    artifact::SessionArtifacts, flow::Audience, program::ToolCaller, secrets::Secrets,
+    tool::SessionChange,
 };
 use agent_host_types::{
     custom_context::CustomContext,
@@ -104,6 +105,8 @@ pub struct CallContext {
     pub can_ask: bool,
     /// Keeps the files that the call changes; absent to keep none.
     pub undo: Option<Arc<UndoWriter>>,
+    /// Where the call may send and write what it gets.
+    pub audience: Audience,
     /// The tools that the call may call, its clock and its seed, if it is the run of a program.
     pub program: Option<ProgramContext>,
 }

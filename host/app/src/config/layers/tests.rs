@@ -280,7 +280,7 @@ const PATHS: &str = "agent/*/grants/dir/*/host agent/*/instructions/* agent/*/mo
 const OTHERS: &str = "agent/*/approval agent/*/description agent/*/flow agent/*/grants/dir/*/mode agent/*/name agent/*/output-schema/type agent/*/system agent/*/tools/* \
     agent/*/until-tool/* agents/* approval-timing cache-bytes external-tool/*/approval/* \
     external-tool/*/description external-tool/*/effect external-tool/*/input-schema/type \
-    external-tool/*/name external-tool/*/title flow/mode flow/rule/*/arguments/* flow/rule/*/decision flow/rule/*/from \
+    external-tool/*/name external-tool/*/title flow/audience/*/from flow/audience/*/to/* flow/mode flow/rule/*/arguments/* flow/rule/*/decision flow/rule/*/from \
     flow/rule/*/name flow/rule/*/to flow/trusted/* flow/untrusted/* grants/artifacts grants/dir/*/guest \
     grants/dir/*/mask/* grants/dir/*/mode grants/env/*/name grants/env/*/value \
     grants/http/*/host grants/http/*/methods/* grants/http/*/path grants/http/*/scheme \

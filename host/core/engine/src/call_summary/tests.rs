@@ -42,6 +42,7 @@ fn registered(name: &str, schema: Value, summary: Option<SummaryTemplate>) -> Re
         decisions: DecisionKind::ALL.to_vec(),
         runtime: ToolRuntime::Host,
         component: None,
+        destination: None,
         summary,
     }
 }

@@ -60,6 +60,7 @@ pub fn quarantined_reader() -> Option<ToolEntry> {
             decisions: DecisionKind::ALL.to_vec(),
             runtime: ToolRuntime::Agent,
             component: None,
+            destination: None,
             summary: Some(SummaryTemplate::own(
                 "Asked about a value: {question|quoted}",
             )),

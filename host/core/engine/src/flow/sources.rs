@@ -1,4 +1,4 @@
-//! The untrusted sources of a result: those of the requests that the gate allowed.
+//! The sources of a result that count: those of the requests that the gate allowed.
 
 use super::{FlowPolicy, FlowState};
 use crate::artifact::{Artifact, Artifacts, READ_ARTIFACT};
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 const MAX_SOURCES: usize = 16;
 
 /// The source of requests that were recorded only by their number, and of further sources.
-const OTHERS: &str = "unknown";
+pub(super) const OTHERS: &str = "unknown";
 
 /// The source that a runner names if the call read the shared state of the session.
 pub const SHARED_STATE: &str = "state";
@@ -34,8 +34,8 @@ pub(crate) struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// Returns the untrusted sources, sorted and bounded.
-    pub(crate) fn untrusted(&self) -> Vec<String> {
+    /// Returns the sources that are untrusted or have an audience, sorted and bounded.
+    pub(crate) fn labels(&self) -> Vec<String> {
         let mut found = BTreeSet::new();
         for source in self.known {
             match source == SHARED_STATE {
@@ -44,7 +44,7 @@ impl Origin<'_> {
             }
         }
         let mut add = |source: String| {
-            if self.policy.is_untrusted(&source) {
+            if self.policy.counts(&source) {
                 found.insert(source);
             }
         };
@@ -126,10 +126,16 @@ pub(super) fn source_of(request: &AuditRequest) -> Option<String> {
         }
         AuditRequest::McpCall { server, .. } => Some(format!("mcp:{server}")),
         AuditRequest::File {
-            action: FileAction::List | FileAction::Read | FileAction::ReadLink,
+            action: FileAction::Read | FileAction::ReadLink,
             path,
             ..
         } => Some(format!("dir:{path}")),
+        // The names in it are text of whatever `PATH/**` names.
+        AuditRequest::File {
+            action: FileAction::List,
+            path,
+            ..
+        } => Some(format!("dir:{}/", path.trim_end_matches('/'))),
         AuditRequest::Others | AuditRequest::Unrecognized { .. } => Some(OTHERS.to_owned()),
         AuditRequest::File { .. }
         | AuditRequest::Artifact { .. }

@@ -5,6 +5,7 @@ use super::{
     reference::references,
     sources::{bounded, is_allowed, source_of},
 };
+use crate::artifact::Artifacts;
 use agent_host_types::{
     accounting::AuditEntry,
     audit::AuditRequest,
@@ -25,12 +26,13 @@ const WORKFLOW: &str = "workflow";
 /// The sources of a session's text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FlowState {
-    /// The untrusted sources of what the model has seen.
+    /// The sources of what the model has seen, as the results name them. Which of them are
+    /// untrusted, the policy says as it is now.
     seen: BTreeSet<String>,
     /// The hosts and servers of results without untrusted sources: trusted ones, and all of those
     /// from before flows were recorded.
     unlabelled: BTreeSet<String>,
-    /// The untrusted sources of results, by call. Most calls have none.
+    /// The sources that results name, by call. Most calls have none.
     calls: HashMap<CallId, Vec<String>>,
     /// The results that the model has references to, by their names.
     references: BTreeMap<String, QuarantinedResult>,
@@ -52,19 +54,23 @@ pub(crate) struct QuarantinedResult {
 }
 
 impl FlowState {
-    /// Returns the untrusted sources of what the model has seen, by the policy as it is now.
+    /// Returns the sources of what the model has seen that count by the policy as it is now.
     pub(crate) fn seen(&self, policy: &FlowPolicy) -> Vec<String> {
         let unlabelled = self.unlabelled.iter();
-        let untrusted = unlabelled.filter(|source| policy.is_untrusted(source));
-        bounded(self.seen.iter().chain(untrusted).cloned().collect())
+        let all = self.seen.iter().chain(unlabelled);
+        bounded(
+            all.filter(|source| policy.counts(source))
+                .cloned()
+                .collect(),
+        )
     }
 
-    /// Returns the untrusted sources of what the caller has seen: a model, or a workflow, whose nodes
+    /// Returns the sources of what the caller has seen: a model, or a workflow, whose nodes
     /// hand on what they read.
     pub(crate) fn seen_by(&self, policy: &FlowPolicy, is_workflow: bool) -> Vec<String> {
         let mut seen = self.seen(policy);
-        let is_untrusted = is_workflow && policy.is_untrusted(WORKFLOW);
-        if is_untrusted && !seen.iter().any(|source| source == WORKFLOW) {
+        let counts = is_workflow && policy.counts(WORKFLOW);
+        if counts && !seen.iter().any(|source| source == WORKFLOW) {
             seen.push(WORKFLOW.to_owned());
         }
         seen
@@ -83,7 +89,7 @@ impl FlowState {
             .collect()
     }
 
-    /// Returns the untrusted sources of all results, those included that the model has not seen.
+    /// Returns the sources of all results, those included that the model has not seen.
     pub(crate) fn all(&self, policy: &FlowPolicy) -> Vec<String> {
         let results = self.calls.values().flatten().cloned();
         bounded(results.chain(self.seen(policy)).collect())
@@ -111,6 +117,24 @@ impl FlowState {
     /// Returns the sources of the shared state.
     pub(crate) fn sources_of_shared(&self) -> impl Iterator<Item = &String> {
         self.shared.iter()
+    }
+
+    /// Returns the sources of what a call may read without that its arguments say so. A file that
+    /// has an audience itself is left to the gate.
+    pub(crate) fn stored<'s>(
+        &'s self,
+        policy: &'s FlowPolicy,
+        artifacts: &'s Artifacts,
+    ) -> impl Iterator<Item = &'s String> {
+        let is_left = |path: &String| policy.has_audience(&format!("dir:{path}"));
+        let files = self.files.iter().filter(move |(path, _)| !is_left(path));
+        let calls = artifacts
+            .kept
+            .values()
+            .filter_map(|kept| kept.call_id.as_ref());
+        let artifacts = calls.flat_map(|call| self.sources_of_call(call));
+        let files = files.flat_map(|(_, sources)| sources);
+        self.shared.iter().chain(artifacts).chain(files)
     }
 
     /// Returns the sources of a file, of the directories above it, and of what is below it.

@@ -32,6 +32,8 @@ fn network_and_servers_are_untrusted_unless_trusted() {
         ("mcp:mail", true),
         ("dir:/workspace/a.md", false),
         ("dir:/workspace/vendor/a/b.md", true),
+        ("dir:/workspace/vendor/", true),
+        ("dir:/workspace/vendors/", false),
         ("tool:count", false),
         ("external:pay", true),
         ("unknown", true),
@@ -55,6 +57,7 @@ fn decided(rules: &[FlowRule], pointer: &str) -> Option<RuleDecision> {
     let call = FlowRequest {
         tool: "act",
         effect: Effect::Effectful,
+        destination: None,
         seen: &[],
         references: &references,
     };
@@ -110,6 +113,7 @@ fn flow_rule_is_about_its_arguments() {
         let call = FlowRequest {
             tool: "act",
             effect: Effect::Idempotent,
+            destination: None,
             seen: &["http:news.example".to_owned()],
             references: &[],
         };

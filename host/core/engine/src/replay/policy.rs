@@ -17,7 +17,7 @@ use agent_host_types::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::{borrow::Cow, collections::HashMap};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 /// A decision about a call, with the rule that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -73,7 +73,7 @@ pub struct DecidedCall {
 pub fn decide_again(
     recording: &Recording,
     rules: &[CallRule],
-    flow: &FlowPolicy,
+    flow: &Arc<FlowPolicy>,
 ) -> Result<Vec<DecidedCall>, Unreplayable> {
     let mut reader = PolicyReader {
         recording,
@@ -99,7 +99,7 @@ fn agents(recording: &Recording) -> HashMap<SessionId, String> {
 struct PolicyReader<'r> {
     recording: &'r Recording,
     rules: &'r [CallRule],
-    flow: &'r FlowPolicy,
+    flow: &'r Arc<FlowPolicy>,
     agents: HashMap<SessionId, String>,
     /// The setup with which each session of an agent started.
     setups: HashMap<SessionId, (LoopSetup, Vec<ApprovalRule>)>,
@@ -190,21 +190,20 @@ struct Requested<'r> {
 }
 
 impl Requested<'_> {
-    /// Decides on the call by a policy about flows, after that about calls. The policy decides which
-    /// of the recorded sources are untrusted.
-    fn after_flow(&self, policy: &FlowPolicy, tool: &RegisteredTool, ruling: Ruling) -> Ruling {
-        let untrusted = |sources: &mut Vec<String>| sources.retain(|it| policy.is_untrusted(it));
-        let mut seen = self.flow.seen_by(policy, self.is_workflow);
-        untrusted(&mut seen);
-        let mut references = self.arguments.to_vec();
-        for argument in &mut references {
-            untrusted(&mut argument.sources);
-        }
+    /// Decides on the call by a policy about flows, after that about calls.
+    fn after_flow(
+        &self,
+        policy: &Arc<FlowPolicy>,
+        tool: &RegisteredTool,
+        ruling: Ruling,
+    ) -> Ruling {
+        let destination = tool.goes_to();
         let request = FlowRequest {
             tool: &self.call.name,
             effect: tool.effect,
-            seen: &seen,
-            references: &references,
+            destination: destination.as_deref(),
+            seen: &self.flow.seen_by(policy, self.is_workflow),
+            references: self.arguments,
         };
         policy.after(ruling, &request)
     }
@@ -259,7 +258,7 @@ fn decide(
     setup: &LoopSetup,
     agent: Option<&str>,
     remembered: &[&ApprovalRule],
-    (rules, flow): (&[CallRule], &FlowPolicy),
+    (rules, flow): (&[CallRule], &Arc<FlowPolicy>),
 ) -> Option<DecidedCall> {
     let name = &call.call.name;
     let has_tool = |it: &AgentSetup| {

@@ -3,6 +3,7 @@
 use super::{outcome::ReplayedCall, tape::Tape};
 use crate::{
     BoxFuture,
+    flow::Audience,
     schema::InputSchema,
     setup::ToolSetup,
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
@@ -92,6 +93,7 @@ impl ToolHandler for RecordedTool {
         session: SessionId,
         call_id: &CallId,
         _input: &Map<String, Value>,
+        _audience: &Audience,
     ) -> Option<CallReport> {
         self.tape.foreseen_denial(session, call_id)
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::{
+    flow::Audience,
     journal::MemoryJournal,
     schema::InputSchema,
     session::{Session, SessionStart},
@@ -41,6 +42,7 @@ fn invocation(session: SessionId, input: Value) -> Invocation {
         agent_depth: 0,
         traceparent: None,
         sources: Vec::new(),
+        audience: Audience::default(),
         can_ask: false,
         cancel: Default::default(),
     }

@@ -1,5 +1,8 @@
 use super::*;
-use crate::ask_user::{ASK_USER, ask_user};
+use crate::{
+    ask_user::{ASK_USER, ask_user},
+    flow::Audience,
+};
 use agent_host_types::id::{CallId, SessionId};
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -19,6 +22,7 @@ fn call(tool: &str) -> Invocation {
         agent_depth: 0,
         traceparent: None,
         sources: Vec::new(),
+        audience: Audience::default(),
         can_ask: true,
         cancel: Default::default(),
     }

@@ -7,13 +7,14 @@ use crate::{
     schema::with_integers,
     session::{BatchCall, Session},
     text,
+    tool::CallReport,
     tool_set::unknown,
 };
 use agent_host_types::{
     continuation::PendingCall,
     event::Event,
     failure::ToolFailure,
-    id::{SessionId, object_digest},
+    id::object_digest,
     tool::{Effect, RegisteredTool, ToolRuntime},
 };
 use serde_json::{Map, Value};
@@ -40,7 +41,7 @@ impl Agent {
             let known = rulings.remove(&entry.call.id);
             let ruling = known.or_else(|| self.ruling_before_run(session, entry, cx));
             match ruling {
-                Some(ruling) if self.asks(session.id(), entry, &ruling) => {
+                Some(ruling) if self.asks(session, entry, &ruling) => {
                     let call = self.describe(session, entry, ruling.rule().to_owned());
                     waiting.extend(call.map(|call| (index, call)));
                 }
@@ -80,7 +81,7 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Option<PendingCall> {
         let ruling = self.ruling_before_run(session, entry, cx)?;
-        match self.asks(session.id(), entry, &ruling) {
+        match self.asks(session, entry, &ruling) {
             true => self.describe(session, entry, ruling.rule().to_owned()),
             false => None,
         }
@@ -186,12 +187,24 @@ impl Agent {
     }
 
     /// Whether the user is asked about a call that the policy decided on: not if its result is known.
-    fn asks(&self, session: SessionId, entry: &BatchCall, ruling: &Ruling) -> bool {
+    fn asks(&self, session: &Session, entry: &BatchCall, ruling: &Ruling) -> bool {
         let foreseen = || {
             let input = entry.effective_input()?;
-            self.tools.foreseen_denial(session, &entry.call, input)
+            self.foreseen_denial(session, entry, input)
         };
         matches!(ruling, Ruling::Ask { .. }) && fallback_of(entry).is_none() && foreseen().is_none()
+    }
+
+    /// Returns the end of a call that approval would not change.
+    pub(super) fn foreseen_denial(
+        &self,
+        session: &Session,
+        entry: &BatchCall,
+        input: &Map<String, Value>,
+    ) -> Option<CallReport> {
+        let audience = self.audience(session, entry);
+        self.tools
+            .foreseen_denial(session.id(), &entry.call, input, &audience)
     }
 
     /// Returns a call as the caller of the loop sees it.
@@ -215,7 +228,7 @@ impl Agent {
             executables: self.tools.executables(&entry.call.name, &input),
             input,
             identity: Some(tool.identity()),
-            sources: self.argument_sources(session, entry),
+            sources: self.untrusted_arguments(session, entry),
             rule,
             decisions: tool.decisions.clone(),
         })

@@ -4,7 +4,7 @@ use super::{Agent, TurnContext, TurnError};
 use crate::{
     agents::SubAgent,
     flow::{
-        FlowRequest, Input,
+        Audience, FlowRequest, Input,
         reader::{READ_QUARANTINED, answer_schema, reader},
         reference::{
             as_text, invalid, quarantined, references, references_in_text, replaced, unknown,
@@ -29,7 +29,7 @@ use agent_host_types::{
 use serde_json::{Map, Value};
 use std::{
     borrow::Cow,
-    collections::{HashMap, hash_map::Entry},
+    collections::{BTreeSet, HashMap, hash_map::Entry},
 };
 
 impl Agent {
@@ -107,22 +107,32 @@ impl Agent {
         entry: &BatchCall,
         report: impl Into<CallReport>,
     ) -> CallReport {
-        let references = self.references(session, entry).into_iter();
-        let mut sources: Vec<String> = references.flat_map(|argument| argument.sources).collect();
-        sources.sort_unstable();
-        sources.dedup();
+        let references = self.references(session, entry);
         CallReport {
-            sources,
+            sources: merged(references),
             ..report.into()
         }
     }
 
     /// Returns the untrusted sources of the arguments of a call, for the user who decides on it.
-    pub(super) fn argument_sources(
+    pub(super) fn untrusted_arguments(
         &self,
         session: &Session,
         entry: &BatchCall,
     ) -> Vec<ArgumentSources> {
+        let mut arguments = self.argument_sources(session, entry);
+        let policy = &self.settings.flow;
+        for argument in &mut arguments {
+            argument
+                .sources
+                .retain(|source| policy.is_untrusted(source));
+        }
+        arguments.retain(|argument| !argument.sources.is_empty());
+        arguments
+    }
+
+    /// Returns the sources of the arguments of a call that are untrusted or have an audience.
+    fn argument_sources(&self, session: &Session, entry: &BatchCall) -> Vec<ArgumentSources> {
         let mut arguments = self.references(session, entry);
         let seen = self.seen_sources(session);
         if !seen.is_empty() {
@@ -135,7 +145,8 @@ impl Agent {
         arguments
     }
 
-    /// Returns the untrusted sources of what the model of a session has seen.
+    /// Returns the sources of what the model of a session has seen that are untrusted or have an
+    /// audience.
     pub(super) fn seen_sources(&self, session: &Session) -> Vec<String> {
         if self.settings.flow.is_off() {
             return Vec::new();
@@ -144,13 +155,23 @@ impl Agent {
         flow.seen_by(&self.settings.flow, self.workflow.is_some())
     }
 
-    /// Returns the untrusted sources of the arguments of a call.
+    /// Returns the sources of the arguments of a call that are untrusted or have an audience, once.
     pub(super) fn input_sources(&self, session: &Session, entry: &BatchCall) -> Vec<String> {
-        let arguments = self.argument_sources(session, entry).into_iter();
-        let mut sources: Vec<String> = arguments.flat_map(|argument| argument.sources).collect();
-        sources.sort_unstable();
-        sources.dedup();
-        sources
+        merged(self.argument_sources(session, entry))
+    }
+
+    /// Returns where a call may hand text: that of its arguments, and what it may read of the state,
+    /// the artifacts and the files that such text has reached.
+    pub(super) fn audience(&self, session: &Session, entry: &BatchCall) -> Audience {
+        let policy = &self.settings.flow;
+        if policy.audiences.is_empty() {
+            return Audience::default();
+        }
+        let state = session.state();
+        let stored = state.flow.stored(policy, state.artifacts());
+        let sources = self.input_sources(session, entry).into_iter();
+        let sources: Vec<String> = sources.chain(stored.cloned()).collect();
+        policy.audience(&sources)
     }
 
     /// Returns the end of a turn with values in place of the references in the answer, for the user.
@@ -188,7 +209,7 @@ impl Agent {
         }
     }
 
-    /// Returns the untrusted sources of what an agent of this policy hands to its caller: of its
+    /// Returns the sources of what an agent of this policy hands to its caller: of its
     /// answer what its model has seen, and of results and changes that it passes on all.
     pub(super) fn sources_of_child(&self, session: &Session, report: &CallReport) -> Vec<String> {
         let (policy, flow) = (&self.settings.flow, &session.state().flow);
@@ -207,12 +228,12 @@ impl Agent {
         }
     }
 
-    /// Returns the untrusted sources of the input of a turn.
+    /// Returns the sources of the input of a turn that are untrusted or have an audience.
     pub(super) fn input_labels(&self, cx: &TurnContext<'_>) -> Vec<String> {
         let flow = &self.settings.flow;
         let sources = cx.actors.sources.iter().filter(|_| !flow.is_off());
-        let untrusted = sources.filter(|source| flow.is_untrusted(source));
-        untrusted.cloned().collect()
+        let labels = sources.filter(|source| flow.counts(source));
+        labels.cloned().collect()
     }
 
     /// Returns the decision about a call, by what the policy decided and what flows into it: the
@@ -225,16 +246,19 @@ impl Agent {
         ruling: Ruling,
     ) -> Ruling {
         let references = self.references(session, entry);
+        let destination = tool.goes_to();
         let request = FlowRequest {
             tool: &entry.call.name,
             effect: tool.effect,
+            destination: destination.as_deref(),
             seen: &self.seen_sources(session),
             references: &references,
         };
         self.settings.flow.after(ruling, &request)
     }
 
-    /// Returns the untrusted sources of the result of a call that ran.
+    /// Returns the sources of the result of a call that ran which are untrusted or have an audience:
+    /// a closed answer about untrusted text is trusted, and says something of it.
     pub(super) fn labels(
         &self,
         session: &Session,
@@ -242,7 +266,7 @@ impl Agent {
         report: &CallReport,
     ) -> Vec<String> {
         let policy = &self.settings.flow;
-        if policy.is_off() || self.is_closed_answer(call, &report.output) {
+        if policy.is_off() {
             return Vec::new();
         }
         let state = session.state();
@@ -255,7 +279,11 @@ impl Agent {
             audit: &report.audit,
             known: &report.sources,
         };
-        origin.untrusted()
+        let mut labels = origin.labels();
+        if self.is_closed_answer(call, &report.output) {
+            labels.retain(|source| policy.has_audience(source));
+        }
+        labels
     }
 
     /// Whether a result is an answer that can say nothing but what its schema allows.
@@ -274,7 +302,8 @@ impl Agent {
         output: &ToolResultOutput,
         labels: &[String],
     ) -> Option<(SpilledOutput, String)> {
-        if labels.is_empty() || !self.quarantines() {
+        let policy = &self.settings.flow;
+        if !self.quarantines() || !labels.iter().any(|source| policy.is_untrusted(source)) {
             return None;
         }
         let reference = session.state().flow.next_reference();
@@ -292,6 +321,13 @@ impl Agent {
         }
         self.agents.as_ref()?.of_tool(tool).map(Cow::Borrowed)
     }
+}
+
+/// Returns the sources of arguments, each once.
+fn merged(arguments: Vec<ArgumentSources>) -> Vec<String> {
+    let sources = arguments.into_iter().flat_map(|argument| argument.sources);
+    let sources: BTreeSet<String> = sources.collect();
+    sources.into_iter().collect()
 }
 
 /// Returns the failure of a call whose arguments do not fit with the values of its references. It

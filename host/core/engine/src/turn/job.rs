@@ -284,6 +284,7 @@ impl Agent {
                 .observer
                 .traceparent(caller.session, Traced::Call(&call.id)),
             sources: run.sources.clone(),
+            audience: run.audience.clone(),
             can_ask: self.settings.prompts == Prompts::Ask,
             cancel: cx.cancel.clone(),
         }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     agents::SubAgent,
     arguments::Arguments,
-    flow::is_flow_rule,
+    flow::{Audience, is_flow_rule},
     policy::{Ruling, denied_call},
     session::{BatchCall, Session},
     tool::CallReport,
@@ -55,8 +55,10 @@ pub(super) struct CallRun {
     /// The policy rule that allows it.
     pub(super) rule: String,
     pub(super) runtime: ToolRuntime,
-    /// The untrusted sources of the arguments.
+    /// The sources of the arguments that are untrusted or have an audience.
     pub(super) sources: Vec<String>,
+    /// Where the call may hand text.
+    pub(super) audience: Audience,
     /// The files of the message to an agent.
     pub(super) files: Vec<FilePart>,
     /// The agent of a session for this call alone, in which the user decides on it.
@@ -133,12 +135,13 @@ impl Agent {
                 CallPlan::answer(denied.denied_by(rule))
             }
             Ruling::Ask { rule } if !confirmed => {
-                let foreseen = self.tools.foreseen_denial(session.id(), call, &input);
+                let foreseen = self.foreseen_denial(session, entry, &input);
                 foreseen.map_or(CallPlan::Ask(rule), |denied| {
                     CallPlan::answer(self.quoting(session, entry, denied))
                 })
             }
             Ruling::Ask { rule } | Ruling::Allow { rule } => CallPlan::Run(Box::new(CallRun {
+                audience: self.audience(session, entry),
                 entry: entry.clone(),
                 input,
                 arguments,

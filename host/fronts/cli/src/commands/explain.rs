@@ -85,9 +85,7 @@ fn call_text(call: &ExplainedCall) -> String {
     }
     if !call.sources.is_empty() {
         let sources = escape_line(&call.sources.join(", "));
-        lines.push(format!(
-            "{YELLOW}untrusted{YELLOW:#} result, from {sources}"
-        ));
+        lines.push(format!("{YELLOW}result{YELLOW:#} with text from {sources}"));
     }
     let hooks = call.hooks.iter();
     lines.extend(hooks.map(|verdict| format!("hook {}", verdict_line(verdict, MAX_REASON))));

@@ -24,6 +24,7 @@ fn tool(name: &str, effect: Effect) -> RegisteredTool {
         decisions: DecisionKind::ALL.to_vec(),
         runtime: ToolRuntime::Host,
         component: None,
+        destination: None,
         summary: None,
     }
 }

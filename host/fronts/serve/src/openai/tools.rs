@@ -147,6 +147,7 @@ pub(super) fn with_functions(
             decisions: DecisionKind::ALL.to_vec(),
             runtime: ToolRuntime::External,
             component: None,
+            destination: None,
             summary: None,
         };
         tools.push(ToolEntry {

@@ -100,6 +100,7 @@ impl FileChangeOp for Rename {
         };
         ctx.check(dir, op, &old)?;
         ctx.check_nothing_hidden_below(dir, &old)?;
+        ctx.check_moved(dir, &old)?;
         let new = ctx.resolve_new(new_dir, &self.new_path)?;
         let new_op = match op {
             FileOp::Write if old.is_executable() => FileOp::WriteExecutable,

@@ -349,6 +349,7 @@ impl HostDescriptor for FilesView<'_> {
             let _exclusive = exclusive;
             // A second name gives write access under the new path, so both paths need it.
             let old = ctx.resolve_checked(&dir, &path, Follow::No, FileOp::Write)?;
+            ctx.check_moved(&dir, &old)?;
             let new = ctx.resolve_new(&new_dir, &new_path)?;
             ctx.check(&new_dir, old.write_op(), &new)?;
             ctx.check_nothing_hidden_below(&new_dir, &new)?;

@@ -26,6 +26,7 @@ pub(super) fn tool(effect: Effect, approval: Approval) -> RegisteredTool {
         decisions: DecisionKind::ALL.into(),
         runtime: ToolRuntime::Host,
         component: Some(Digest::of(b"code")),
+        destination: None,
         summary: None,
     }
 }

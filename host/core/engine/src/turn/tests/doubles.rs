@@ -147,6 +147,7 @@ pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
             decisions: DecisionKind::ALL.into(),
             runtime: ToolRuntime::Host,
             component: None,
+            destination: None,
             summary: None,
         },
         body: Box::new(|invocation| {
@@ -163,6 +164,12 @@ pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
 }
 
 impl Tool {
+    /// Has all of its arguments go somewhere.
+    pub(super) fn goes_to(mut self, destination: &str) -> Self {
+        self.registered.destination = Some(destination.to_owned());
+        self
+    }
+
     pub(super) fn limited(mut self, limits: &Limits) -> Self {
         self.limits = Some(limits.clone());
         self

@@ -1,5 +1,6 @@
 //! Text from untrusted sources: what the model sees of it, what it hands on, and what is asked.
 
+mod audience;
 mod stored;
 
 use super::{children::TestJournals, harness::*};

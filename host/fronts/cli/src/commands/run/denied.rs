@@ -5,7 +5,7 @@ use super::{RunParts, arguments::same_command};
 use crate::{commands::shell_quoted, terminal::escape_line};
 use agent_host_app::allowing_flag;
 use agent_host_engine::{
-    flow::is_flow_rule,
+    flow::{AUDIENCE_RULE, is_flow_rule},
     observer::{Live, Observer},
     policy::{DirGrant, DirMode, RuleDecision},
     turn::Settings,
@@ -128,7 +128,8 @@ fn denies(settings: &Settings, name: &str) -> bool {
     let flows = settings.flow.rules.iter();
     let flows = flows.map(|rule| (&rule.name, rule.decision));
     let mut rules = calls.chain(flows);
-    rules.any(|(known, decision)| known == name && decision == RuleDecision::Deny)
+    name == AUDIENCE_RULE
+        || rules.any(|(known, decision)| known == name && decision == RuleDecision::Deny)
 }
 
 /// Notes the denied calls of a session and of its agents.

@@ -5,7 +5,10 @@ use crate::{
     gate::{CallStats, Gate},
     schedule::blocking::{BlockingThreads, ToolBlocking},
 };
-use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+use agent_host_engine::{
+    flow::Audience,
+    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
+};
 use agent_host_types::{limits::Limits, tool::Effect};
 use rustix::fs::{CWD, FileType, Mode};
 use std::{
@@ -174,6 +177,14 @@ pub(super) fn limited(limits: &Limits, quota: DirQuota) -> Fixture {
     let mut grants = grants(dir.path(), DirMode::ReadWrite);
     grants.dirs[0].quota = quota;
     let gate = Gate::new(Arc::new(grants), Effect::Effectful, limits);
+    open_behind(gate, dir, Resolver::Openat2)
+}
+
+/// The directory, writable by a call whose text goes to an audience alone.
+pub(super) fn within(audience: Audience) -> Fixture {
+    let dir = populated_dir();
+    let grants = Arc::new(grants(dir.path(), DirMode::ReadWrite));
+    let gate = Gate::within(audience, grants, Effect::Effectful, &Limits::default());
     open_behind(gate, dir, Resolver::Openat2)
 }
 

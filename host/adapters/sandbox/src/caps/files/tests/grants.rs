@@ -2,18 +2,80 @@
 
 use super::{
     super::FilesError,
-    fixture::{open_files, populated_dir, writable},
+    fixture::{open_files, populated_dir, within, writable},
 };
 use crate::gate::Gate;
-use agent_host_engine::policy::{DirGrant, DirMode, Grants};
+use agent_host_engine::{
+    flow::{AudienceRule, FlowPolicy},
+    policy::{DirGrant, DirMode, Grants, NameGlob},
+};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     audit::AuditRequest,
+    flow::FlowMode,
     limits::Limits,
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
 use std::sync::Arc;
+
+/// Within one call, what it reads and what it writes fit together, whichever comes first.
+#[tokio::test]
+async fn files_with_an_audience_stay_in_it() {
+    let glob = |text: &str| NameGlob::new(text).unwrap();
+    let policy = Arc::new(FlowPolicy {
+        mode: FlowMode::Ask,
+        audiences: vec![AudienceRule {
+            from: glob("dir:/workspace/sub/**"),
+            to: vec![
+                glob("dir:/workspace/sub/**"),
+                glob("dir:/workspace/shared*"),
+            ],
+        }],
+        ..FlowPolicy::default()
+    });
+    let calls: [&[(&str, &str)]; 7] = [
+        &[
+            ("create x x", "1"),
+            ("read a.txt", "alpha"),
+            ("create y x", "1"),
+        ],
+        // By way of a link, too.
+        &[
+            ("read in", "beta"),
+            ("create x x", "access"),
+            ("create sub/x x", "1"),
+        ],
+        &[
+            ("list sub", "b.txt deep"),
+            ("read a.txt", "alpha"),
+            ("create x x", "access"),
+        ],
+        &[
+            ("create x x", "1"),
+            ("read sub/b.txt", "access"),
+            ("read a.txt", "alpha"),
+        ],
+        &[
+            ("move sub/b.txt b.txt", "access"),
+            ("move sub/b.txt shared.txt", "done"),
+        ],
+        &[
+            ("move sub sub2", "access"),
+            ("link sub/b.txt b.txt", "access"),
+        ],
+        &[
+            ("link sub/b.txt shared.txt", "done"),
+            ("create x x", "access"),
+        ],
+    ];
+    for attempts in calls {
+        within(policy.audience(&[])).check(attempts).await;
+    }
+    let before = ["dir:/workspace/sub/b.txt".to_owned()];
+    let attempts = [("create x x", "access"), ("create shared x", "1")];
+    within(policy.audience(&before)).check(&attempts).await;
+}
 
 #[tokio::test]
 async fn audit_log_lists_requests_and_first_denial() {

@@ -163,7 +163,7 @@ impl Story {
             .map(|rule| format!("{DETAIL}{YELLOW}denied{YELLOW:#} by {}", escape_line(rule)));
         let sources = (!end.labels.is_empty()).then(|| {
             let sources = escape_line(&end.labels.join(", "));
-            format!("{DETAIL}{YELLOW}untrusted{YELLOW:#}, from {sources}")
+            format!("{DETAIL}{YELLOW}text{YELLOW:#} from {sources}")
         });
         let denied = end.audit.iter().filter(|entry| is_denied(entry));
         let denied: String = denied
