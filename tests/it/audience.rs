@@ -144,12 +144,9 @@ fn private_text_goes_to_its_audience_alone() {
     assert_eq!(results, ["ok"]);
 }
 
-/// Neither a program, nor an agent that is told the text, is a way around it; nor is a search.
 #[test]
-fn private_text_stays_in_its_audience_by_way_of_others() {
-    let agent = "code = true\nagents = [\"helper\"]\n[[agent]]\nname = \"helper\"\n\
-                 description = \"Helps.\"";
-    let project = project(agent);
+fn private_text_stays_in_its_audience_in_a_program() {
+    let project = project("code = true");
     let refusal = Project::refusal(&project.other);
     let program = format!(
         "const text = await tools.read_file({{path: 'private/plan.md'}});
@@ -161,7 +158,14 @@ fn private_text_stays_in_its_audience_by_way_of_others() {
     );
     let results = project.session(&[("run_javascript", json!({ "code": program }))]);
     assert!(results[0].contains(&refusal), "{results:?}");
+}
 
+/// Neither a search nor an agent that is told the text is a way around it.
+#[test]
+fn private_text_stays_in_its_audience_in_an_agent() {
+    let project =
+        project("agents = [\"helper\"]\n[[agent]]\nname = \"helper\"\ndescription = \"Helps.\"");
+    let refusal = Project::refusal(&project.other);
     let search = ("search_files", json!({"pattern": "budget"}));
     let results = project.session(&[search, Project::fetch(&project.other)]);
     assert!(results[1].contains("must not go to http:"), "{results:?}");

@@ -9,9 +9,12 @@ use super::{
     sources::{OTHERS, source_of},
 };
 use crate::policy::{NameGlob, Ruling};
-use agent_host_types::audit::{AuditRequest, FileAction};
+use agent_host_types::audit::{ArtifactOp, AuditRequest, FileAction};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The rule by which a call is denied that would hand text to others than its audience.
 pub const AUDIENCE_RULE: &str = "flow.audience";
@@ -58,6 +61,8 @@ pub struct Audience {
     sources: BTreeSet<String>,
     /// The destinations that got something from the call.
     sent: BTreeSet<String>,
+    /// The sources of the artifacts that the call may read, by their names.
+    artifacts: BTreeMap<String, Vec<String>>,
 }
 
 impl FlowPolicy {
@@ -79,7 +84,7 @@ impl FlowPolicy {
         Audience {
             sources: sources.cloned().collect(),
             policy: Some(Arc::clone(self)),
-            sent: BTreeSet::new(),
+            ..Audience::default()
         }
     }
 
@@ -111,6 +116,13 @@ impl Audience {
         self.policy.is_some()
     }
 
+    /// Names the sources of artifacts.
+    #[must_use]
+    pub(crate) fn with_artifacts(mut self, artifacts: BTreeMap<String, Vec<String>>) -> Self {
+        self.artifacts = artifacts;
+        self
+    }
+
     /// Returns the denial of a call that hands its arguments to a destination; `None` if it may.
     #[must_use]
     pub fn refusal(&self, destination: &str) -> Option<Ruling> {
@@ -123,10 +135,11 @@ impl Audience {
     /// Takes in a request that the grants allow, or returns its denial.
     pub fn admit(&mut self, request: &AuditRequest) -> Option<Ruling> {
         self.policy.as_ref()?;
-        if let Some(source) = source_of(request)
-            && let Some(denial) = self.read(source)
-        {
-            return Some(denial);
+        let read = self.sources_of(request).into_iter();
+        for source in read {
+            if let Some(denial) = self.read(source) {
+                return Some(denial);
+            }
         }
         match request {
             AuditRequest::Http { .. } => self.send(source_of(request)?),
@@ -144,6 +157,21 @@ impl Audience {
         let below = policy.audiences_below(path).map(str::to_owned);
         let mut sources = source_of(&read).into_iter().chain(below);
         sources.find_map(|source| self.read(source))
+    }
+
+    /// Returns the sources of what a request reads. Tools choose the names that a list has.
+    fn sources_of(&self, request: &AuditRequest) -> Vec<String> {
+        match request {
+            AuditRequest::Artifact { action, name } => match action {
+                ArtifactOp::ListArtifacts => self.artifacts.values().flatten().cloned().collect(),
+                ArtifactOp::ReadArtifact => {
+                    let found = self.artifacts.get(name);
+                    found.cloned().unwrap_or_default()
+                }
+                ArtifactOp::StoreArtifact | ArtifactOp::DeleteArtifact => Vec::new(),
+            },
+            _ => source_of(request).into_iter().collect(),
+        }
     }
 
     fn send(&mut self, destination: String) -> Option<Ruling> {

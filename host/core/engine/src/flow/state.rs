@@ -121,20 +121,24 @@ impl FlowState {
 
     /// Returns the sources of what a call may read without that its arguments say so. A file that
     /// has an audience itself is left to the gate.
-    pub(crate) fn stored<'s>(
-        &'s self,
-        policy: &'s FlowPolicy,
-        artifacts: &'s Artifacts,
-    ) -> impl Iterator<Item = &'s String> {
+    pub(crate) fn stored<'s>(&'s self, policy: &'s FlowPolicy) -> impl Iterator<Item = &'s String> {
         let is_left = |path: &String| policy.has_audience(&format!("dir:{path}"));
         let files = self.files.iter().filter(move |(path, _)| !is_left(path));
-        let calls = artifacts
-            .kept
-            .values()
-            .filter_map(|kept| kept.call_id.as_ref());
-        let artifacts = calls.flat_map(|call| self.sources_of_call(call));
         let files = files.flat_map(|(_, sources)| sources);
-        self.shared.iter().chain(artifacts).chain(files)
+        self.shared.iter().chain(files)
+    }
+
+    /// Returns the sources of the artifacts that name some.
+    pub(crate) fn sources_of_artifacts(
+        &self,
+        artifacts: &Artifacts,
+    ) -> BTreeMap<String, Vec<String>> {
+        let kept = artifacts.kept.iter();
+        let sources = kept.filter_map(|(name, artifact)| {
+            let sources = self.sources_of_call(artifact.call_id.as_ref()?);
+            (!sources.is_empty()).then(|| (name.to_string(), sources.to_vec()))
+        });
+        sources.collect()
     }
 
     /// Returns the sources of a file, of the directories above it, and of what is below it.

@@ -160,18 +160,19 @@ impl Agent {
         merged(self.argument_sources(session, entry))
     }
 
-    /// Returns where a call may hand text: that of its arguments, and what it may read of the state,
-    /// the artifacts and the files that such text has reached.
+    /// Returns where a call may hand text: that of its arguments, of the artifacts that it reads, and
+    /// of the state and the files that it may read.
     pub(super) fn audience(&self, session: &Session, entry: &BatchCall) -> Audience {
         let policy = &self.settings.flow;
         if policy.audiences.is_empty() {
             return Audience::default();
         }
         let state = session.state();
-        let stored = state.flow.stored(policy, state.artifacts());
+        let stored = state.flow.stored(policy);
         let sources = self.input_sources(session, entry).into_iter();
         let sources: Vec<String> = sources.chain(stored.cloned()).collect();
-        policy.audience(&sources)
+        let artifacts = state.flow.sources_of_artifacts(state.artifacts());
+        policy.audience(&sources).with_artifacts(artifacts)
     }
 
     /// Returns the end of a turn with values in place of the references in the answer, for the user.
