@@ -53,7 +53,7 @@ pub(super) struct Entry {
     pub(super) contents: BTreeMap<&'static str, String>,
 }
 
-/// What must be known of a session before its first entry.
+/// The facts of a session that are needed before its first entry.
 #[derive(Debug, Default)]
 pub(super) struct SessionOutline {
     setups: BTreeSet<Digest>,

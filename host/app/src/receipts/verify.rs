@@ -16,7 +16,7 @@ use std::{
     io::{self, BufRead, Read as _},
 };
 
-/// What a verified file has.
+/// The content of a verified file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifiedReceipts {
     /// The session; of a file without receipts, too.
