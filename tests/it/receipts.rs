@@ -125,8 +125,8 @@ fn approval_and_denial_have_receipts_that_verify() {
     let redacted = fs::read_to_string(env.work().join("redacted")).unwrap();
     assert!(!redacted.contains("a.txt") && !redacted.contains("salt"));
     for (file, contents) in [
-        ("whole", "8 contents in the file, 0 removed"),
-        ("redacted", "0 contents in the file, 8 removed"),
+        ("whole", "9 contents in the file, 0 removed"),
+        ("redacted", "0 contents in the file, 9 removed"),
     ] {
         let ran = verify(&env, file, &[]);
         let expected = format!(

@@ -19,8 +19,8 @@ use line::ReceiptWriter;
 use std::io::Write;
 
 /// Writes the receipts of a session, and returns their number. The session is read twice, in the
-/// memory of one page and of its open calls. Of a copied session, the copied events have none: their
-/// receipts are those of the original.
+/// memory of one page, of its open calls and of the names of the tools of its setups. Of a copied
+/// session, the copied events have none: their receipts are those of the original.
 ///
 /// # Errors
 /// The session cannot be read, `out` cannot be written, the system has no randomness, or the key is

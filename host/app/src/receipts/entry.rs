@@ -57,12 +57,15 @@ pub(super) struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct SessionOutline {
     setups: BTreeSet<Digest>,
+    /// The position of the last event. A session that runs has more of them meanwhile.
+    last: u64,
     /// The position of the last copy, before which the events are those of another journal.
     copied: Option<u64>,
 }
 
 impl SessionOutline {
     pub(super) fn add(&mut self, record: &EventRecord) {
+        self.last = record.seq;
         match &record.event {
             Event::LoopConfigured { setup, .. } => drop(self.setups.insert(setup.digest)),
             Event::SessionForked { .. } => self.copied = Some(record.seq),
@@ -73,6 +76,7 @@ impl SessionOutline {
 
 /// Makes entries of the events of a session.
 pub(super) struct EntryReader {
+    last: u64,
     copied: Option<u64>,
     /// The components of the tools, by setup and name.
     components: HashMap<Digest, HashMap<String, Digest>>,
@@ -123,6 +127,7 @@ impl EntryReader {
             components.extend(setup.map(|setup| (digest, components_of(&setup))));
         }
         Self {
+            last: outline.last,
             copied: outline.copied,
             components,
             setup: None,
@@ -157,7 +162,8 @@ impl EntryReader {
             }
         };
         // The events of another journal were believed without it.
-        if self.copied.is_some_and(|copied| record.seq < copied) {
+        let is_copied = self.copied.is_some_and(|copied| record.seq < copied);
+        if is_copied || record.seq > self.last {
             return Vec::new();
         }
         for entry in &mut entries {
@@ -262,6 +268,9 @@ impl EntryReader {
             (_, None) => None,
         };
         contents.extend(result.map(|result| ("result", result)));
+        if !end.audit.is_empty() {
+            contents.insert("audit", text(&end.audit));
+        }
         Entry {
             kind: "call",
             call_id: end.call_id.clone(),

@@ -18,8 +18,9 @@ pub(super) const VERSION: u64 = 1;
 /// The `kind` of the closing line.
 pub(super) const END: &str = "end";
 
-/// The longest line, in bytes, far above any call whose result is not in a blob.
-pub(super) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
+/// The longest line, in bytes: above what a model's reply can have as arguments. Longer results are
+/// in blobs.
+pub(super) const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 
 /// The reason for which a key is refused.
 const NOT_ED25519: &str = "receipts are signed with Ed25519, and this is a P-256 key; make one with \

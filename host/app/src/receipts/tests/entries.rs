@@ -105,6 +105,8 @@ async fn decision_and_its_call_have_receipts() {
 async fn copied_events_have_no_receipts() {
     let mut denied = settled("b", &json!({ "type": "execution-denied" }));
     denied["rule"] = json!("rule.no");
+    let audit = json!([{ "request": "GET http://a.example/", "operation": { "kind": "http", "method": "GET", "url": "http://a.example/" }, "verdict": "denied", "rule": "default-deny", "count": 1 }]);
+    denied["audit"] = audit.clone();
     let events = vec![
         received("a", &json!({})),
         settled("a", &text("forged")),
@@ -114,7 +116,7 @@ async fn copied_events_have_no_receipts() {
     ];
     let expected = json!({ "kind": "call", "position": 4, "at_ms": 1_004, "call_id": "b", "tool": "say",
                            "ruling": "deny", "rule": "rule.no", "outcome": "execution-denied",
-                           "contents": { "arguments": { "x": 1 },
+                           "contents": { "arguments": { "x": 1 }, "audit": audit,
                                          "result": { "output": { "type": "execution-denied" } } } });
     assert_eq!(receipts(events).await, [expected]);
 }

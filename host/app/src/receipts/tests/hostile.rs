@@ -6,6 +6,7 @@ use FaultKind::{Changed, Contents, NoEnd, UnknownVersion, WrongKey};
 use agent_host_types::id::Digest;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
+use std::io::{self, BufReader};
 
 /// Changes a line as JSON.
 fn edit(line: &mut String, change: impl Fn(&mut Value)) {
@@ -160,6 +161,13 @@ async fn line_that_is_anything_is_a_fault() {
         );
     }
     assert_eq!(fault(&[""; 0]), Err((NoEnd, 1)));
+}
+
+#[test]
+fn line_without_end_is_refused() {
+    let endless = BufReader::new(io::repeat(b'a'));
+    let refused = verify_receipts(endless, &key(KEY).public()).unwrap_err();
+    assert_eq!(refused.to_string(), "line 1 has more than 33554432 bytes");
 }
 
 /// A file whose last line has no end of line, as editors may leave it, is the same file.

@@ -25,8 +25,8 @@ pub(crate) enum ReceiptsCommand {
         /// The private Ed25519 key that signs them, in PEM: `openssl genpkey -algorithm ed25519`.
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
-        /// Leave out arguments, results, decisions and what was shown for them. The receipts keep
-        /// commitments to them.
+        /// Leave out arguments, results, requests, decisions and what was shown for them. The
+        /// receipts keep commitments to them.
         #[arg(long)]
         redact: bool,
         /// The file, which must not exist [default: standard output].
