@@ -8,7 +8,7 @@ use agent_host_types::{
     reason::Reason,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -63,6 +63,18 @@ pub(super) fn signed_text(digest: Digest) -> String {
 /// Returns the digest that the first receipt of a session names as that of the one before it.
 pub(super) fn chain_start(session: SessionId) -> Digest {
     Digest::of(session.to_string().as_bytes())
+}
+
+/// A line of the file. Its fields are sorted, as in the canonical form.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Line {
+    /// The contents that were not removed, by name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(super) contents: Map<String, Value>,
+    /// An object: what is signed.
+    pub(super) receipt: Value,
+    pub(super) signature: String,
 }
 
 /// Writes a file of receipts.
@@ -131,7 +143,7 @@ impl<'a> ReceiptWriter<'a> {
         if self.redact {
             contents.clear();
         }
-        self.write(&receipt, contents)
+        self.write(receipt, contents)
     }
 
     /// Writes the closing line, and returns the number of receipts.
@@ -144,21 +156,22 @@ impl<'a> ReceiptWriter<'a> {
             "count": self.count,
             "previous": self.previous,
         });
-        self.write(&receipt, Map::new())?;
+        self.write(receipt, Map::new())?;
         self.out.flush()?;
         Ok(self.count)
     }
 
-    fn write(&mut self, receipt: &Value, contents: Map<String, Value>) -> Result<(), ReceiptError> {
+    fn write(&mut self, receipt: Value, contents: Map<String, Value>) -> Result<(), ReceiptError> {
         // The keys of objects are sorted; a test of `json_digest` checks that.
         self.previous = Digest::of(receipt.to_string().as_bytes());
         let signature = self.key.sign(signed_text(self.previous).as_bytes());
         let signature = STANDARD.encode(signature.map_err(ReceiptError::Key)?);
-        let mut line = json!({ "receipt": receipt, "signature": signature });
-        if !contents.is_empty() {
-            line["contents"] = contents.into();
-        }
-        let line = line.to_string();
+        let line = Line {
+            contents,
+            receipt,
+            signature,
+        };
+        let line = serde_json::to_string(&line).map_err(io::Error::from)?;
         if line.len() > MAX_LINE_BYTES {
             let (count, redact) = (self.count, "export it with `--redact`");
             let why = format!("receipt {count} has more than {MAX_LINE_BYTES} bytes; {redact}");

@@ -90,8 +90,10 @@ fn verify(lines: &[impl AsRef<[u8]>]) -> Result<VerifiedReceipts, ReceiptFault> 
     verify_receipts(file.as_slice(), &key(KEY).public()).unwrap()
 }
 
-/// The kind and the line of the first fault.
-fn fault(lines: &[impl AsRef<[u8]>]) -> Result<u64, (FaultKind, u64)> {
+/// The number of receipts, or the kind and the line of the first fault.
+type Judgement = Result<u64, (FaultKind, u64)>;
+
+fn fault(lines: &[impl AsRef<[u8]>]) -> Judgement {
     let verified = verify(lines).map(|verified| verified.calls + verified.decisions);
     verified.map_err(|fault| (fault.kind, fault.line))
 }

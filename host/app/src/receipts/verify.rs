@@ -3,7 +3,7 @@
 //! is elsewhere.
 
 use super::line::{
-    END, MAX_LINE_BYTES, ReceiptError, VERSION, chain_start, check_algorithm, commitment,
+    END, Line, MAX_LINE_BYTES, ReceiptError, VERSION, chain_start, check_algorithm, commitment,
     signed_text,
 };
 use agent_host_registry::PublicKey;
@@ -66,16 +66,6 @@ pub enum FaultKind {
     Contents,
     /// A line has a version that this program does not know.
     UnknownVersion,
-}
-
-/// A line of the file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    receipt: Map<String, Value>,
-    signature: String,
-    #[serde(default)]
-    contents: Map<String, Value>,
 }
 
 /// The fields of a receipt that its place depends on.
@@ -296,6 +286,9 @@ impl<R: BufRead> Verifier<'_, R> {
         }
         let fields = || changed("it has other fields than a receipt");
         let line: Line = serde_json::from_value(value).map_err(|_| fields())?;
+        if !line.receipt.is_object() {
+            return Err(fields());
+        }
         if line.receipt.get("version").and_then(Value::as_u64) != Some(VERSION) {
             let why = "its version is not 1; verify it with a newer program";
             return Err((FaultKind::UnknownVersion, why.to_owned()));
@@ -310,9 +303,8 @@ impl<R: BufRead> Verifier<'_, R> {
             );
             return Err((FaultKind::WrongKey, why));
         }
-        let receipt = Value::Object(line.receipt);
-        let digest = Digest::of(receipt.to_string().as_bytes());
-        let place: Place = serde_json::from_value(receipt).map_err(|_| fields())?;
+        let digest = Digest::of(line.receipt.to_string().as_bytes());
+        let place: Place = serde_json::from_value(line.receipt).map_err(|_| fields())?;
         let number = match (place.kind == END, place.number, place.count) {
             (false, Some(number), None) => number,
             // The closing line has the place after the last receipt.

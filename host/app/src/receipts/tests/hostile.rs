@@ -1,7 +1,7 @@
 //! Contents that were removed or changed, and lines that are anything.
 
 use super::super::{FaultKind, VerifiedReceipts, verify_receipts};
-use super::{KEY, calls, export, fault, key, session, verify};
+use super::{Judgement, KEY, calls, export, fault, key, session, verify};
 use FaultKind::{Changed, Contents, NoEnd, UnknownVersion, WrongKey};
 use agent_host_types::id::Digest;
 use pretty_assertions::assert_eq;
@@ -51,7 +51,8 @@ async fn redacted_file_verifies_and_has_no_contents() {
 #[tokio::test]
 async fn contents_may_be_removed_and_not_changed() {
     let lines = export(&calls(3).await, &key(KEY), false).await;
-    let edits: [(&str, &dyn Fn(&mut Value), Result<u64, (FaultKind, u64)>); 9] = [
+    type Edit<'a> = (&'a str, &'a dyn Fn(&mut Value), Judgement);
+    let edits: [Edit<'_>; 9] = [
         (
             "all",
             &|line| drop(line.as_object_mut().unwrap().remove("contents")),
