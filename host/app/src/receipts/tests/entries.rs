@@ -1,7 +1,7 @@
 //! The receipts of a session's events.
 
 use super::{KEY, export, key, received, session, settled, stored, verify};
-use agent_host_types::id::Digest;
+use agent_host_types::{accounting::Accounting, id::Digest, model::Usage};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 
@@ -119,4 +119,41 @@ async fn copied_events_have_no_receipts() {
                            "contents": { "arguments": { "x": 1 }, "audit": audit,
                                          "result": { "output": { "type": "execution-denied" } } } });
     assert_eq!(receipts(events).await, [expected]);
+}
+
+/// The callers that are no model, the host that decides on an expired request, and an agent.
+#[tokio::test]
+async fn receipt_names_the_caller_and_the_decider() {
+    let mut by_agent = settled("p1", &text("found"));
+    by_agent["child"] = json!({ "agent": "clerk", "session": session(), "turns": 1, "tool_calls": 0,
+                                "usage": Usage::default() });
+    let events = vec![
+        json!({ "kind": "program-called", "calls": [
+            { "id": "p1", "name": "say", "input": { "q": 1 }, "raw_arguments": "" } ] }),
+        by_agent,
+        json!({ "kind": "approval-requested", "request": "r", "turn": 1, "index": 0,
+                "calls": [pending("c1", &json!({}))] }),
+        json!({ "kind": "decision-recorded", "request": "r", "by": "expiry",
+                "decisions": [{ "type": "reject", "call_id": "c1" }] }),
+        json!({ "kind": "node-intended", "call_id": "n1", "node": "first", "attempt": 1, "tool": "sum",
+                "input_digest": Digest::of(b""), "effect": "read-only" }),
+        json!({ "kind": "node-retried", "call_id": "n1", "node": "first", "attempt": 1,
+                "failure": { "code": "trap", "message": "no" }, "accounting": Accounting::default() }),
+        json!({ "kind": "node-settled", "call_id": "n1", "node": "first", "tool": "sum",
+                "output": { "node_id": "first", "text": "4" }, "accounting": Accounting::default() }),
+    ];
+    let receipts = receipts(events).await;
+    let told = receipts.iter().map(|receipt| {
+        let fields = ["position", "who", "ruling", "outcome", "agent"];
+        json!(fields.map(|name| receipt[name].clone()))
+    });
+    let expected = [
+        json!([1, "program", null, "text", session()]),
+        json!([3, "host:expiry", "reject", null, null]),
+        json!([6, "node:first", "allow", "text", null]),
+    ];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    let result = json!({ "output": { "node_id": "first", "text": "4" } });
+    assert_eq!(receipts[0]["contents"]["arguments"], json!({ "q": 1 }));
+    assert_eq!(receipts[2]["contents"], json!({ "result": result }));
 }
