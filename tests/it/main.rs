@@ -79,6 +79,7 @@ mod pasted_images;
 mod permissions;
 mod pictures;
 mod postgres;
+mod receipts;
 mod record;
 mod replay;
 mod reserved_names;

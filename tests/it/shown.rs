@@ -57,7 +57,7 @@ enum Front {
 }
 
 /// Every command of the program.
-const FRONTS: [(&str, Front); 40] = {
+const FRONTS: [(&str, Front); 41] = {
     use Front::{Nothing, Shows};
     const OWN: &str = "prints texts of the program";
     const REGISTRY: &str = "speaks with a registry; its texts pass the guard of the terminal";
@@ -106,6 +106,10 @@ const FRONTS: [(&str, Front); 40] = {
                 "sessions artifacts latest",
                 "sessions replay latest",
             ]),
+        ),
+        (
+            "receipts",
+            Nothing("its lines are data for programs; `verify` prints no text of a file"),
         ),
         ("store", Shows(&["store check"])),
         ("stats", Shows(&["stats --by model", "stats --by tool"])),

@@ -31,7 +31,7 @@ use Does::{Act, Ignore, Look};
 
 /// Every command of `agent-host reference`, in an order in which each finds what it needs. A word in
 /// capitals stands for what the test has made.
-const COMMANDS: [(&str, &[&str], Does); 78] = [
+const COMMANDS: [(&str, &[&str], Does); 80] = [
     ("doctor", &[], Look(0)),
     ("inspect", &["builtin:files"], Look(0)),
     ("inspect", &["good.wasm", "--json"], Look(0)),
@@ -48,6 +48,9 @@ const COMMANDS: [(&str, &[&str], Does); 78] = [
     ("sessions replay", &["latest"], Look(0)),
     ("sessions fork", &["latest"], Look(0)),
     ("sessions export", &["mine", "-o", "mine.jsonl"], Look(0)),
+    // There are no such keys.
+    ("receipts export", &["latest", "--key", "k"], Look(2)),
+    ("receipts verify", &["f", "--key", "k"], Ignore(2)),
     ("sessions import", &["mine.jsonl", "--as-new"], Look(0)),
     ("sessions artifacts", &["latest"], Look(0)),
     ("sessions blob", &["sha256:0"], Look(2)),

@@ -193,7 +193,7 @@ impl Explanation {
 }
 
 /// Returns the tag of a result; that of text where an agent or a handler of a workflow returned it.
-fn outcome<'a>(end: &CallEnd<'a>) -> &'a str {
+pub(crate) fn outcome<'a>(end: &CallEnd<'a>) -> &'a str {
     match (end.output, end.failure) {
         (Some(result), _) => result.tag(),
         (None, None) => "text",

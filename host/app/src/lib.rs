@@ -43,6 +43,7 @@ mod packages;
 mod placement;
 mod programs;
 mod reach;
+mod receipts;
 mod recording;
 mod registry;
 mod replay;
@@ -99,6 +100,9 @@ pub use models_list::{ListedModel, ListedProvider, list_models};
 pub use own_tools::OWN_TOOLS;
 pub use placement::HostPlacement;
 pub use reach::{ToolReach, grant_lines, host_path, reach, tool_reach};
+pub use receipts::{
+    FaultKind, ReceiptError, ReceiptFault, VerifiedReceipts, export_receipts, verify_receipts,
+};
 pub use registry::Registry;
 pub use replay::read_recording;
 pub use rules::{CommandRules, check_rules};

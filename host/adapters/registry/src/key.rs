@@ -74,6 +74,12 @@ impl PublicKey {
         verified.is_ok()
     }
 
+    /// True for a key of Ed25519, false for one of P-256.
+    #[must_use]
+    pub fn is_ed25519(&self) -> bool {
+        self.algorithm == Algorithm::Ed25519
+    }
+
     /// Returns the digest of the key's DER form (`SubjectPublicKeyInfo`), which names the key.
     #[must_use]
     pub fn fingerprint(&self) -> Digest {

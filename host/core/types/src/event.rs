@@ -5,7 +5,7 @@ mod stored;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use call::{CallEnd, CallStart};
+pub use call::{CallEnd, CallRequest, CallStart};
 pub use stored::{EVENT_VERSION, EventError, EventRecord};
 
 use crate::{

@@ -9,6 +9,7 @@ mod config_use;
 mod eval;
 mod mcp;
 mod memory;
+mod receipts;
 mod registry;
 mod run;
 mod serve;
@@ -27,6 +28,7 @@ pub(crate) use config_use::ConfigUse;
 pub(crate) use eval::EvalArgs;
 pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
 pub(crate) use memory::{MemoryArgs, MemoryCommand};
+pub(crate) use receipts::{ReceiptsArgs, ReceiptsCommand};
 pub(crate) use registry::{
     AddArgs, LoginArgs, OutdatedArgs, PullArgs, PushArgs, RemoveArgs, SearchArgs, UpdateArgs,
 };
@@ -101,6 +103,9 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List sessions, show one with every step, resume it, copy it, or remove it.
     Sessions(SessionsArgs),
+    /// Write signed receipts of a session's calls and decisions, or verify some with the public key
+    /// alone.
+    Receipts(ReceiptsArgs),
     /// Check the store of all sessions, move it, or prepare a database for hosts.
     Store(StoreArgs),
     /// Show the usage of all sessions: tokens, cost and calls, by day, model, tool or agent.

@@ -27,6 +27,7 @@ mod outdated;
 mod permissions;
 mod pull;
 mod push;
+mod receipts;
 mod reference;
 mod run;
 mod schema;
@@ -79,6 +80,7 @@ pub(crate) async fn dispatch(mut command: Command, terminal: &Terminal) -> Resul
         Command::Wit(args) => wit::wit(&args, terminal),
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,
+        Command::Receipts(args) => receipts::receipts(args, terminal).await,
         Command::Store(args) => store::store(args, terminal).await,
         Command::Stats(args) => stats::stats(args, terminal).await,
         Command::Explain(args) => explain::explain(args, terminal).await,

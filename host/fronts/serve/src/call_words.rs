@@ -12,7 +12,7 @@ use agent_host_engine::{
 };
 use agent_host_journal::JournalStore;
 use agent_host_types::{
-    event::{Event, EventRecord},
+    event::{CallRequest, EventRecord},
     id::{CallId, SessionId},
     tool::RegisteredTool,
 };
@@ -65,15 +65,6 @@ pub(crate) struct CallTeller {
     open: HashMap<(SessionId, CallId), Option<Arguments>>,
 }
 
-/// A call that an event requests or starts.
-struct StartedCall<'e> {
-    call_id: &'e CallId,
-    tool: &'e str,
-    input: Option<&'e Arguments>,
-    /// The id of its node.
-    node: Option<&'e str>,
-}
-
 impl CallTeller {
     pub(crate) fn new(service: &Service) -> Self {
         Self {
@@ -98,7 +89,7 @@ impl CallTeller {
     }
 
     async fn calls(&mut self, record: &EventRecord) -> Vec<CallWords> {
-        let started = started(&record.event);
+        let started = record.event.call_requests();
         if self.open.len() + started.len() > MAX_OPEN {
             self.open.clear();
         }
@@ -124,7 +115,7 @@ impl CallTeller {
         calls
     }
 
-    fn pending(&self, call: &StartedCall<'_>) -> CallWords {
+    fn pending(&self, call: &CallRequest<'_>) -> CallWords {
         let input = call.input.map(AsRef::as_ref);
         CallWords {
             call_id: call.call_id.clone(),
@@ -183,7 +174,7 @@ async fn read_arguments(
             break;
         };
         for record in page.iter().take_while(|record| record.seq < ended.seq) {
-            let mut started = started(&record.event).into_iter();
+            let mut started = record.event.call_requests().into_iter();
             let input = started.find(|started| started.call_id == call);
             found = input.and_then(|started| started.input.cloned()).or(found);
         }
@@ -193,38 +184,4 @@ async fn read_arguments(
         }
     }
     found
-}
-
-/// Returns the calls that an event requests or starts.
-fn started(event: &Event) -> Vec<StartedCall<'_>> {
-    match event {
-        Event::ModelReplied { reply, .. } => {
-            let calls = reply.tool_calls.iter().map(|call| StartedCall {
-                call_id: &call.id,
-                tool: &call.name,
-                input: call.input.as_ref(),
-                node: None,
-            });
-            calls.collect()
-        }
-        Event::CallReceived {
-            call_id,
-            tool,
-            input,
-        } => vec![StartedCall {
-            call_id,
-            tool,
-            input: Some(input),
-            node: None,
-        }],
-        started => {
-            let start = started.call_start().map(|start| StartedCall {
-                call_id: start.call_id,
-                tool: start.tool,
-                input: start.input,
-                node: start.node,
-            });
-            start.into_iter().collect()
-        }
-    }
 }

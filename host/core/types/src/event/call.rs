@@ -13,6 +13,19 @@ use crate::{
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
+/// A call that was requested, or is about to run.
+#[derive(Clone, Copy, Debug)]
+pub struct CallRequest<'a> {
+    /// The call.
+    pub call_id: &'a CallId,
+    /// The tool; for a handler of a workflow, its name.
+    pub tool: &'a str,
+    /// The arguments; absent for a handler, and where the model's are not a JSON object.
+    pub input: Option<&'a Arc<Map<String, Value>>>,
+    /// The id of its node.
+    pub node: Option<&'a str>,
+}
+
 /// A call that is about to run.
 #[derive(Clone, Copy, Debug)]
 pub struct CallStart<'a> {
@@ -74,6 +87,41 @@ impl CallEnd<'_> {
 }
 
 impl Event {
+    /// Returns the calls that a model or a client requests, or the one that is about to run.
+    #[must_use]
+    pub fn call_requests(&self) -> Vec<CallRequest<'_>> {
+        match self {
+            Self::ModelReplied { reply, .. } => {
+                let calls = reply.tool_calls.iter().map(|call| CallRequest {
+                    call_id: &call.id,
+                    tool: &call.name,
+                    input: call.input.as_ref(),
+                    node: None,
+                });
+                calls.collect()
+            }
+            Self::CallReceived {
+                call_id,
+                tool,
+                input,
+            } => vec![CallRequest {
+                call_id,
+                tool,
+                input: Some(input),
+                node: None,
+            }],
+            started => {
+                let start = started.call_start().map(|start| CallRequest {
+                    call_id: start.call_id,
+                    tool: start.tool,
+                    input: start.input,
+                    node: start.node,
+                });
+                start.into_iter().collect()
+            }
+        }
+    }
+
     /// Returns the call that is about to run; `None` for an event of another kind.
     #[must_use]
     pub fn call_start(&self) -> Option<CallStart<'_>> {

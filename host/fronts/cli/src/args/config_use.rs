@@ -54,6 +54,8 @@ impl Command {
                 SessionsCommand::Resume(run) => (&mut run.config, Acts),
                 other => (&mut args.config, sessions_use(other)),
             },
+            // It exports what the user can look at; verifying loads none.
+            Self::Receipts(args) => (&mut args.config, Looks),
             Self::Store(args) => (&mut args.config, store_use(&args.command)),
             Self::Stats(args) => (&mut args.config, Looks),
             Self::Explain(args) => (&mut args.config, Looks),

@@ -46,7 +46,7 @@ where
         .map_err(|error| Failure::usage(format!("`{}` {error}", text.escape_debug())))
 }
 
-fn public_key(path: &Path) -> Result<PublicKey, Failure> {
+pub(super) fn public_key(path: &Path) -> Result<PublicKey, Failure> {
     let unusable =
         |why: &dyn Display| Failure::usage(format!("cannot use the key {}: {why}", path.display()));
     let text = trusted_file::read(path, MAX_KEY_BYTES).map_err(|error| unusable(&error))?;

@@ -96,7 +96,7 @@ pub(super) async fn push(args: PushArgs, terminal: &Terminal) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-fn signing_key(path: &Path) -> Result<SigningKey, Failure> {
+pub(super) fn signing_key(path: &Path) -> Result<SigningKey, Failure> {
     let unusable = |why: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot use the key {}: {why}", path.display()))
     };

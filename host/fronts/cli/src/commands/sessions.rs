@@ -9,7 +9,7 @@ mod show;
 mod waiting;
 
 pub(super) use list::warn_of_lost_events;
-pub(super) use manage::export;
+pub(super) use manage::{export, write_file};
 pub(super) use show::{LOOKED_AT, last_call};
 
 use super::{configure, find_session, open_journal, run};

@@ -79,10 +79,10 @@ pub(super) async fn write_content(
 }
 
 /// Creates a file, and removes it if `write` fails.
-async fn write_file(
+pub(in crate::commands) async fn write_file<T, E: From<JournalError> + Into<Failure>>(
     path: &Path,
-    write: impl AsyncFnOnce(Box<BufWriter<File>>) -> Result<(), JournalError>,
-) -> Result<(), Failure> {
+    write: impl AsyncFnOnce(Box<BufWriter<File>>) -> Result<T, E>,
+) -> Result<T, Failure> {
     // A session is readable by its owner only, as in the journal.
     let file = OpenOptions::new()
         .write(true)
@@ -95,14 +95,17 @@ async fn write_file(
     };
     let written = match file.try_clone() {
         Ok(out) => write(Box::new(BufWriter::new(out))).await,
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(failed(error).into()),
     };
-    let written = written.and_then(|()| file.sync_all().map_err(failed));
+    let written = written.and_then(|written| {
+        file.sync_all().map_err(failed)?;
+        Ok(written)
+    });
     if written.is_err() {
         // Import refuses a partial export, so one that stays is harmless.
         let _ = std::fs::remove_file(path);
     }
-    Ok(written?)
+    written.map_err(Into::into)
 }
 
 pub(super) async fn import(

@@ -125,21 +125,12 @@ impl Story {
 
     /// Keeps the arguments of calls for their results.
     fn keep_inputs(&mut self, event: &Event) {
-        match event {
-            Event::ModelReplied { reply, .. } => {
-                for call in &reply.tool_calls {
-                    let input = call.input.clone().unwrap_or_default();
-                    self.inputs.insert(call.id.clone(), input);
-                }
+        for call in event.call_requests() {
+            // A handler has no arguments; a model's that are not an object are shown as none.
+            if call.node.is_none() || call.input.is_some() {
+                let input = call.input.cloned().unwrap_or_default();
+                self.inputs.insert(call.call_id.clone(), input);
             }
-            Event::CallReceived { call_id, input, .. }
-            | Event::CallIntended { call_id, input, .. }
-            | Event::NodeIntended {
-                call_id,
-                input: Some(input),
-                ..
-            } => drop(self.inputs.insert(call_id.clone(), Arc::clone(input))),
-            _ => {}
         }
     }
 
