@@ -2,8 +2,8 @@
 
 use super::{super::harness::*, allowed, labelled, with_reader};
 use crate::{
-    flow::{AudienceRule, FlowPolicy, reader::READ_QUARANTINED},
-    policy::NameGlob,
+    flow::{AudienceRule, FlowPolicy, FlowRule, reader::READ_QUARANTINED},
+    policy::{NameGlob, RuleDecision},
     tool::CallReport,
 };
 use agent_host_types::{
@@ -47,6 +47,14 @@ fn bench(mode: FlowMode, untrusted: &[&str]) -> Bench {
     agent.settings.flow = Arc::new(FlowPolicy {
         mode,
         untrusted: untrusted.iter().map(|text| glob(text)).collect(),
+        // No rule lets text go beyond its audience.
+        rules: vec![FlowRule {
+            name: "flow.all".to_owned(),
+            decision: RuleDecision::Allow,
+            from: glob("*"),
+            tools: vec![glob("*")],
+            arguments: Vec::new(),
+        }],
         audiences: vec![AudienceRule {
             from: glob("dir:/workspace/private/*"),
             to: vec![glob("mcp:crm"), glob("http:crm.example")],
