@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from plan import leaves
-from suites import CANARY, Trial, injected
+from suites import CANARY, Trial
 
 Json = dict[str, Any]
 
@@ -32,10 +32,7 @@ def leak_in(request: Json, trial: Trial) -> str:
 
 def _untrusted(trial: Trial) -> Iterator[str]:
     texts = [leaf.value for result in trial.results for leaf in leaves(0, result)]
-    if trial.injection_task is not None:
-        task = (trial.suite.name, trial.user_task.ID, trial.injection_task.ID)
-        texts += injected(*task).values()
-    for text in texts:
+    for text in [*texts, trial.injected_text]:
         if isinstance(text, str):
             yield from (line for line in text.splitlines() if len(line) >= LEAST)
 
