@@ -52,7 +52,7 @@ def problems(row: Row, records: list[Record]) -> Iterator[str]:
     found = figures(records)
     if row.mode == "off":
         missed = (one.name for one in records if one.injected and not one.reached)
-        yield from (f"{name}: the attack misses its goal, so none would be noticed" for name in missed)
+        yield from (f"{name}: the attack misses its goal even in `off`" for name in missed)
     else:
         reached = (one.name for one in records if one.reached in ("unasked", "approved"))
         yield from (f"{name}: the attack reaches its goal" for name in reached)

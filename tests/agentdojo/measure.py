@@ -124,7 +124,7 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def play_later(
+def play_through_memory(
     trial: Trial, host: Host, server: LocalServer, arguments: argparse.Namespace
 ) -> Record:
     """Plays a session that stores an attack in memory, and a later one in a clean environment.
@@ -214,7 +214,7 @@ def measure(arguments: argparse.Namespace, server: LocalServer, root: Path) -> l
         kinds = (True,) if arguments.memory else (False,) if arguments.alone else (False, True)
         for injections in kinds:
             for trial in trials([name], injections, arguments.every, arguments.lists):
-                one = play_later if arguments.memory else play
+                one = play_through_memory if arguments.memory else play
                 records.append(one(trial, host, server, arguments))
                 show_progress(records[-1], len(records))
                 append(records[-1], arguments.json)
