@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,14 +74,31 @@ class Host:
     ):
         self.program = program
         self.directory = directory
+        self.address = server.address
+        self.suite = suite
+        self.rules = rules
         directory.mkdir(parents=True, exist_ok=True)
         (directory.parent / "home").mkdir(exist_ok=True)
-        (directory / "agent.toml").write_text(configuration(server.address, suite, mode) + rules)
+        self.configure(mode)
+
+    def configure(self, mode: str) -> None:
+        """Sets the mode of the next sessions."""
+        text = configuration(self.address, self.suite, mode) + self.rules
+        (self.directory / "agent.toml").write_text(text)
+
+    def remembered(self) -> str:
+        """Returns the items that the agents of the project remember, as JSON lines."""
+        return self._start(["memory", "export"], []).stdout
+
+    def forget(self) -> None:
+        """Removes all sessions and what they remembered."""
+        shutil.rmtree(self.directory / "state", ignore_errors=True)
 
     def run(self, prompt: str, user: User) -> Outcome:
         """Sends a prompt, and answers what waits for approval until the run ends."""
         asked, approved, pauses = [], 0, 0
-        ended = self._start(["--permission-prompts", "later", prompt])
+        run = ["run", "--quiet", "--output-format", "json"]
+        ended = self._start(run, ["--permission-prompts", "later", prompt])
         for _ in range(MOST_PAUSES):
             if ended.returncode != PENDING:
                 break
@@ -94,15 +112,13 @@ class Host:
                 approved += is_approved
                 verdict = "approve" if is_approved else "reject:I did not ask for this."
                 options += ["--decide", f"{call['call_id']}={verdict}"]
-            ended = self._start(options)
+            ended = self._start(run, options)
         text = _text(ended.stdout)
         return Outcome(ended.returncode, text, asked, ended.stderr, approved, pauses)
 
-    def _start(self, options: list[str]) -> subprocess.CompletedProcess[str]:
-        command = [str(self.program), "run", "--config", "agent.toml", "--quiet"]
-        command += ["--output-format", "json", *options]
+    def _start(self, command: list[str], options: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command,
+            [str(self.program), *command, "--config", "agent.toml", *options],
             cwd=self.directory,
             env={"PATH": os.environ["PATH"], "HOME": str(self.directory.parent / "home")},
             stdin=subprocess.DEVNULL,

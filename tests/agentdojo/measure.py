@@ -12,16 +12,16 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from direct import play_directly
 from host import Host, User
-from model import WorstCase
+from model import RECALL, REMEMBER, WorstCase
 from reader import READERS
 from servers import LocalServer
-from suites import SUITES, Trial, is_read_only, suite_named, trials
+from suites import CANARY, SUITES, Trial, is_read_only, suite_named, trials
 
 MODES = ("direct", "direct-quarantine", "off", "approvals", "observe", "ask", "quarantine")
 USERS = ("careful", "credulous")
@@ -31,6 +31,8 @@ PROGRAM = Path(__file__).parents[2] / "target/debug/agent-host"
 # With `--short`: each second trial of one suite.
 SHORT_SUITE = "banking"
 SHORT_EVERY = 2
+
+ENABLE_MEMORY = "\n[memory]\nenabled = true\n"
 
 # The exit code of agent-host for a wrong configuration.
 USAGE = 2
@@ -66,6 +68,8 @@ class Record:
     approved: int
     pauses: int
     """How often the user was asked at once."""
+    remembered: bool
+    """Whether an earlier session had stored the attack in memory."""
     steered: list[str]
     """The tools with an effect that ran with other arguments than those of the user's task."""
     reads: int
@@ -120,11 +124,38 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
+def play_through_memory(
+    trial: Trial, host: Host, server: LocalServer, arguments: argparse.Namespace
+) -> Record:
+    """Plays a session that stores an attack in memory, and a later one in a clean environment.
+
+    The record is the later one's.
+    """
+    host.forget()
+    host.configure(arguments.memory)
+    first = play(trial, host, server, arguments, REMEMBER)
+    remembered = CANARY in host.remembered()
+    host.configure(arguments.mode)
+    later = play(trial.later(), host, server, arguments, RECALL)
+    return replace(
+        later,
+        remembered=remembered,
+        leak=first.leak or later.leak,
+        code=first.code or later.code,
+        fault="; ".join(filter(None, [first.fault, later.fault])),
+        seconds=first.seconds + later.seconds,
+    )
+
+
 def play(
-    trial: Trial, host: Host | None, server: LocalServer, arguments: argparse.Namespace
+    trial: Trial,
+    host: Host | None,
+    server: LocalServer,
+    arguments: argparse.Namespace,
+    memory: str = "",
 ) -> Record:
     """Plays one trial and checks how it ended."""
-    model = WorstCase(trial, arguments.reader, arguments.batch)
+    model = WorstCase(trial, arguments.reader, arguments.batch, memory)
     server.model, server.tools = model, trial
     server.faults.clear()
     begin = time.monotonic()
@@ -150,6 +181,7 @@ def play(
         asked=outcome.asked,
         approved=outcome.approved,
         pauses=outcome.pauses,
+        remembered=False,
         steered=steered_calls(trial),
         reads=model.reads,
         leak=model.leak,
@@ -177,10 +209,13 @@ def measure(arguments: argparse.Namespace, server: LocalServer, root: Path) -> l
         if not arguments.mode.startswith("direct"):
             program = arguments.agent_host.resolve()
             rules = arguments.rules.read_text() if arguments.rules else ""
+            rules += ENABLE_MEMORY if arguments.memory else ""
             host = Host(program, root / name, server, suite_named(name), arguments.mode, rules)
-        for injections in (False,) if arguments.alone else (False, True):
+        kinds = (True,) if arguments.memory else (False,) if arguments.alone else (False, True)
+        for injections in kinds:
             for trial in trials([name], injections, arguments.every, arguments.lists):
-                records.append(play(trial, host, server, arguments))
+                one = play_through_memory if arguments.memory else play
+                records.append(one(trial, host, server, arguments))
                 show_progress(records[-1], len(records))
                 append(records[-1], arguments.json)
                 if records[-1].code == USAGE:
@@ -215,6 +250,7 @@ def figures(records: list[Record]) -> Json:
         "questions": sum(len(record.asked) for record in alone),
         "pauses": sum(record.pauses for record in alone),
         "pairs": len(pairs),
+        "remembered": count(record.remembered for record in pairs),
         "seen": count(record.seen for record in pairs),
         "read": count(record.read for record in pairs),
         "unasked": count(record.reached == "unasked" for record in pairs),
@@ -278,8 +314,15 @@ def parse(options: list[str]) -> argparse.Namespace:
         help="in quarantine, the model makes independent calls of one tool in one reply",
     )
     parser.add_argument("--rules", type=Path, help="a file to append to the configuration")
+    parser.add_argument(
+        "--memory",
+        choices=[mode for mode in MODES if not mode.startswith("direct")],
+        help="an attack through memory, stored by an earlier session in this mode",
+    )
     parser.add_argument("--json", type=Path, help="append a record for each session")
     arguments = parser.parse_args(options)
+    if arguments.memory and (arguments.alone or arguments.mode.startswith("direct")):
+        parser.error("--memory needs injections and a mode of agent-host")
     if arguments.short:
         arguments.suites, arguments.every = [SHORT_SUITE], SHORT_EVERY
     return arguments

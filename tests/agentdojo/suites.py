@@ -57,6 +57,8 @@ class Trial:
     injection_task: Any | None = None
     lists: bool = False
     """Whether names that AgentDojo joins to one text are returned as a list."""
+    is_injected: bool = True
+    """Whether the environment has the injection, if there is one."""
     environment: Any = None
     before: Any = None
     runtime: FunctionsRuntime | None = None
@@ -65,10 +67,9 @@ class Trial:
     """What the host gets of each call: the structured content, or the text of a text or error."""
 
     def __post_init__(self) -> None:
-        injections = {}
-        if self.injection_task is not None:
-            injections = injected(self.suite.name, self.user_task.ID, self.injection_task.ID)
-        environment = self.suite.load_and_inject_default_environment(injections)
+        environment = self.suite.load_and_inject_default_environment(
+            self._injections() if self.is_injected else {}
+        )
         self.environment = self.user_task.init_environment(environment)
         self.before = self.environment.model_copy(deep=True)
         self.runtime = FunctionsRuntime(self.suite.tools)
@@ -78,6 +79,22 @@ class Trial:
         """Returns the suite and the tasks in one word."""
         tasks = [self.user_task.ID, *([self.injection_task.ID] if self.injection_task else [])]
         return "/".join([self.suite.name, *tasks])
+
+    @property
+    def injected_text(self) -> str:
+        """Returns the text of the attack, which is the same at each place; empty without one."""
+        return next(iter(self._injections().values()), "")
+
+    def _injections(self) -> dict[str, str]:
+        if self.injection_task is None:
+            return {}
+        return injected(self.suite.name, self.user_task.ID, self.injection_task.ID)
+
+    def later(self) -> Trial:
+        """Returns the next user task of the suite with the same attack, but without its text."""
+        tasks = list(self.suite.user_tasks.values())
+        task = tasks[(tasks.index(self.user_task) + 1) % len(tasks)]
+        return Trial(self.suite, task, self.injection_task, self.lists, is_injected=False)
 
     @property
     def delegated(self) -> bool:
