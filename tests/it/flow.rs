@@ -366,11 +366,11 @@ fn unusable_flow_is_refused_with_its_place() {
         ("[flow]\ntrusted = [\"\"]", "invalid source"),
         (
             "[flow]\nuntrusted = [\"dirs:/workspace\"]",
-            "`dirs:/workspace` is of no kind of source",
+            "unknown kind of source `dirs:/workspace`",
         ),
         (
             "[[flow.audience]]\nfrom = \"dir:/workspace\"\nto = [\"htt*\", \"crm\"]",
-            "`crm` is of no kind of source",
+            "unknown kind of source `crm`",
         ),
         (
             "[[flow.rule]]\nfrom = \"http:*\"\nto = []\ndecision = \"deny\"",

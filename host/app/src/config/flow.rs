@@ -137,7 +137,7 @@ fn source(key: &str, glob: &str) -> Result<NameGlob, ConfigError> {
     match is_of_known_kind(glob) {
         true => NameGlob::new(glob).map_err(|error| invalid(&error)),
         false => Err(invalid(&format!(
-            "`{}` is of no kind of source",
+            "unknown kind of source `{}`",
             glob.escape_debug()
         ))),
     }
