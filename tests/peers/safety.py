@@ -400,7 +400,7 @@ def malformed(trial):
 CHECKS = {
     "an endless loop ends by its deadline": loop_ends,
     "other calls are answered beside it": others_beside_loop,
-    "so with as many loops as processors": loops_on_all_processors,
+    "as many loops as processors end, others beside them": loops_on_all_processors,
     "a call cannot take the server's memory": memory_bomb,
     "a result of 64 MiB is bounded": result_flood,
     "64 MiB of standard output are bounded": output_flood,
