@@ -12,9 +12,15 @@ use serde_json::{Map, Value, from_value, json};
 use std::io::Write;
 use tools::MIB;
 
-/// The tools with their descriptions and parameters. The suite writes another text of at most the
-/// same length in the place of the first description.
-const TOOLS: [(&str, &str, &[(&str, &str)]); 12] = [
+/// A name, a description, and the parameters with their types in JSON Schema.
+type Tool = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
+/// The suite writes another text of at most the same length in the place of the first description.
+const TOOLS: [Tool; 12] = [
     (
         "echo",
         "Returns `peers-version-1`, a colon and the text, as it was given to this tool.",
