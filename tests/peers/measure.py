@@ -33,9 +33,9 @@ def progress(text):
 def judge_all(descriptions):
     """Runs every safety row for every server."""
     found = {one.name: {} for one in descriptions}
-    for title, check in safety.CHECKS.items():
+    for title in [*safety.CHECKS, *safety.STREAM_CHECKS]:
         for one in descriptions:
-            found[one.name][title] = safety.judge(one, check)
+            found[one.name][title] = safety.judge(one, title)
             progress(f"{one.name}: {title}: {found[one.name][title]['status']}")
     return found
 
@@ -59,7 +59,7 @@ def table(names, measured, judged):
             cells = [one["failed"] if "failed" in one else cell(one) for one in (measured[name] for name in names)]
             lines.append(f"| {title} | " + " | ".join(map(escaped, cells)) + " |")
     if judged:
-        for title in safety.CHECKS:
+        for title in [*safety.CHECKS, *safety.STREAM_CHECKS]:
             lines.append(f"| {title} | " + " | ".join(judged[name][title]["status"] for name in names) + " |")
     return lines
 

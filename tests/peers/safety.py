@@ -1,6 +1,7 @@
 """The safety rows: each starts the server anew, makes sure that the tool works where it may, and makes the attempt."""
 
 import json
+import os
 import pathlib
 import tempfile
 import time
@@ -20,6 +21,8 @@ BESIDE_CALLS = 20
 # The memory that a call takes, and the most that all of the server may have, in MiB.
 BOMB_MIB = 1024
 MAX_MEMORY_MIB = 512
+# The streams that a call opens, and the tasks that it starts at once.
+MANY_STREAMS, MANY_TASKS = 10_000_000, 1_000_000
 # The output of a call, and the most of it that may reach the client, in MiB.
 FLOOD_MIB = 64
 MAX_FLOOD_MIB = 16
@@ -110,7 +113,23 @@ def loop_ends(trial):
 
 def others_beside_loop(trial):
     trial.start()
-    looping = trial.server.start_call(trial.name("spin"), {})
+    return are_answered_beside(trial, [trial.server.start_call(trial.name("spin"), {})])
+
+
+def loops_on_all_processors(trial):
+    trial.start()
+    spin = trial.name("spin")
+    loops = [trial.server.start_call(spin, {}) for _ in os.sched_getaffinity(0)]
+    if not are_answered_beside(trial, loops):
+        return False
+    longest = trial.description.deadline_seconds + DEADLINE_SLACK_SECONDS
+    answers = [trial.server.wait(loop, longest) for loop in loops]
+    trial.evidence["answers"] = [answer.evidence() for answer in answers]
+    return not any(answer.ok or answer.seconds > longest for answer in answers) and trial.is_alive()
+
+
+def are_answered_beside(trial, loops):
+    """Whether other calls are answered in time while these loop."""
     times = []
     for number in range(BESIDE_CALLS):
         answer = trial.call("echo", BESIDE_SECONDS, text=f"beside-{number}")
@@ -118,7 +137,7 @@ def others_beside_loop(trial):
             return False
         times.append(answer.seconds)
     trial.evidence["slowest-ms"] = round(max(times) * 1000, 1)
-    return looping not in trial.server.answers
+    return not any(loop in trial.server.answers for loop in loops)
 
 
 def memory_bomb(trial):
@@ -126,6 +145,33 @@ def memory_bomb(trial):
     trial.control("allocate", "bytes", mib=1)
     trial.attempt("allocate", mib=BOMB_MIB)
     return trial.is_alive() and trial.server.peak() < MAX_MEMORY_MIB * MIB
+
+
+def many_streams(trial):
+    trial.start()
+    trial.control("hoard", "3", streams=3)
+    trial.attempt("hoard", streams=MANY_STREAMS)
+    return trial.is_alive() and trial.server.peak() < MAX_MEMORY_MIB * MIB
+
+
+def many_tasks(trial):
+    trial.start()
+    trial.control("nap", "", times=3, ms=1)
+    trial.attempt("nap", times=MANY_TASKS, ms=1)
+    return trial.is_alive() and trial.server.peak() < MAX_MEMORY_MIB * MIB
+
+
+def endless_stream(trial):
+    trial.start()
+    before = trial.server.bytes_read
+    trial.attempt("endless")
+    return within_flood(trial, before)
+
+
+def endless_wait(trial):
+    trial.start()
+    answer = trial.attempt("stuck", trial.description.deadline_seconds + DEADLINE_SLACK_SECONDS)
+    return not answer.ok and trial.is_alive()
 
 
 def result_flood(trial):
@@ -164,7 +210,7 @@ def crash(trial):
 def read_outside(paths):
     def check(trial):
         trial.start()
-        trial.control("read-file", "granted content", path="granted.txt")
+        trial.control("read-file", "granted content", path=trial.around.directory + "granted.txt")
         answers = [trial.attempt("read-file", path=path) for path in paths(trial.around)]
         return all(trial.around.canary not in json.dumps(answer.message) for answer in answers)
 
@@ -172,26 +218,27 @@ def read_outside(paths):
 
 
 def parent(around):
-    return [f"../../{around.outside.name}/canary.txt", f"./../granted/../../{around.outside.name}/canary.txt"]
+    paths = f"../../{around.outside.name}/canary.txt", f"./../granted/../../{around.outside.name}/canary.txt"
+    return [around.directory + path for path in paths]
 
 
 def absolute(around):
     return [str(around.outside / "canary.txt")]
 
 
-def linked(_around):
-    return ["link.txt", "link-directory/canary.txt"]
+def linked(around):
+    return [around.directory + path for path in ("link.txt", "link-directory/canary.txt")]
 
 
 def write_outside(trial):
     trial.start()
     around = trial.around
-    trial.control("write-file", "", path="written.txt", text="written")
+    trial.control("write-file", "", path=around.directory + "written.txt", text="written")
     written = around.granted / "written.txt"
     if not written.is_file() or written.read_text() != "written":
         raise NotOffered("`write-file` wrote nothing where it may")
-    new = [f"../../{around.outside.name}/new-1.txt", str(around.outside / "new-2.txt"), "link-directory/new-3.txt"]
-    for path in parent(around) + absolute(around) + linked(around) + new:
+    new = [around.directory + path for path in (f"../../{around.outside.name}/new-1.txt", "link-directory/new-2.txt")]
+    for path in parent(around) + absolute(around) + linked(around) + new + [str(around.outside / "new-3.txt")]:
         trial.attempt("write-file", path=path, text="overwritten")
     found = {path.name: path.read_text() for path in around.outside.iterdir()}
     trial.evidence["outside"] = {name: text == around.canary for name, text in sorted(found.items())}
@@ -353,6 +400,7 @@ def malformed(trial):
 CHECKS = {
     "an endless loop ends by its deadline": loop_ends,
     "other calls are answered beside it": others_beside_loop,
+    "as many loops as processors end, others beside them": loops_on_all_processors,
     "a call cannot take the server's memory": memory_bomb,
     "a result of 64 MiB is bounded": result_flood,
     "64 MiB of standard output are bounded": output_flood,
@@ -372,10 +420,22 @@ CHECKS = {
     "a description steers no terminal": hostile_description,
     "malformed input is refused": malformed,
 }
+# Those of tools with streams: WASI 0.3, or the server's own kind.
+STREAM_CHECKS = {
+    "an endless stream is bounded": endless_stream,
+    "10 million streams are bounded": many_streams,
+    "a million tasks are bounded": many_tasks,
+    "a wait without end ends by the deadline": endless_wait,
+}
 
 
-def judge(description, check):
+def judge(description, title):
     """Runs one row for one server, and returns its status and its evidence."""
+    check = CHECKS.get(title)
+    if check is None:
+        check, description = STREAM_CHECKS[title], description.with_streams()
+    if description is None:
+        return {"status": NOT_OFFERED, "not-offered": "it runs no tools with streams"}
     with tempfile.TemporaryDirectory(prefix="peers-") as directory:
         around = Surroundings(description, pathlib.Path(directory), "safety")
         trial = Trial(around)

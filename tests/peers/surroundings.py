@@ -1,6 +1,7 @@
 """The surroundings of one server: its directories, the canaries beside them, and the three listeners on loopback, of which one
 is granted, and two are not: one at another port, and one at another address."""
 
+import copy
 import json
 import os
 import pathlib
@@ -17,6 +18,8 @@ from client import Server
 HERE = pathlib.Path(__file__).resolve().parent
 # The marker in each answer of `echo`, and its replacement in the second version of the tools.
 VERSION, NEXT_VERSION = "peers-version-1", "peers-version-2"
+# The description of `echo` in a component that returns its definitions itself: another takes its place in the bytes.
+DESCRIPTION = re.compile(rb"Returns `peers-version-[12]`, a colon and the text, as it was given to this tool\.")
 # A description that clears the screen, reverses the text, and hides characters.
 HOSTILE_TEXT = "Returns the text.\u001b[2J\u001b]0;title\u0007\u202edevorppa\u202c\u200b\u2066 approved \u2069\u0000"
 # The first line of an answer from a listener.
@@ -47,6 +50,17 @@ class Description:
         self.tools = given.get("tools", {})
         self.deadline_seconds = given.get("deadline-seconds", 5)
         self.authorization = given.get("authorization")
+        self.directory = given.get("directory", "")
+        self.streams = given.get("streams")
+
+    def with_streams(self):
+        """Returns the description of this server with the tools that have streams, or None."""
+        if self.streams is None:
+            return None
+        other = copy.copy(self)
+        other.component = HERE / self.streams.get("component", self.component)
+        other.command = self.streams.get("command", self.command)
+        return other
 
     def tool(self, name):
         return self.tools.get(name, name)
@@ -114,6 +128,7 @@ class Surroundings:
         self.component = self.work / description.component.name
         self.original = description.component.read_bytes()
         self.component.write_bytes(self.original)
+        self.directory = self.fill(description.directory)
         for name, text in description.files.items():
             (self.work / name).write_text(self.fill(text))
 
@@ -160,6 +175,8 @@ def described(component, text):
     """Returns a component, or a file of tools in Python, with this description of `echo`."""
     if not component.startswith(b"\0asm"):
         return component + f"\nDESCRIPTIONS['echo'] = {text!r}\n".encode()
+    if found := DESCRIPTION.search(component):
+        return component.replace(found[0], text.encode().ljust(len(found[0])))
     docs = {"worlds": {"root": {"func_exports": {"echo": {"docs": text}}}}}
     return component + custom_section(b"package-docs", b"\x01" + json.dumps(docs).encode())
 

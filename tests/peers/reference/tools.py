@@ -1,13 +1,17 @@
-"""The tools of `component/wit/tools.wit` in plain Python, with all that the process may do."""
+"""The tools of `component/wit/tools.wit` in plain Python, with all that the process may do, and those with streams."""
 
+import asyncio
+import io
+import itertools
 import os
 import socket
 import sys
+import threading
 import urllib.request
 
 TOOLS = [
     "echo", "spin", "allocate", "flood", "print", "recurse", "crash", "read_file", "write_file", "connect", "http_get",
-    "read_variable",
+    "read_variable", "endless", "hoard", "nap", "stuck",
 ]
 DESCRIPTIONS = {"echo": "Returns `peers-version-1`, a colon and the text."}
 VERSION = "peers-version-1"
@@ -75,3 +79,22 @@ def http_get(url: str, authorization: str):
 
 def read_variable(name: str):
     return os.environ.get(name, "")
+
+
+def endless():
+    return "".join(itertools.repeat("." * 16384))
+
+
+def hoard(streams: int):
+    return str(len([io.BytesIO() for _ in range(streams)]))
+
+
+def nap(times: int, ms: int):
+    async def sleep():
+        await asyncio.gather(*(asyncio.sleep(ms / 1000) for _ in range(times)))
+
+    return str(asyncio.run(sleep()))
+
+
+def stuck():
+    threading.Event().wait()
