@@ -87,7 +87,7 @@ impl Project {
     /// The part of a result that says where the text may not go.
     fn refusal(url: &str) -> String {
         let server = url.trim_start_matches("http://").trim_end_matches('/');
-        format!("Text from dir:/workspace/private/plan.md must not go to http:{server}")
+        format!("Text from dir:/workspace/private/** must not go to http:{server}")
     }
 }
 
@@ -133,15 +133,18 @@ fn private_text_goes_to_its_audience_alone() {
     assert!(is_there("before.md") && is_there("private/notes.md") && !is_there("after.md"));
     let events = project.env.events();
     let settled = of_kind(&events, "call-settled");
-    let source = json!(["dir:/workspace/private/plan.md"]);
+    let source = json!(["dir:/workspace/private/**"]);
     assert_eq!(settled[3]["labels"], source);
     let replayed = project.env.run(&["sessions", "replay", "latest"]);
     assert_eq!(replayed.code, Some(0), "{replayed:?}");
     let told = project.env.run(&["explain", "latest"]).stdout;
     assert!(told.contains("flow.audience"), "{told}");
-    // A later session that has not read the file is free.
-    let results = project.session(&[Project::fetch(&project.other)]);
-    assert_eq!(results, ["ok"]);
+    // A later session that has not read the text is free, until it reads what was written with it.
+    let notes = ("read_file", json!({"path": "private/notes.md"}));
+    let fetch = || Project::fetch(&project.other);
+    let results = project.session(&[fetch(), notes, fetch()]);
+    assert_eq!(results[0], "ok");
+    assert!(results[2].contains("must not go to http:"), "{results:?}");
 }
 
 #[test]
@@ -184,4 +187,77 @@ fn private_text_stays_in_its_audience_in_an_agent() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let requests = json!(server.requests()).to_string();
     assert!(requests.contains(&refusal), "{requests}");
+}
+
+/// The nodes of a workflow hand on what they read, and so do the agents among them.
+#[test]
+fn private_text_stays_in_its_audience_in_a_workflow() {
+    let project = project(
+        r#"
+[[agent]]
+name = "sender"
+description = "Sends."
+[[workflow]]
+name = "w"
+description = "Sends a plan."
+[[workflow.node]]
+id = "read"
+tool = "read_file"
+input = { path = "'private/plan.md'" }
+[[workflow.node]]
+id = "public"
+tool = "fetch"
+input = { url = "input.message" }
+[[workflow.node]]
+id = "send"
+agent = "sender"
+message = "read.text"
+needs = ["read", "public"]
+"#,
+    );
+    let server = ChatServer::start(vec![
+        Answer::calls(&[Project::fetch(&project.other)]),
+        Answer::text("It was refused."),
+    ]);
+    let ran = ask(&project.env, &server, &["--workflow", "w", &project.other]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let requests = json!(server.requests()).to_string();
+    assert!(
+        requests.contains(&Project::refusal(&project.other)),
+        "{requests}"
+    );
+    let replayed = project.env.run(&["sessions", "replay", "latest"]);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+}
+
+/// Many sources without an audience limit nothing, and many private files are one source.
+#[test]
+fn many_sources_limit_no_more_than_they_are() {
+    let project = project("");
+    for number in 0..40 {
+        project
+            .env
+            .write(format!("docs/{number}.md"), "The budget is public.");
+        project
+            .env
+            .write(format!("private/{number}.md"), "The budget is 7.");
+    }
+    let search = |path: &str| ("search_files", json!({"pattern": "budget", "path": path}));
+    let results = project.session(&[
+        search("docs"),
+        Project::fetch(&project.other),
+        search("private"),
+        Project::fetch(&project.crm),
+        write("private/notes.md"),
+        Project::fetch(&project.other),
+    ]);
+    let refused: Vec<bool> = results
+        .iter()
+        .map(|it| it.contains("must not go to"))
+        .collect();
+    assert_eq!(
+        refused,
+        [false, false, false, false, false, true],
+        "{results:?}"
+    );
 }

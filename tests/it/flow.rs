@@ -369,6 +369,18 @@ fn unusable_flow_is_refused_with_its_place() {
             "unknown kind of source `dirs:/workspace`",
         ),
         (
+            "[flow]\nuntrusted = [\"dir:vendor/**\"]",
+            "`vendor/**` is not a path as tools see it",
+        ),
+        (
+            "[flow]\nuntrusted = [\"dir:/workspace//vendor\"]",
+            "is not a path as tools see it",
+        ),
+        (
+            "[[flow.audience]]\nfrom = \"dir:/workspace/private\"\nto = []",
+            "an audience holds in the modes \"ask\" and \"quarantine\", and [flow] has the mode `off`",
+        ),
+        (
             "[[flow.audience]]\nfrom = \"dir:/workspace\"\nto = [\"htt*\", \"crm\"]",
             "unknown kind of source `crm`",
         ),

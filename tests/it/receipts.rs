@@ -278,6 +278,17 @@ fn cases(lines: &[String], other: &[String], foreign: &[String]) -> Vec<Case> {
             Some(("contents", 3)),
         ),
         (
+            "boundary",
+            with(&|file| {
+                let mut line: Value = serde_json::from_str(&file[2]).unwrap();
+                let content = &mut line["contents"]["result"];
+                let [salt, text] = ["salt", "text"].map(|part| content[part].as_str().unwrap());
+                *content = json!({"salt": format!("{salt}{text}"), "text": ""});
+                file[2] = line.to_string();
+            }),
+            Some(("contents", 3)),
+        ),
+        (
             "salt",
             with(&|file| file[2] = file[2].replace("\"salt\":\"", "\"salt\":\"0")),
             Some(("contents", 3)),

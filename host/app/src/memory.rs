@@ -75,7 +75,7 @@ pub(crate) fn memory_tools(
     [remember, recall, forget].into_iter().flatten().collect()
 }
 
-/// Where items go, for the audience of text.
+/// Where items go, and are from, for the audience of text.
 const DESTINATION: &str = "memory";
 
 impl ToolHandler for Memory {
@@ -191,7 +191,8 @@ impl Memory {
                 count => drop(found.insert("untrusted_left_out".to_owned(), count.into())),
             }
         }
-        let mut sources: Vec<String> = items.into_iter().flat_map(|item| item.sources).collect();
+        let sources = items.into_iter().flat_map(|item| item.sources);
+        let mut sources: Vec<String> = sources.chain([DESTINATION.to_owned()]).collect();
         sources.sort_unstable();
         sources.dedup();
         Ok(CallReport {

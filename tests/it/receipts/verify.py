@@ -6,6 +6,7 @@ Prints `ok RECEIPTS`, or the kind and the line of the first fault. Reads the who
 import base64
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -52,6 +53,8 @@ def contents_match(receipt, contents):
     commitments = receipt.get("commitments", {})
     for name, content in contents.items():
         if type(content) is not dict or set(content) != {"salt", "text"} or not all(type(part) is str for part in content.values()):
+            return False
+        if not re.fullmatch("[0-9a-f]{64}", content["salt"]):
             return False
         if commitments.get(name) != sha256((content["salt"] + content["text"]).encode()):
             return False

@@ -188,6 +188,12 @@ impl Gate {
         }
     }
 
+    /// Returns the sources with an audience that were read.
+    pub(crate) fn read_sources(&self) -> Vec<String> {
+        let audience = self.audience.as_ref();
+        audience.map_or_else(Vec::new, |audience| lock(audience).read())
+    }
+
     /// Checks that what is at a path may get another place or name, and so another audience.
     pub(crate) fn check_moved(&self, grant: usize, path: &str) -> Result<(), Refused> {
         let Some(audience) = &self.audience else {

@@ -111,6 +111,7 @@ pub(super) fn resolve(raw: RawFlow) -> Result<Arc<FlowPolicy>, ConfigError> {
     resolve_steps! {
         trusted = sources("flow.trusted", &raw.trusted);
         untrusted = sources("flow.untrusted", &raw.untrusted);
+        _decides = check_mode(mode, &raw.audience);
         rules = resolve_rules(raw.rule);
         audiences = resolve_audiences(raw.audience);
     }
@@ -123,6 +124,18 @@ pub(super) fn resolve(raw: RawFlow) -> Result<Arc<FlowPolicy>, ConfigError> {
     }))
 }
 
+/// An audience that no mode enforces would look as if it protected something.
+fn check_mode(mode: FlowMode, audiences: &[RawAudience]) -> Result<(), ConfigError> {
+    match mode {
+        FlowMode::Off | FlowMode::Observe if !audiences.is_empty() => Err(config_error!(
+            "flow.audience",
+            "an audience holds in the modes \"ask\" and \"quarantine\", and [flow] has the mode `{mode}`",
+            "set mode = \"ask\"; with trusted = [\"*\"] it asks nothing more"
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn sources(key: &str, globs: &[String]) -> Result<Vec<NameGlob>, ConfigError> {
     check_count(key, "sources", globs.len(), MAX_SOURCES, "use globs")?;
     globs.iter().map(|glob| source(key, glob)).collect()
@@ -133,14 +146,36 @@ fn source(key: &str, glob: &str) -> Result<NameGlob, ConfigError> {
     let invalid = |why: &dyn fmt::Display| {
         config_error!(key, "invalid source: {why}", "{fix}").with_value(glob)
     };
-    // One of another kind would match nothing, and so protect from nothing.
-    match is_of_known_kind(glob) {
-        true => NameGlob::new(glob).map_err(|error| invalid(&error)),
-        false => Err(invalid(&format!(
+    // One that matches nothing would protect from nothing.
+    if !is_of_known_kind(glob) {
+        return Err(invalid(&format!(
             "unknown kind of source `{}`",
             glob.escape_debug()
-        ))),
+        )));
     }
+    if let Some(path) = glob.strip_prefix("dir:")
+        && !is_normal(path)
+    {
+        return Err(invalid(&format!(
+            "`{}` is not a path as tools see it, such as /workspace/vendor/**",
+            path.escape_debug()
+        )));
+    }
+    // The brackets of an address are no class of characters.
+    let address = glob
+        .strip_prefix("http:[")
+        .and_then(|rest| rest.split_once(']'));
+    let escaped = address.map(|(address, rest)| format!("http:\\[{address}\\]{rest}"));
+    NameGlob::new(escaped.as_deref().unwrap_or(glob)).map_err(|error| invalid(&error))
+}
+
+/// Whether a glob can match an absolute path without a trailing slash, `.`, `..` and empty parts.
+fn is_normal(path: &str) -> bool {
+    let Some(below) = path.strip_prefix('/') else {
+        return path.starts_with(['*', '?', '[', '{']);
+    };
+    let mut parts = below.split('/');
+    path == "/" || parts.all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// Whether a glob can match a source or a destination, by what is before its first wildcard.

@@ -48,8 +48,16 @@ pub(super) fn check_algorithm(is_ed25519: bool) -> Result<(), ReceiptError> {
     }
 }
 
+/// Returns whether a text is a salt: 64 hexadecimal digits.
+pub(super) fn is_salt(text: &str) -> bool {
+    text.len() == 64
+        && text
+            .bytes()
+            .all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// Returns the commitment to a content: the digest of its salt and its text, one after the other.
-/// All salts have one length.
+/// Since all salts have one length, no text can pass for a part of one.
 pub(super) fn commitment(salt: &str, text: &str) -> Digest {
     Digest::of(format!("{salt}{text}").as_bytes())
 }

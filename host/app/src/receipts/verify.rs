@@ -4,7 +4,7 @@
 
 use super::line::{
     END, Line, MAX_LINE_BYTES, ReceiptError, VERSION, chain_start, check_algorithm, commitment,
-    signed_text,
+    is_salt, signed_text,
 };
 use agent_host_registry::PublicKey;
 use agent_host_types::id::{Digest, SessionId};
@@ -372,9 +372,10 @@ fn check_contents(signed: &Found) -> Result<u64, String> {
     let commitments = &signed.place.commitments;
     for (name, content) in &signed.contents {
         let content = Content::deserialize(content);
+        let content = content.ok().filter(|content| is_salt(&content.salt));
         let found = content.map(|content| commitment(&content.salt, &content.text));
         match (found, commitments.get(name)) {
-            (Ok(found), Some(committed)) if found == *committed => {}
+            (Some(found), Some(committed)) if found == *committed => {}
             (_, Some(_)) => return Err(format!("`{name}`")),
             (_, None) => return Err("additional content".to_owned()),
         }

@@ -176,9 +176,12 @@ impl FlowPolicy {
     /// Returns whether a source is untrusted.
     #[must_use]
     pub fn is_untrusted(&self, source: &str) -> bool {
-        let matches = |globs: &[NameGlob]| globs.iter().any(|glob| glob.matches(source));
         let by_kind = UNTRUSTED_KINDS.iter().any(|kind| source.starts_with(kind));
-        matches(&self.untrusted) || (by_kind && !matches(&self.trusted))
+        let is_trusted = || self.trusted.iter().any(|glob| glob.matches(source));
+        self.untrusted
+            .iter()
+            .any(|glob| audience::has(glob, source))
+            || by_kind && !is_trusted()
     }
 
     /// Returns the strictest decision about the flows into a call; `None` if nothing untrusted

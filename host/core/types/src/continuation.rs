@@ -137,6 +137,17 @@ pub struct PendingCall {
     pub decisions: Vec<DecisionKind>,
 }
 
+impl PendingCall {
+    /// Returns whether a remembered approval would answer this question the next time. That of a
+    /// hook, and that about the sources of a call's arguments, is asked anew for each call.
+    #[must_use]
+    pub fn is_rememberable(&self) -> bool {
+        !["hook.", "flow."]
+            .iter()
+            .any(|asks| self.rule.starts_with(asks))
+    }
+}
+
 impl Awaiting {
     /// Returns the kind's name, as in JSON.
     #[must_use]

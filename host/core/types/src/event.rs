@@ -504,6 +504,9 @@ pub enum Event {
         /// The policy rule that denied the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
+        /// The sources of the output that are untrusted or have an audience.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        labels: Vec<String>,
     },
     /// An attempt of a node failed, and another one follows.
     NodeRetried {

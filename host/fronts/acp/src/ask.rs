@@ -223,7 +223,9 @@ fn approval_options(call: &PendingCall) -> Vec<Value> {
         option(ALLOW_ALWAYS, &always, "allow_always"),
     ];
     let may_approve = call.decisions.contains(&DecisionKind::Approve);
-    let approve = approve.into_iter().filter(|_| may_approve);
+    let offered = if call.is_rememberable() { 2 } else { 1 };
+    let approve = approve.into_iter().take(offered);
+    let approve = approve.filter(|_| may_approve);
     let reject = option(REJECT_ONCE, "Reject this call", "reject_once");
     approve.chain([reject]).collect()
 }

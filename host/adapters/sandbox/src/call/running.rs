@@ -105,7 +105,7 @@ impl RunningCall {
             accounting,
             audit: stats.audit,
             changes,
-            sources: state.into_iter().collect(),
+            sources: state.into_iter().chain(self.gate.read_sources()).collect(),
             ..CallReport::of(with_denial(result, stats.first_denial))
         })
     }

@@ -52,7 +52,7 @@ async fn redacted_file_verifies_and_has_no_contents() {
 async fn contents_may_be_removed_and_not_changed() {
     let lines = export(&calls(3).await, &key(KEY), false).await;
     type Edit<'a> = (&'a str, &'a dyn Fn(&mut Value), Judgement);
-    let edits: [Edit<'_>; 9] = [
+    let edits: [Edit<'_>; 10] = [
         (
             "all",
             &|line| drop(line.as_object_mut().unwrap().remove("contents")),
@@ -72,6 +72,16 @@ async fn contents_may_be_removed_and_not_changed() {
         (
             "salt",
             &|line| line["contents"]["result"]["salt"] = json!("x"),
+            Err((Contents, 2)),
+        ),
+        // The text is moved into the salt, before which it was.
+        (
+            "boundary",
+            &|line| {
+                let content = &mut line["contents"]["result"];
+                let [salt, text] = ["salt", "text"].map(|part| content[part].as_str().unwrap());
+                *content = json!({ "salt": format!("{salt}{text}"), "text": "" });
+            },
             Err((Contents, 2)),
         ),
         (

@@ -6,7 +6,7 @@
 
 use super::{
     FlowPolicy,
-    sources::{OTHERS, source_of},
+    sources::{MAX_SOURCES, bounded, source_of},
 };
 use crate::policy::{NameGlob, Ruling};
 use agent_host_types::audit::{ArtifactOp, AuditRequest, FileAction};
@@ -19,6 +19,9 @@ use std::{
 /// The rule by which a call is denied that would hand text to others than its audience.
 pub const AUDIENCE_RULE: &str = "flow.audience";
 
+/// Destinations that keep what they get, and from which it is read later.
+const KEPT: [&str; 2] = ["dir:", "memory"];
+
 /// The operator's limit on where text from some sources goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,12 +29,49 @@ pub struct AudienceRule {
     /// The sources.
     pub from: NameGlob,
     /// The destinations, written as sources: `http:HOST`, `mcp:NAME`, `external:TOOL`, `dir:PATH`
-    /// and `memory`. Empty: no call hands it on.
+    /// and `memory`. Empty: no call hands it on. Files in them and the memory are sources with this
+    /// audience, too, since the text may be there.
     pub to: Vec<NameGlob>,
 }
 
-/// Where one call may hand text: within the audiences of all sources that reach it. Text may always
-/// go back to where it is from.
+impl AudienceRule {
+    /// Returns whether it is about a source, or about its own, by which results name it.
+    fn is_about(&self, source: &str) -> bool {
+        let is_kept = |to: &&NameGlob| KEPT.iter().any(|kind| to.as_str().starts_with(kind));
+        let mut kept = self.to.iter().filter(is_kept);
+        self.from.as_str() == source || has(&self.from, source) || kept.any(|to| has(to, source))
+    }
+
+    fn admits(&self, destination: &str) -> bool {
+        let back = self.from.as_exact() == Some(destination);
+        back || self.to.iter().any(|to| has(to, destination))
+    }
+
+    /// Whether it may be about something below a directory.
+    fn is_below(&self, directory: &str) -> bool {
+        let below = format!("dir:{}/", directory.trim_end_matches('/'));
+        [&self.from].into_iter().chain(&self.to).any(|glob| {
+            let glob = glob.as_str();
+            let fixed = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
+            let fixed = glob.get(..fixed).unwrap_or_default();
+            fixed.starts_with(&below) || below.starts_with(fixed)
+        })
+    }
+}
+
+/// Whether a glob has a source. `dir:PATH/**` has the directory at `PATH`, too, and `dir:PATH` what
+/// is below it.
+pub(super) fn has(glob: &NameGlob, source: &str) -> bool {
+    let is_below = |top: &str| {
+        let rest = source.strip_prefix(top.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    let is_path = source.starts_with("dir:");
+    glob.matches(source)
+        || is_path && (glob.matches(&format!("{source}/")) || glob.as_exact().is_some_and(is_below))
+}
+
+/// Where one call may hand text: within the audiences of all sources that reach it.
 ///
 /// ```
 /// use agent_host_engine::{flow::{AudienceRule, FlowPolicy}, policy::NameGlob};
@@ -57,8 +97,10 @@ pub struct AudienceRule {
 pub struct Audience {
     /// Absent where no source has an audience.
     policy: Option<Arc<FlowPolicy>>,
-    /// The sources with an audience that reached the call.
-    sources: BTreeSet<String>,
+    /// The positions of the rules about the text that reached the call, and of those about what it
+    /// read itself.
+    limits: BTreeSet<usize>,
+    read: BTreeSet<usize>,
     /// The destinations that got something from the call.
     sent: BTreeSet<String>,
     /// The sources of the artifacts that the call may read, by their names.
@@ -66,12 +108,10 @@ pub struct Audience {
 }
 
 impl FlowPolicy {
-    /// Returns whether text from a source may go to some destinations only. That from sources which
-    /// are not recorded may be such text.
+    /// Returns whether text from a source may go to some destinations only.
     #[must_use]
     pub fn has_audience(&self, source: &str) -> bool {
-        let is_named = self.audiences.iter().any(|rule| rule.from.matches(source));
-        is_named || (source == OTHERS && !self.audiences.is_empty())
+        self.audiences.iter().any(|rule| rule.is_about(source))
     }
 
     /// Returns where a call may hand text from these sources.
@@ -80,32 +120,47 @@ impl FlowPolicy {
         if !self.decides() || self.audiences.is_empty() {
             return Audience::default();
         }
-        let sources = sources.iter().filter(|source| self.has_audience(source));
+        let limits = sources.iter().flat_map(|source| self.rules_about(source));
         Audience {
-            sources: sources.cloned().collect(),
+            limits: limits.collect(),
             policy: Some(Arc::clone(self)),
             ..Audience::default()
         }
     }
 
-    /// Returns whether the audience of a source has a destination.
-    fn admits(&self, source: &str, destination: &str) -> bool {
-        let rules = self.audiences.iter();
-        let mut rules = rules.filter(|rule| rule.from.matches(source)).peekable();
-        source == destination
-            || rules.peek().is_some()
-                && rules.all(|rule| rule.to.iter().any(|to| to.matches(destination)))
+    /// Returns sources as an event names them. Those with an audience become those of its rules, of
+    /// which there are few; the path of each file is in the call's requests. An untrusted one stays
+    /// as well, unless there are too many.
+    pub(crate) fn bounded(&self, found: BTreeSet<String>) -> Vec<String> {
+        let rules = found.iter().flat_map(|source| self.rules_about(source));
+        let limited: BTreeSet<String> = self.named(&rules.collect()).into_iter().collect();
+        let others = found.into_iter().filter(|source| {
+            !limited.contains(source) && (self.is_untrusted(source) || !self.has_audience(source))
+        });
+        let others = bounded(others.collect(), MAX_SOURCES);
+        limited.iter().cloned().chain(others).collect()
     }
 
-    /// Returns sources with an audience that may be below a directory.
-    fn audiences_below<'p>(&'p self, directory: &str) -> impl Iterator<Item = &'p str> {
-        let below = format!("dir:{}/", directory.trim_end_matches('/'));
-        let globs = self.audiences.iter().map(|rule| rule.from.as_str());
-        globs.filter(move |glob| {
-            let fixed = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
-            let fixed = glob.get(..fixed).unwrap_or_default();
-            fixed.starts_with(&below) || below.starts_with(fixed)
-        })
+    fn rules_about<'s>(&'s self, source: &'s str) -> impl Iterator<Item = usize> + 's {
+        let rules = self.audiences.iter().enumerate();
+        let rules = rules.filter(move |(_, rule)| rule.is_about(source));
+        rules.map(|(position, _)| position)
+    }
+
+    fn named(&self, rules: &BTreeSet<usize>) -> Vec<String> {
+        let rules = rules.iter().filter_map(|at| self.audiences.get(*at));
+        rules.map(|rule| rule.from.as_str().to_owned()).collect()
+    }
+
+    /// Returns the denial of what is beyond one of these rules.
+    fn beyond(&self, rules: &BTreeSet<usize>, destination: &str) -> Option<Ruling> {
+        let mut rules = rules.iter().filter_map(|at| self.audiences.get(*at));
+        let rule = rules.find(|rule| !rule.admits(destination))?;
+        let reason = format!(
+            "Text from {} must not go to {destination}",
+            rule.from.as_str()
+        );
+        Some(Ruling::deny(AUDIENCE_RULE, reason))
     }
 }
 
@@ -123,23 +178,26 @@ impl Audience {
         self
     }
 
+    /// Returns the sources with an audience that the call read itself.
+    #[must_use]
+    pub fn read(&self) -> Vec<String> {
+        let policy = self.policy.as_ref();
+        policy.map_or_else(Vec::new, |policy| policy.named(&self.read))
+    }
+
     /// Returns the denial of a call that hands its arguments to a destination; `None` if it may.
     #[must_use]
     pub fn refusal(&self, destination: &str) -> Option<Ruling> {
-        let policy = self.policy.as_ref()?;
-        let mut sources = self.sources.iter();
-        let source = sources.find(|source| !policy.admits(source, destination))?;
-        Some(beyond(source, destination))
+        self.policy.as_ref()?.beyond(&self.limits, destination)
     }
 
     /// Takes in a request that the grants allow, or returns its denial.
     pub fn admit(&mut self, request: &AuditRequest) -> Option<Ruling> {
-        self.policy.as_ref()?;
-        let read = self.sources_of(request).into_iter();
-        for source in read {
-            if let Some(denial) = self.read(source) {
-                return Some(denial);
-            }
+        let policy = self.policy.clone()?;
+        let sources = self.sources_of(request);
+        let rules = sources.iter().flat_map(|source| policy.rules_about(source));
+        if let Some(denial) = self.take(rules.collect()) {
+            return Some(denial);
         }
         match request {
             AuditRequest::Http { .. } => self.send(source_of(request)?),
@@ -153,13 +211,14 @@ impl Audience {
     /// Takes in that what is at a path is moved or gets another name, or returns its denial.
     pub fn admit_move(&mut self, path: &str) -> Option<Ruling> {
         let policy = self.policy.clone()?;
-        let read = AuditRequest::file(FileAction::Read, path.to_owned());
-        let below = policy.audiences_below(path).map(str::to_owned);
-        let mut sources = source_of(&read).into_iter().chain(below);
-        sources.find_map(|source| self.read(source))
+        let rules = policy.audiences.iter().enumerate();
+        let rules =
+            rules.filter(|(_, rule)| rule.is_about(&format!("dir:{path}")) || rule.is_below(path));
+        self.take(rules.map(|(at, _)| at).collect())
     }
 
-    /// Returns the sources of what a request reads. Tools choose the names that a list has.
+    /// Returns the sources of what a request reads. Tools choose the names that a list has. The size
+    /// of a file can be chosen to say something of it.
     fn sources_of(&self, request: &AuditRequest) -> Vec<String> {
         match request {
             AuditRequest::Artifact { action, name } => match action {
@@ -170,6 +229,11 @@ impl Audience {
                 }
                 ArtifactOp::StoreArtifact | ArtifactOp::DeleteArtifact => Vec::new(),
             },
+            AuditRequest::File {
+                action: FileAction::Stat,
+                path,
+                ..
+            } => vec![format!("dir:{path}")],
             _ => source_of(request).into_iter().collect(),
         }
     }
@@ -182,21 +246,14 @@ impl Audience {
         denial
     }
 
-    fn read(&mut self, source: String) -> Option<Ruling> {
+    /// Takes in what was read.
+    fn take(&mut self, rules: BTreeSet<usize>) -> Option<Ruling> {
         let policy = self.policy.as_ref()?;
-        if !policy.has_audience(&source) {
-            return None;
+        let denial = self.sent.iter().find_map(|to| policy.beyond(&rules, to));
+        if denial.is_none() {
+            self.limits.extend(&rules);
+            self.read.extend(rules);
         }
-        let mut sent = self.sent.iter();
-        if let Some(to) = sent.find(|to| !policy.admits(&source, to)) {
-            return Some(beyond(&source, to));
-        }
-        self.sources.insert(source);
-        None
+        denial
     }
-}
-
-fn beyond(source: &str, destination: &str) -> Ruling {
-    let reason = format!("Text from {source} must not go to {destination}");
-    Ruling::deny(AUDIENCE_RULE, reason)
 }

@@ -12,10 +12,10 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The most sources that one event names. Of more, the rest is [`OTHERS`].
-const MAX_SOURCES: usize = 16;
+pub(super) const MAX_SOURCES: usize = 16;
 
 /// The source of requests that were recorded only by their number, and of further sources.
-pub(super) const OTHERS: &str = "unknown";
+const OTHERS: &str = "unknown";
 
 /// The source that a runner names if the call read the shared state of the session.
 pub const SHARED_STATE: &str = "state";
@@ -43,6 +43,7 @@ impl Origin<'_> {
                 false => drop(found.insert(source.clone())),
             }
         }
+        found.retain(|source| self.policy.counts(source));
         let mut add = |source: String| {
             if self.policy.counts(&source) {
                 found.insert(source);
@@ -67,7 +68,7 @@ impl Origin<'_> {
             let name = name.and_then(Value::as_str);
             self.add_artifact(name.unwrap_or_default(), &mut found);
         }
-        bounded(found)
+        self.policy.bounded(found)
     }
 
     /// Adds the sources of a file or an artifact that untrusted text has reached in this session.
@@ -144,10 +145,10 @@ pub(super) fn source_of(request: &AuditRequest) -> Option<String> {
     }
 }
 
-/// Returns sources as an event names them.
-pub(crate) fn bounded(found: BTreeSet<String>) -> Vec<String> {
-    let has_more = found.len() > MAX_SOURCES;
-    let mut sources: Vec<String> = found.into_iter().take(MAX_SOURCES).collect();
+/// Returns sources, at most some, the last of which stands for the rest.
+pub(super) fn bounded(found: BTreeSet<String>, max: usize) -> Vec<String> {
+    let has_more = found.len() > max;
+    let mut sources: Vec<String> = found.into_iter().take(max).collect();
     if has_more && !sources.iter().any(|source| source == OTHERS) {
         sources.pop();
         sources.push(OTHERS.to_owned());

@@ -3,7 +3,7 @@
 use super::{
     FlowPolicy,
     reference::references,
-    sources::{bounded, is_allowed, source_of},
+    sources::{MAX_SOURCES, bounded, is_allowed, source_of},
 };
 use crate::artifact::Artifacts;
 use agent_host_types::{
@@ -19,6 +19,9 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     mem,
 };
+
+/// The most sources of a file.
+const MAX_FILE_SOURCES: usize = 64;
 
 /// The source of everything in the run of a workflow.
 const WORKFLOW: &str = "workflow";
@@ -58,7 +61,7 @@ impl FlowState {
     pub(crate) fn seen(&self, policy: &FlowPolicy) -> Vec<String> {
         let unlabelled = self.unlabelled.iter();
         let all = self.seen.iter().chain(unlabelled);
-        bounded(
+        policy.bounded(
             all.filter(|source| policy.counts(source))
                 .cloned()
                 .collect(),
@@ -92,7 +95,7 @@ impl FlowState {
     /// Returns the sources of all results, those included that the model has not seen.
     pub(crate) fn all(&self, policy: &FlowPolicy) -> Vec<String> {
         let results = self.calls.values().flatten().cloned();
-        bounded(results.chain(self.seen(policy)).collect())
+        policy.bounded(results.chain(self.seen(policy)).collect())
     }
 
     /// Returns a result by the name of its reference.
@@ -179,11 +182,16 @@ impl FlowState {
                     }
                     _ => self.seen.extend(labels.iter().cloned()),
                 }
-                match labels.is_empty() {
-                    true => self.passed(audit),
-                    false => drop(self.calls.insert(call_id.clone(), labels.clone())),
-                }
-                self.wrote(labels, audit);
+                self.labelled(call_id, labels, audit);
+            }
+            Event::NodeSettled {
+                call_id,
+                labels,
+                audit,
+                ..
+            } => {
+                self.seen.extend(labels.iter().cloned());
+                self.labelled(call_id, labels, audit);
             }
             Event::StateMerged { call_id, .. } => {
                 let sources = self.sources_of_call(call_id).to_vec();
@@ -192,6 +200,15 @@ impl FlowState {
             }
             _ => {}
         }
+    }
+
+    /// Notes the sources of the result of a call.
+    fn labelled(&mut self, call_id: &CallId, labels: &[String], audit: &[AuditEntry]) {
+        match labels.is_empty() {
+            true => self.passed(audit),
+            false => drop(self.calls.insert(call_id.clone(), labels.to_vec())),
+        }
+        self.wrote(labels, audit);
     }
 
     /// Notes where a result without untrusted sources is from. Files are not noted: a session may
@@ -203,7 +220,7 @@ impl FlowState {
                 self.unlabelled.extend(source);
             }
         }
-        self.unlabelled = bounded(mem::take(&mut self.unlabelled))
+        self.unlabelled = bounded(mem::take(&mut self.unlabelled), MAX_SOURCES)
             .into_iter()
             .collect();
     }
@@ -224,7 +241,7 @@ impl FlowState {
             .collect();
         let moved = written.iter().flat_map(|path| self.sources_of_file(path));
         let sources: BTreeSet<String> = labels.iter().chain(&self.seen).cloned().collect();
-        let sources = bounded(sources.into_iter().chain(moved).collect());
+        let sources = bounded(sources.into_iter().chain(moved).collect(), MAX_FILE_SOURCES);
         if !sources.is_empty() {
             let written = written.into_iter().cloned();
             self.files

@@ -33,6 +33,7 @@ fn network_and_servers_are_untrusted_unless_trusted() {
         ("dir:/workspace/a.md", false),
         ("dir:/workspace/vendor/a/b.md", true),
         ("dir:/workspace/vendor/", true),
+        ("dir:/workspace/vendor", true),
         ("dir:/workspace/vendors/", false),
         ("tool:count", false),
         ("external:pay", true),

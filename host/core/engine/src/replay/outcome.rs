@@ -101,10 +101,7 @@ impl Tape {
                 } if of == call_id => {
                     let output = self.restored(output, whole.as_ref());
                     let changes = self.changes(records, at + 1, call_id);
-                    let mut end = ended(output, accounting, audit, changes);
-                    if let RunEnd::Settled(report) = &mut end {
-                        report.sources.clone_from(labels);
-                    }
+                    let end = ended(output, accounting, audit, changes, labels);
                     return ReplayedCall::Ends(Box::new(end));
                 }
                 Event::QuestionAsked { call_id: of, .. } if of == call_id => {
@@ -134,6 +131,7 @@ impl Tape {
                     whole,
                     accounting,
                     audit,
+                    labels,
                     ..
                 } if of == call_id => {
                     let whole = whole.as_ref().and_then(|whole| self.blob(&whole.digest));
@@ -148,7 +146,7 @@ impl Tape {
                         None => ToolFailure::stopped(Effect::ReadOnly).into(),
                     };
                     let changes = self.changes(records, at + 1, call_id);
-                    let end = Box::new(ended(result, accounting, audit, changes));
+                    let end = Box::new(ended(result, accounting, audit, changes, labels));
                     return match is_late {
                         true => ReplayedCall::TimesOut(end),
                         false => ReplayedCall::Lands(at, end),
@@ -166,7 +164,7 @@ impl Tape {
                         "message": failure.message,
                     });
                     let result = ToolResultOutput::error_json(value);
-                    let end = ended(result, accounting, audit, Vec::new());
+                    let end = ended(result, accounting, audit, Vec::new(), &[]);
                     return ReplayedCall::Lands(at, Box::new(end));
                 }
                 // It asked, and runs again in a session of its own.
@@ -275,11 +273,13 @@ fn ended(
     accounting: &Accounting,
     audit: &[AuditEntry],
     changes: Vec<SessionChange>,
+    sources: &[String],
 ) -> RunEnd {
     CallReport {
         accounting: accounting.clone(),
         audit: audit.to_vec(),
         changes,
+        sources: sources.to_vec(),
         ..CallReport::of(output)
     }
     .into()

@@ -21,10 +21,12 @@ use agent_host_types::{
     approval::Decision,
     failure::ToolFailure,
     flow::{ArgumentSources, FlowMode},
+    id::CallId,
     message::ToolResult,
     output::ToolResultOutput,
     tool::{RegisteredTool, ToolCall, ToolDefinition},
     turn::TurnEnd,
+    workflow::NodeOutput,
 };
 use serde_json::{Map, Value};
 use std::{
@@ -285,6 +287,36 @@ impl Agent {
             labels.retain(|source| policy.has_audience(source));
         }
         labels
+    }
+
+    /// Returns the sources of the output of a node that are untrusted or have an audience.
+    pub(super) fn node_labels(
+        &self,
+        session: &Session,
+        call_id: &CallId,
+        tool: &str,
+        report: &CallReport<NodeOutput>,
+    ) -> Vec<String> {
+        let policy = &self.settings.flow;
+        if policy.is_off() {
+            return Vec::new();
+        }
+        let state = session.state();
+        let open = state.open_workflow().and_then(|run| run.open.get(call_id));
+        let call = ToolCall {
+            input: open.and_then(|open| open.input.clone()),
+            ..ToolCall::parse(call_id.clone(), tool.to_owned(), String::new())
+        };
+        let origin = Origin {
+            policy,
+            state: &state.flow,
+            artifacts: state.artifacts(),
+            call: &call,
+            runtime: self.tool(tool).map(|tool| tool.runtime),
+            audit: &report.audit,
+            known: &report.sources,
+        };
+        origin.labels()
     }
 
     /// Whether a result is an answer that can say nothing but what its schema allows.

@@ -201,6 +201,7 @@ impl Event {
                 accounting,
                 audit,
                 rule,
+                labels,
                 ..
             } => Some(CallEnd {
                 call_id,
@@ -213,7 +214,7 @@ impl Event {
                 accounting,
                 audit,
                 rule: rule.as_deref(),
-                labels: &[],
+                labels,
                 path: &[],
             }),
             _ => self.failed_attempt(),

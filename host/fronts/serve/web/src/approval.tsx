@@ -114,9 +114,11 @@ export function ApprovalView({ call, place, decision, busy, decide, again }: Pro
               <button type="button" class="primary" aria-keyshortcuts="a" disabled={busy} onClick={() => approve()}>
                 Allow once
               </button>
-              <button type="button" disabled={busy} aria-expanded={mode === "always"} onClick={toggle("always")}>
-                Always allow…
-              </button>
+              {!/^(hook|flow)\./.test(call.rule) && (
+                <button type="button" disabled={busy} aria-expanded={mode === "always"} onClick={toggle("always")}>
+                  Always allow…
+                </button>
+              )}
             </>
           )}
           {may("reject") && (

@@ -82,6 +82,9 @@ impl Driver<'_> {
         call_id: &CallId,
         ended: CallReport<NodeOutput>,
     ) -> Result<(), TurnError> {
+        let labels = self
+            .agent
+            .node_labels(self.session, call_id, &tool_of(start), &ended);
         let failed = |failure| NodeOutput::of_failure(&start.node.id, failure);
         let ended = self.agent.within_quota(self.session, ended, failed);
         let SpilledNode {
@@ -133,6 +136,7 @@ impl Driver<'_> {
             accounting,
             audit: ended.audit,
             rule: ended.rule,
+            labels,
         };
         let events = decided(ended.verdicts, Some(&call_id))
             .chain([settled])
@@ -180,6 +184,7 @@ pub(super) fn settled_without_run(call_id: CallId, node: OpenNode, output: NodeO
         accounting: Accounting::default(),
         audit: Vec::new(),
         rule: None,
+        labels: Vec::new(),
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn workflow_events() -> Vec<Event> {
             accounting: accounting(),
             audit: audit(),
             rule: Some("rule.no".into()),
+            labels: vec!["http:example.com".into()],
         },
         Event::NodeRetried {
             call_id: id(),

@@ -50,7 +50,9 @@ pub(super) fn menu(call: &PendingCall, context: MenuContext<'_>) -> Vec<String> 
         match kind {
             DecisionKind::Approve => {
                 answers.push("[y] once".to_owned());
-                answers.push(format!("[a] always for {}", context.always));
+                if call.is_rememberable() {
+                    answers.push(format!("[a] always for {}", context.always));
+                }
             }
             DecisionKind::Reject => answers.push("[n] no".to_owned()),
             DecisionKind::Edit | DecisionKind::Respond => {}
@@ -68,11 +70,13 @@ pub(super) fn more(call: &PendingCall, context: MenuContext<'_>) -> Vec<String> 
     for kind in &call.decisions {
         match kind {
             DecisionKind::Approve => {
-                add(&[
-                    "[a GLOB] always, for targets that match a pattern such as src/**",
-                    "[x] always, with exactly these arguments",
-                    "[t] always, every call of this tool",
-                ]);
+                if call.is_rememberable() {
+                    add(&[
+                        "[a GLOB] always, for targets that match a pattern such as src/**",
+                        "[x] always, with exactly these arguments",
+                        "[t] always, every call of this tool",
+                    ]);
+                }
                 if rest > 1 {
                     add(&[&format!("[all] show the remaining {rest}, and allow them")]);
                 }
@@ -131,5 +135,10 @@ pub(super) fn parse(line: &str, call: &PendingCall, rest: usize) -> Option<MenuR
         }
         _ => return None,
     };
-    call.decisions.contains(&kind).then_some(said)
+    let remembers = matches!(
+        said,
+        MenuReply::Always | MenuReply::Pattern(_) | MenuReply::Remember(_)
+    );
+    let may = call.decisions.contains(&kind) && (!remembers || call.is_rememberable());
+    may.then_some(said)
 }

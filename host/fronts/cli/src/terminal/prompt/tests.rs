@@ -90,6 +90,28 @@ fn answer_that_is_not_exact_is_rejected() {
     }
 }
 
+/// An approval that would answer no other question is neither offered nor accepted as a lasting one.
+#[test]
+fn approval_of_one_flow_is_not_remembered() {
+    for rule in ["flow.untrusted", "flow.0", "hook.guard"] {
+        let call = PendingCall {
+            rule: rule.to_owned(),
+            ..call(&[DecisionKind::Approve])
+        };
+        let context = MenuContext {
+            always: "src/**",
+            rest: 1,
+            left_out: 0,
+        };
+        assert_eq!(menu(&call, context).join("  "), "[y] once  [?] more");
+        let others = more(&call, context).join("  ");
+        assert!(!others.contains("always"), "{others}");
+        for line in ["a", "a src/**", "x", "t"] {
+            assert_eq!(parse(line, &call, 1), None, "{rule} {line}");
+        }
+    }
+}
+
 /// A decision that the tool does not allow is neither offered nor accepted.
 #[test]
 fn menu_offers_only_allowed_decisions() {

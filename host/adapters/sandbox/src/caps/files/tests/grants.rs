@@ -34,7 +34,7 @@ async fn files_with_an_audience_stay_in_it() {
         }],
         ..FlowPolicy::default()
     });
-    let calls: [&[(&str, &str)]; 7] = [
+    let calls: [&[(&str, &str)]; 8] = [
         &[
             ("create x x", "1"),
             ("read a.txt", "alpha"),
@@ -51,6 +51,7 @@ async fn files_with_an_audience_stay_in_it() {
             ("read a.txt", "alpha"),
             ("create x x", "access"),
         ],
+        &[("stat sub/b.txt", "4"), ("create x x", "access")],
         &[
             ("create x x", "1"),
             ("read sub/b.txt", "access"),

@@ -17,7 +17,11 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::sync::Arc;
 
-const PRIVATE: &str = "dir:/workspace/private/plan.md";
+/// The source of private files, as results name it.
+const PRIVATE: &str = "dir:/workspace/private/*";
+
+/// That of the file, which is named as well where it is untrusted.
+const PLAN: &str = "dir:/workspace/private/plan.md";
 
 /// `read` reads a private file, which only the server `crm` may get; `fetch` sends requests.
 fn bench(mode: FlowMode, untrusted: &[&str]) -> Bench {
@@ -171,39 +175,47 @@ async fn closed_answer_keeps_the_audience_of_its_text() {
     bench.replies(calls(&[("q", READ_QUARANTINED, &input)]));
     bench.replies(says(r#"{"n": 7}"#));
     bench.turn(AgentInput::Continue).await;
-    assert_eq!(labelled(&bench)[1].0, [PRIVATE]);
+    assert_eq!(labelled(&bench)[1].0, [PRIVATE, PLAN]);
 }
 
-/// Where some sources have an audience, those that are not recorded may be among them.
+/// What may be in a directory or in the memory has the audience of the text that may go there, and
+/// of several audiences of one source all hold.
 #[test]
-fn unrecorded_sources_have_no_audience() {
-    let unknown = ["unknown".to_owned()];
-    let policy = |audiences: &[(&str, &str)]| {
-        Arc::new(FlowPolicy {
-            mode: FlowMode::Ask,
-            audiences: audiences
-                .iter()
-                .map(|(from, to)| AudienceRule {
-                    from: NameGlob::new(from).unwrap(),
-                    to: vec![NameGlob::new(to).unwrap()],
-                })
-                .collect(),
-            ..FlowPolicy::default()
-        })
+fn kept_text_has_the_audience_of_what_it_is_from() {
+    let glob = |text: &str| NameGlob::new(text).unwrap();
+    let rule = |from: &str, to: &[&str]| AudienceRule {
+        from: glob(from),
+        to: to.iter().map(|text| glob(text)).collect(),
     };
-    let cases: [(&[(&str, &str)], bool); 4] = [
-        (&[], true),
-        (&[("dir:*", "mcp:crm")], false),
-        (&[("dir:*", "mcp:crm"), ("unknown", "mcp:*")], true),
-        // Of several about one source, all hold.
-        (&[("unknown", "mcp:*"), ("*", "mcp:mail")], false),
+    let policy = Arc::new(FlowPolicy {
+        mode: FlowMode::Ask,
+        audiences: vec![
+            rule("dir:/private", &["mcp:crm", "dir:/out/**", "memory"]),
+            rule("mcp:mail", &["mcp:crm", "http:a.example"]),
+            rule("mcp:*", &["mcp:*"]),
+        ],
+        ..FlowPolicy::default()
+    });
+    let cases = [
+        ("dir:/private/a", "mcp:crm", true),
+        ("dir:/private", "mcp:mail", false),
+        ("dir:/privates/a", "mcp:mail", true),
+        ("dir:/private/a", "dir:/out", true),
+        ("dir:/private/a", "dir:/outer", false),
+        ("dir:/out/x", "mcp:crm", true),
+        ("dir:/out/x", "http:a.example", false),
+        ("memory", "http:a.example", false),
+        ("mcp:mail", "mcp:crm", true),
+        ("mcp:mail", "http:a.example", false),
+        ("mcp:mail", "mcp:mail", true),
+        ("unknown", "http:a.example", true),
     ];
-    for (audiences, admits) in cases {
-        let audience = policy(audiences).audience(&unknown);
+    for (source, destination, admits) in cases {
+        let audience = policy.audience(&[source.to_owned()]);
         assert_eq!(
-            audience.refusal("mcp:crm").is_none(),
+            audience.refusal(destination).is_none(),
             admits,
-            "{audiences:?}"
+            "{source} {destination}"
         );
     }
 }
