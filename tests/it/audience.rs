@@ -204,23 +204,26 @@ description = "Sends a plan."
 id = "read"
 tool = "read_file"
 input = { path = "'private/plan.md'" }
+next = ["write", "send"]
 [[workflow.node]]
-id = "public"
-tool = "fetch"
-input = { url = "input.message" }
+id = "write"
+tool = "write_file"
+input = { path = "'after.md'", content = "read.text" }
+on-error = "continue"
 [[workflow.node]]
 id = "send"
 agent = "sender"
 message = "read.text"
-needs = ["read", "public"]
 "#,
     );
     let server = ChatServer::start(vec![
         Answer::calls(&[Project::fetch(&project.other)]),
         Answer::text("It was refused."),
     ]);
-    let ran = ask(&project.env, &server, &["--workflow", "w", &project.other]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = ask(&project.env, &server, &["--workflow", "w", "go"]);
+    // A node failed.
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert!(!project.env.work().join("after.md").exists());
     let requests = json!(server.requests()).to_string();
     assert!(
         requests.contains(&Project::refusal(&project.other)),
@@ -237,10 +240,10 @@ fn many_sources_limit_no_more_than_they_are() {
     for number in 0..40 {
         project
             .env
-            .write(format!("docs/{number}.md"), "The budget is public.");
+            .write(&format!("docs/{number}.md"), "The budget is public.");
         project
             .env
-            .write(format!("private/{number}.md"), "The budget is 7.");
+            .write(&format!("private/{number}.md"), "The budget is 7.");
     }
     let search = |path: &str| ("search_files", json!({"pattern": "budget", "path": path}));
     let results = project.session(&[

@@ -177,11 +177,11 @@ impl FlowPolicy {
     #[must_use]
     pub fn is_untrusted(&self, source: &str) -> bool {
         let by_kind = UNTRUSTED_KINDS.iter().any(|kind| source.starts_with(kind));
-        let is_trusted = || self.trusted.iter().any(|glob| glob.matches(source));
+        let trusts = || self.trusted.iter().any(|glob| glob.matches(source));
         self.untrusted
             .iter()
             .any(|glob| audience::has(glob, source))
-            || by_kind && !is_trusted()
+            || by_kind && !trusts()
     }
 
     /// Returns the strictest decision about the flows into a call; `None` if nothing untrusted

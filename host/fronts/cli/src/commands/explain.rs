@@ -12,6 +12,7 @@ use crate::{
     },
 };
 use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
+use agent_host_engine::flow::AUDIENCE_RULE;
 use agent_host_types::accounting::AuditVerdict;
 use serde_json::json;
 
@@ -90,11 +91,12 @@ fn call_text(call: &ExplainedCall) -> String {
     let hooks = call.hooks.iter();
     lines.extend(hooks.map(|verdict| format!("hook {}", verdict_line(verdict, MAX_REASON))));
     for entry in &call.asked {
-        let ungrantable = entry.verdict == AuditVerdict::Denied && entry.grant.is_none();
-        let more = if ungrantable {
-            "; no grant allows it"
-        } else {
-            ""
+        let more = match (entry.verdict, &entry.grant) {
+            (AuditVerdict::Denied, None) if entry.rule == AUDIENCE_RULE => {
+                "; to allow it, add the destination to `to` of the [[flow.audience]]"
+            }
+            (AuditVerdict::Denied, None) => "; no grant allows it",
+            _ => "",
         };
         lines.push(format!("{}{DIM}{more}{DIM:#}", audit_line(entry)));
         let grant = entry.grant.iter().flat_map(|grant| grant.lines());

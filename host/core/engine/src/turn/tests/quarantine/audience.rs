@@ -178,7 +178,7 @@ async fn closed_answer_keeps_the_audience_of_its_text() {
     assert_eq!(labelled(&bench)[1].0, [PRIVATE, PLAN]);
 }
 
-/// What may be in a directory or in the memory has the audience of the text that may go there, and
+/// A directory and the memory have the audience of the text that may go there, and
 /// of several audiences of one source all hold.
 #[test]
 fn kept_text_has_the_audience_of_what_it_is_from() {
