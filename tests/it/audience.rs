@@ -3,7 +3,7 @@
 
 use agent_host_test_support::{
     TestEnv,
-    chat::{Answer, ChatServer, ask},
+    chat::{Answer, ChatServer, ask, results_of},
     http::page,
     of_kind,
 };
@@ -63,23 +63,6 @@ mode = "read-write"
 }
 
 impl Project {
-    /// A session that makes calls, one in each reply; returns the results that its model got.
-    fn session(&self, calls: &[(&str, Value)]) -> Vec<String> {
-        let mut answers: Vec<Answer> = calls
-            .iter()
-            .map(|call| Answer::calls(std::slice::from_ref(call)))
-            .collect();
-        answers.push(Answer::text("Done."));
-        let server = ChatServer::start(answers);
-        let ran = ask(&self.env, &server, &["go"]);
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-        let sent = server.requests().pop().unwrap();
-        let sent = sent["messages"].as_array().unwrap().iter();
-        let results = sent.filter(|message| message["role"] == "tool");
-        let text = |message: &Value| message["content"].as_str().unwrap().to_owned();
-        results.map(text).collect()
-    }
-
     fn fetch(url: &str) -> (&'static str, Value) {
         ("fetch", json!({ "url": url }))
     }
@@ -114,7 +97,7 @@ fn private_text_goes_to_its_audience_alone() {
         write("private/notes.md"),
         ("remember", json!({"text": "The budget is 7."})),
     ];
-    let results = project.session(&calls);
+    let results = results_of(&project.env, &calls);
     let refused = [5, 6, 8];
     for (at, result) in results.iter().enumerate() {
         let is_refused = result.contains("must not go to");
@@ -142,7 +125,7 @@ fn private_text_goes_to_its_audience_alone() {
     // A later session that has not read the text is free, until it reads what was written with it.
     let notes = ("read_file", json!({"path": "private/notes.md"}));
     let fetch = || Project::fetch(&project.other);
-    let results = project.session(&[fetch(), notes, fetch()]);
+    let results = results_of(&project.env, &[fetch(), notes, fetch()]);
     assert_eq!(results[0], "ok");
     assert!(results[2].contains("must not go to http:"), "{results:?}");
 }
@@ -159,7 +142,10 @@ fn private_text_stays_in_its_audience_in_a_program() {
          return {{ sent, refused }};",
         project.crm, project.other
     );
-    let results = project.session(&[("run_javascript", json!({ "code": program }))]);
+    let results = results_of(
+        &project.env,
+        &[("run_javascript", json!({ "code": program }))],
+    );
     assert!(results[0].contains(&refusal), "{results:?}");
 }
 
@@ -170,7 +156,7 @@ fn private_text_stays_in_its_audience_in_an_agent() {
         project("agents = [\"helper\"]\n[[agent]]\nname = \"helper\"\ndescription = \"Helps.\"");
     let refusal = Project::refusal(&project.other);
     let search = ("search_files", json!({"pattern": "budget"}));
-    let results = project.session(&[search, Project::fetch(&project.other)]);
+    let results = results_of(&project.env, &[search, Project::fetch(&project.other)]);
     assert!(results[1].contains("must not go to http:"), "{results:?}");
 
     let server = ChatServer::start(vec![
@@ -246,14 +232,17 @@ fn many_sources_limit_no_more_than_they_are() {
             .write(&format!("private/{number}.md"), "The budget is 7.");
     }
     let search = |path: &str| ("search_files", json!({"pattern": "budget", "path": path}));
-    let results = project.session(&[
-        search("docs"),
-        Project::fetch(&project.other),
-        search("private"),
-        Project::fetch(&project.crm),
-        write("private/notes.md"),
-        Project::fetch(&project.other),
-    ]);
+    let results = results_of(
+        &project.env,
+        &[
+            search("docs"),
+            Project::fetch(&project.other),
+            search("private"),
+            Project::fetch(&project.crm),
+            write("private/notes.md"),
+            Project::fetch(&project.other),
+        ],
+    );
     let refused: Vec<bool> = results
         .iter()
         .map(|it| it.contains("must not go to"))

@@ -16,7 +16,6 @@ use agent_host_journal::{
 };
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
-    flow::FlowMode,
     output::ToolResultOutput,
     tool::{Approval, Effect, ToolDefinition},
 };
@@ -156,10 +155,7 @@ impl Memory {
     /// Finds items. Where sources count, those from untrusted ones come only if they are asked for,
     /// so that they do not take the others along into quarantine.
     async fn recall(&self, call: &Invocation, own: Ownership) -> Result<CallReport, JournalError> {
-        let splits = match self.flow.mode {
-            FlowMode::Off | FlowMode::Observe => false,
-            FlowMode::Ask | FlowMode::Quarantine => true,
-        };
+        let splits = self.flow.mode.decides();
         let untrusted = call.input.get("untrusted") == Some(&Value::Bool(true));
         let offset = call.input.get("offset").and_then(Value::as_u64);
         let query = MemoryQuery {

@@ -36,6 +36,24 @@ pub fn ask(env: &TestEnv, server: &ChatServer, args: &[&str]) -> Ran {
         .into()
 }
 
+/// Runs a session that makes calls, one in each reply, and succeeds; returns the results that its
+/// model got.
+pub fn results_of(env: &TestEnv, calls: &[(&str, Value)]) -> Vec<String> {
+    let mut answers: Vec<Answer> = calls
+        .iter()
+        .map(|call| Answer::calls(std::slice::from_ref(call)))
+        .collect();
+    answers.push(Answer::text("Done."));
+    let server = ChatServer::start(answers);
+    let ran = ask(env, &server, &["go"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let sent = server.requests().pop().unwrap();
+    let sent = sent["messages"].as_array().unwrap().iter();
+    let results = sent.filter(|message| message["role"] == "tool");
+    let text = |message: &Value| message["content"].as_str().unwrap().to_owned();
+    results.map(text).collect()
+}
+
 impl ChatServer {
     /// Serves these answers in order, one for each request.
     pub fn start(answers: Vec<Answer>) -> Self {

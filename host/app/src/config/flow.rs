@@ -126,14 +126,14 @@ pub(super) fn resolve(raw: RawFlow) -> Result<Arc<FlowPolicy>, ConfigError> {
 
 /// An audience that no mode enforces would look as if it protected something.
 fn check_mode(mode: FlowMode, audiences: &[RawAudience]) -> Result<(), ConfigError> {
-    match mode {
-        FlowMode::Off | FlowMode::Observe if !audiences.is_empty() => Err(config_error!(
-            "flow.audience",
-            "an audience holds in the modes \"ask\" and \"quarantine\", and [flow] has the mode `{mode}`",
-            "set mode = \"ask\"; with trusted = [\"*\"] it asks nothing more"
-        )),
-        _ => Ok(()),
+    if mode.decides() || audiences.is_empty() {
+        return Ok(());
     }
+    Err(config_error!(
+        "flow.audience",
+        "an audience holds in the modes \"ask\" and \"quarantine\", and [flow] has the mode `{mode}`",
+        "set mode = \"ask\"; with trusted = [\"*\"] it asks nothing more"
+    ))
 }
 
 fn sources(key: &str, globs: &[String]) -> Result<Vec<NameGlob>, ConfigError> {

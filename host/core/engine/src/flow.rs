@@ -138,11 +138,6 @@ impl FlowPolicy {
         self.mode == FlowMode::Off
     }
 
-    /// Whether what flows into calls decides about them.
-    fn decides(&self) -> bool {
-        matches!(self.mode, FlowMode::Ask | FlowMode::Quarantine)
-    }
-
     /// Returns whether results name a source: it is untrusted, or has an audience.
     pub(crate) fn counts(&self, source: &str) -> bool {
         self.is_untrusted(source) || self.has_audience(source)
@@ -188,7 +183,7 @@ impl FlowPolicy {
     /// flows into it.
     #[must_use]
     pub fn decide(&self, call: &FlowRequest<'_>) -> Option<FlowRuling> {
-        if !self.decides() {
+        if !self.mode.decides() {
             return None;
         }
         let seen = call.seen.iter().map(|source| (source, None));

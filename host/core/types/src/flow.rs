@@ -32,6 +32,14 @@ pub enum FlowMode {
     Quarantine,
 }
 
+impl FlowMode {
+    /// Whether what flows into a call decides about it.
+    #[must_use]
+    pub fn decides(self) -> bool {
+        self >= Self::Ask
+    }
+}
+
 /// The untrusted sources of an argument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -117,7 +117,7 @@ impl FlowPolicy {
     /// Returns where a call may hand text from these sources.
     #[must_use]
     pub fn audience(self: &Arc<Self>, sources: &[String]) -> Audience {
-        if !self.decides() || self.audiences.is_empty() {
+        if !self.mode.decides() || self.audiences.is_empty() {
             return Audience::default();
         }
         let limits = sources.iter().flat_map(|source| self.rules_about(source));
