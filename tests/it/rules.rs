@@ -337,7 +337,7 @@ fn fail_on_denial_counts_each_denied_call() {
             env.configure(format!("{agent}{FILES}{RULES}"));
             let mut answers: Vec<Answer> = calls
                 .iter()
-                .map(|one| Answer::calls(&[one.clone()]))
+                .map(|one| Answer::calls(std::slice::from_ref(one)))
                 .collect();
             answers.extend([Answer::text("Done."), Answer::text("Done.")]);
             let server = ChatServer::start(answers);

@@ -28,7 +28,7 @@ fn file_has_the_sources_above_and_below_it() {
     }
 }
 
-/// What one event cannot name file by file, it names by directories, which lose no source.
+/// An event names the directories in place of too many files, and loses no source.
 #[test]
 fn many_files_are_recorded_as_their_directories() {
     let mut files = LabelledFiles::default();
