@@ -378,11 +378,11 @@ fn condition_of_a_rule_decides_by_the_arguments() {
     let cases = [
         (
             "pth == 'a'",
-            "`where` of rule.0 is about `pth`, which `write_file` does not have, and would hold for no call; did you mean `path`?",
+            "`where` of rule.0 is about `pth`, which `write_file` does not have; did you mean `path`?",
         ),
         (
             "path > 5",
-            "`where` of rule.0 compares `path` with 5, but it is a string in `write_file`, and would hold for no call; compare it with a value of its type",
+            "`where` of rule.0 compares `path` with 5, but its type in `write_file` is string; compare it with a value of its type",
         ),
         (
             "path = 'a'",

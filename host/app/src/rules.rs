@@ -115,9 +115,7 @@ fn never_holds(
             let advice = advice(last, &known, "it has");
             ConfigError::new(
                 "",
-                format!(
-                    "`where` of {name} is about `{argument}`, which `{tool}` does not have, and would hold for no call"
-                ),
+                format!("`where` of {name} is about `{argument}`, which `{tool}` does not have"),
                 text::sanitize(&advice, NAMES_BYTES),
             )
         }
@@ -126,8 +124,7 @@ fn never_holds(
             ConfigError::new(
                 "",
                 format!(
-                    "`where` of {name} compares `{argument}` with {}, but it is a {is} in `{tool}`, and would hold for \
-                     no call",
+                    "`where` of {name} compares `{argument}` with {}, but its type in `{tool}` is {is}",
                     literal.unwrap_or_default()
                 ),
                 "compare it with a value of its type",

@@ -12,7 +12,7 @@ use agent_host_engine::{
     flow::{AudienceRule, FlowPolicy, FlowRule, MAX_FLOW_RULES},
     policy::{ArgumentPointer, NameGlob},
 };
-use agent_host_types::flow::FlowMode;
+use agent_host_types::flow::{AnswerKind, FlowMode};
 use serde_json::Value;
 use std::{collections::HashSet, fmt, sync::Arc};
 
@@ -47,6 +47,8 @@ section! {
         trusted [All]: Vec<String> => by(demand_trust);
         /// Globs of untrusted sources, such as `dir:/workspace/vendor/**`.
         untrusted [All]: Vec<String> => pinned;
+        /// Kinds of answers about untrusted text that the model gets as references.
+        withhold [All]: Vec<AnswerKind> => pinned;
         /// Rules about flows.
         rule [All]: Vec<RawFlowRule> => each(demand_rule);
         /// Where text from some sources may go, and nowhere else.
@@ -81,7 +83,7 @@ section! {
     }
 }
 
-values!(FlowMode);
+values!(FlowMode, AnswerKind);
 
 fn demand_trust(trusted: &[String], _: &str, review: &mut Review<'_>) {
     if !trusted.is_empty() {
@@ -119,6 +121,7 @@ pub(super) fn resolve(raw: RawFlow) -> Result<Arc<FlowPolicy>, ConfigError> {
         mode,
         trusted,
         untrusted,
+        withheld: raw.withhold,
         rules,
         audiences,
     }))

@@ -57,6 +57,14 @@ fn at<'s>(schema: &'s Value, path: &ArgumentPath) -> Result<Option<&'s Value>, V
         if is_open.iter().any(|key| part.get(key).is_some()) {
             return Ok(None);
         }
+        let is_scalar = |one: &str| ["string", "number", "integer", "boolean"].contains(&one);
+        if part
+            .get("type")
+            .and_then(Value::as_str)
+            .is_some_and(is_scalar)
+        {
+            return Err(Vec::new());
+        }
         let names = part.get("properties").and_then(Value::as_object);
         let next = match names {
             Some(names) => names.get(step),

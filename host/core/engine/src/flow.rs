@@ -23,7 +23,7 @@ pub(crate) use state::FlowState;
 
 use crate::policy::{NameGlob, RuleDecision, Ruling};
 use agent_host_types::{
-    flow::{ArgumentSources, FlowMode},
+    flow::{AnswerKind, ArgumentSources, FlowMode},
     tool::Effect,
 };
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,9 @@ pub struct FlowPolicy {
     /// Globs of sources that are untrusted, even if they match `trusted`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untrusted: Vec<NameGlob>,
+    /// The answers of [`reader::READ_QUARANTINED`] that the model gets as references.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<AnswerKind>,
     /// The operator's rules about flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<FlowRule>,

@@ -397,9 +397,9 @@ pub enum Event {
         tape: Option<String>,
     },
     /// The session of a call's agent wrote files with text from sources that are untrusted or have
-    /// an audience. Recorded when the call ends, or is answered without its agent.
+    /// an audience. Recorded when the call ends, waits, or is answered without its agent.
     FilesLabelled {
-        /// The call.
+        /// The call; the first one where those of several agents wait.
         call_id: CallId,
         /// The files, those included that agents of the agent wrote.
         files: Vec<LabelledFile>,

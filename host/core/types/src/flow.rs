@@ -40,6 +40,34 @@ impl FlowMode {
     }
 }
 
+/// A kind of answer about untrusted text that can say nothing but what its schema allows. Ordered by
+/// their names.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum AnswerKind {
+    /// True or false.
+    Boolean,
+    /// A date, a time, or both.
+    Date,
+    /// One of the values that the schema lists.
+    Enum,
+    /// A number.
+    Number,
+}
+
 /// A file that text from sources which are untrusted or have an audience may be in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -28,6 +28,7 @@ use crate::{
     syntax::{self, SyntaxError},
     value::Resolved,
 };
+use evaluate::Types;
 use serde_json::Value;
 use std::str::FromStr;
 
@@ -120,8 +121,8 @@ impl<R> Condition<R> {
 impl Condition {
     /// Returns whether the condition holds with these values of references.
     pub(crate) fn holds<'a>(&self, value_of: &impl Fn(&Reference) -> Resolved<'a>) -> bool {
-        let truth = evaluate::judge(&self.root, &|reference| Some(value_of(reference).into()));
-        truth.is_certain()
+        let truth = Types::Differ.judge(&self.root, &|reference| Some(value_of(reference).into()));
+        truth.surely_holds
     }
 }
 
@@ -146,6 +147,14 @@ impl<R> ConditionNode<R> {
 }
 
 impl<R> Operand<R> {
+    fn has_null(&self) -> bool {
+        match self {
+            Self::Reference(_) => false,
+            Self::Literal(value) => value.is_null(),
+            Self::List(items) => items.iter().any(Self::has_null),
+        }
+    }
+
     fn collect<'a>(&'a self, found: &mut Vec<&'a R>) {
         match self {
             Self::Reference(reference) => found.push(reference),

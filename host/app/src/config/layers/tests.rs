@@ -281,7 +281,7 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/flow agent/*/
     agent/*/until-tool/* agents/* approval-timing cache-bytes external-tool/*/approval/* \
     external-tool/*/description external-tool/*/effect external-tool/*/input-schema/type \
     external-tool/*/name external-tool/*/title flow/audience/*/from flow/audience/*/to/* flow/mode flow/rule/*/arguments/* flow/rule/*/decision flow/rule/*/from \
-    flow/rule/*/name flow/rule/*/to flow/trusted/* flow/untrusted/* grants/artifacts grants/dir/*/guest \
+    flow/rule/*/name flow/rule/*/to flow/trusted/* flow/untrusted/* flow/withhold/* grants/artifacts grants/dir/*/guest \
     grants/dir/*/mask/* grants/dir/*/mode grants/env/*/name grants/env/*/value \
     grants/http/*/host grants/http/*/methods/* grants/http/*/path grants/http/*/scheme \
     grants/secrets/* hook/*/name hook/*/on-error hook/*/points/* hook/*/tools/* hosts/machine hosts/max-memory-bytes mcp/*/approval \

@@ -96,23 +96,40 @@ impl LabelledFiles {
 
     /// Returns the files that calls of the session and of its agents wrote, as an event has them.
     pub(crate) fn recorded(&self) -> Vec<LabelledFile> {
-        let mut table = self.own.clone();
-        while table.len() > MAX_FILES {
-            table = in_directories(table);
-        }
-        let named = |path: String| {
-            if path.is_empty() {
-                "/".to_owned()
-            } else {
-                path
-            }
-        };
-        let files = table.into_iter().map(|(path, sources)| LabelledFile {
-            path: named(path),
-            sources: sources.into_iter().collect(),
-        });
-        files.collect()
+        as_recorded(self.own.clone())
     }
+
+    /// Returns what other sessions of the run wrote and the events of this one do not say.
+    pub(crate) fn unrecorded(&self) -> Vec<LabelledFile> {
+        let run = self.run.lock();
+        let others = run.iter().filter(|(path, sources)| {
+            let own = self.own.get(*path);
+            !own.is_some_and(|own| sources.is_subset(own))
+        });
+        as_recorded(
+            others
+                .map(|(path, of)| (path.clone(), of.clone()))
+                .collect(),
+        )
+    }
+}
+
+fn as_recorded(mut table: Table) -> Vec<LabelledFile> {
+    while table.len() > MAX_FILES {
+        table = in_directories(table);
+    }
+    let named = |path: String| {
+        if path.is_empty() {
+            "/".to_owned()
+        } else {
+            path
+        }
+    };
+    let files = table.into_iter().map(|(path, sources)| LabelledFile {
+        path: named(path),
+        sources: sources.into_iter().collect(),
+    });
+    files.collect()
 }
 
 fn add(table: &mut Table, path: String, sources: &[String]) {

@@ -10,6 +10,7 @@ use crate::{
 };
 use agent_host_types::{
     failure::ToolFailure,
+    flow::AnswerKind,
     id::Digest,
     tool::{
         Approval, DecisionKind, Effect, RegisteredTool, SummaryTemplate, ToolDefinition,
@@ -17,7 +18,10 @@ use agent_host_types::{
     },
 };
 use serde_json::{Map, Value, json};
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, LazyLock},
+};
 
 /// The name of the tool.
 pub const READ_QUARANTINED: &str = "read_quarantined";
@@ -43,8 +47,23 @@ const MAX_LEVELS: usize = 4;
 pub(crate) struct ClosedSchema {
     /// The schema, of known keywords alone.
     pub(crate) schema: Value,
-    /// Whether the model may see the answer: it has no text but that of the schema itself.
-    pub(crate) is_shown: bool,
+    parts: AnswerParts,
+}
+
+/// The parts of which answers of a schema consist.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct AnswerParts {
+    /// Whether some are text that the schema does not have.
+    has_text: bool,
+    kinds: BTreeSet<AnswerKind>,
+}
+
+impl ClosedSchema {
+    /// Whether the model may see an answer: it has no text but that of the schema itself, and no
+    /// part that the operator withholds.
+    pub(crate) fn is_shown(&self, withheld: &[AnswerKind]) -> bool {
+        !self.parts.has_text && !withheld.iter().any(|kind| self.parts.kinds.contains(kind))
+    }
 }
 
 /// The tool. The loop offers it where results are quarantined.
@@ -81,7 +100,8 @@ fn definition() -> ToolDefinition {
         title: Some("Ask about a value".to_owned()),
         description: "Has another model read a value that is not shown to you, and answer a question about it. The \
             answer fits `schema`, a JSON Schema of booleans, numbers, enums and strings of format date, date-time or \
-            time, which you see; strings with a pattern and maxLength come as a reference. Objects list all properties; \
+            time, which you see unless the user withholds them; \
+            what is withheld, and strings with a pattern and maxLength, come as a reference. Objects list all properties; \
             arrays have maxItems."
             .to_owned(),
         input_schema: json!({
@@ -101,36 +121,44 @@ fn definition() -> ToolDefinition {
 
 /// Returns the schema of the answer that a call asks for.
 pub(crate) fn answer_schema(input: &Map<String, Value>) -> Result<ClosedSchema, ToolFailure> {
-    let mut is_shown = true;
+    let mut parts = AnswerParts::default();
     let schema = input.get("schema").unwrap_or(&Value::Null);
-    let schema = closed(schema, MAX_LEVELS, &mut is_shown)?;
-    Ok(ClosedSchema { schema, is_shown })
+    let schema = closed(schema, MAX_LEVELS, &mut parts)?;
+    Ok(ClosedSchema { schema, parts })
 }
 
 /// Rebuilds a schema of keywords that bound what an answer can say.
-fn closed(schema: &Value, levels: usize, is_shown: &mut bool) -> Result<Value, ToolFailure> {
+fn closed(schema: &Value, levels: usize, parts: &mut AnswerParts) -> Result<Value, ToolFailure> {
     let Some(levels) = levels.checked_sub(1) else {
         return Err(invalid(format!(
             "`schema` nests more than {MAX_LEVELS} levels deep."
         )));
     };
     if let Some(Value::Array(values)) = schema.get("enum") {
+        parts.kinds.insert(AnswerKind::Enum);
         return Ok(json!({ "enum": values }));
     }
     match schema.get("type").and_then(Value::as_str) {
-        Some(kind @ ("boolean" | "integer" | "number" | "null")) => Ok(json!({ "type": kind })),
-        Some("string") => closed_string(schema, is_shown),
+        Some(kind @ ("boolean" | "null")) => {
+            parts.kinds.insert(AnswerKind::Boolean);
+            Ok(json!({ "type": kind }))
+        }
+        Some(kind @ ("integer" | "number")) => {
+            parts.kinds.insert(AnswerKind::Number);
+            Ok(json!({ "type": kind }))
+        }
+        Some("string") => closed_string(schema, parts),
         Some("array") => {
             let most = bound(schema, "maxItems", MAX_ITEMS)?;
             let items = schema.get("items").unwrap_or(&Value::Null);
-            let items = closed(items, levels, is_shown)?;
+            let items = closed(items, levels, parts)?;
             Ok(json!({ "type": "array", "items": items, "maxItems": most }))
         }
         Some("object") => {
             let properties = schema.get("properties").and_then(Value::as_object);
             let mut closed_ones = Map::new();
             for (name, property) in properties.into_iter().flatten() {
-                closed_ones.insert(name.clone(), closed(property, levels, is_shown)?);
+                closed_ones.insert(name.clone(), closed(property, levels, parts)?);
             }
             let required: Vec<&String> = closed_ones.keys().collect();
             Ok(json!({
@@ -146,7 +174,7 @@ fn closed(schema: &Value, levels: usize, is_shown: &mut bool) -> Result<Value, T
     }
 }
 
-fn closed_string(schema: &Value, is_shown: &mut bool) -> Result<Value, ToolFailure> {
+fn closed_string(schema: &Value, parts: &mut AnswerParts) -> Result<Value, ToolFailure> {
     let pattern = match schema.get("format").and_then(Value::as_str) {
         Some("date") => "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
         Some("time") => "^[0-9]{2}:[0-9]{2}(:[0-9]{2})?$",
@@ -161,10 +189,11 @@ fn closed_string(schema: &Value, is_shown: &mut bool) -> Result<Value, ToolFailu
                 ));
             };
             let most = bound(schema, "maxLength", MAX_STRING)?;
-            *is_shown = false;
+            parts.has_text = true;
             return Ok(json!({ "type": "string", "pattern": pattern, "maxLength": most }));
         }
     };
+    parts.kinds.insert(AnswerKind::Date);
     Ok(json!({ "type": "string", "pattern": pattern }))
 }
 

@@ -1,11 +1,11 @@
 use super::{
     FlowPolicy, FlowRequest, FlowRule,
-    reader::answer_schema,
+    reader::{ClosedSchema, answer_schema},
     reference::{references, with_references},
 };
 use crate::policy::{NameGlob, RuleDecision};
 use agent_host_types::{
-    flow::{ArgumentSources, FlowMode},
+    flow::{AnswerKind, ArgumentSources, FlowMode},
     id::CallId,
     tool::{Effect, ToolCall},
 };
@@ -225,19 +225,23 @@ fn answer_schema_is_closed_or_refused() {
         (
             json!({"type": "boolean", "default": "x"}),
             json!({"type": "boolean"}),
-            true,
+            Some(vec![AnswerKind::Boolean]),
         ),
-        (json!({"enum": ["a", 1]}), json!({"enum": ["a", 1]}), true),
+        (
+            json!({"enum": ["a", 1]}),
+            json!({"enum": ["a", 1]}),
+            Some(vec![AnswerKind::Enum]),
+        ),
         (
             json!({"type": "string", "format": "date"}),
             date.clone(),
-            true,
+            Some(vec![AnswerKind::Date]),
         ),
-        (named.clone(), named.clone(), false),
+        (named.clone(), named.clone(), None),
         (
             json!({"type": "array", "items": {"type": "number"}, "maxItems": 3}),
             json!({"type": "array", "items": {"type": "number"}, "maxItems": 3}),
-            true,
+            Some(vec![AnswerKind::Number]),
         ),
         (
             json!({"type": "object", "properties": {
@@ -249,16 +253,37 @@ fn answer_schema_is_closed_or_refused() {
                 "required": ["a", "b"],
                 "additionalProperties": false,
             }),
-            false,
+            None,
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"enum": [1]}, "b": {"type": "integer"}}}),
+            json!({
+                "type": "object",
+                "properties": {"a": {"enum": [1]}, "b": {"type": "integer"}},
+                "required": ["a", "b"],
+                "additionalProperties": false,
+            }),
+            Some(vec![AnswerKind::Enum, AnswerKind::Number]),
         ),
     ];
     let asked = |schema: &Value| {
         let input = json!({ "schema": schema });
         let closed = answer_schema(input.as_object().unwrap());
-        closed.map(|closed| (closed.schema, closed.is_shown))
+        // The kinds without any of which it would be withheld; none if it is never shown.
+        let kinds = |closed: &ClosedSchema| {
+            let all = [
+                AnswerKind::Boolean,
+                AnswerKind::Date,
+                AnswerKind::Enum,
+                AnswerKind::Number,
+            ];
+            let withheld = all.into_iter().filter(|kind| !closed.is_shown(&[*kind]));
+            closed.is_shown(&[]).then(|| withheld.collect::<Vec<_>>())
+        };
+        closed.map(|closed| (closed.schema.clone(), kinds(&closed)))
     };
-    for (schema, expected, is_shown) in accepted {
-        assert_eq!(asked(&schema), Ok((expected, is_shown)), "{schema}");
+    for (schema, expected, kinds) in accepted {
+        assert_eq!(asked(&schema), Ok((expected, kinds)), "{schema}");
     }
     let deep = json!({"type": "array", "maxItems": 1, "items": {"type": "array", "maxItems": 1, "items":
         {"type": "array", "maxItems": 1, "items": {"type": "array", "maxItems": 1, "items": {"type": "null"}}}}});

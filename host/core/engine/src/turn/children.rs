@@ -13,7 +13,7 @@ use super::{
     approval::request_name,
     begin::refuse,
     budget::Share,
-    job::{Caller, JobEnd, Unsettled, checked},
+    job::{Caller, JobEnd, Unsettled, checked, files_labelled},
     plan::CallRun,
 };
 use crate::{
@@ -84,6 +84,12 @@ impl Agent {
         };
         let open = session.state().open.as_ref();
         if open.is_none_or(|open| open.awaiting != awaiting) {
+            // A copy of this session has no others.
+            if let Some(child) = children.first() {
+                let labelled =
+                    files_labelled(&child.call_id, session.state().flow.files.unrecorded());
+                session.record_all(labelled.into_iter().collect(), Vec::new());
+            }
             let waiting = Event::ChildrenWaiting {
                 request: request_name(session),
                 turn: session.state().turns(),

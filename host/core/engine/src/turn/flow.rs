@@ -325,7 +325,7 @@ impl Agent {
         call.name == READ_QUARANTINED
             && self.quarantines()
             && matches!(output, ToolResultOutput::Json(_))
-            && matches!(schema, Some(Ok(schema)) if schema.is_shown)
+            && matches!(schema, Some(Ok(schema)) if schema.is_shown(&self.settings.flow.withheld))
     }
 
     /// Returns a result as the model sees it, if it is kept from it, with the name of the reference.

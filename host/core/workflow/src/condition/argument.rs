@@ -2,7 +2,7 @@
 
 use super::{
     Comparison, Condition, Operand,
-    evaluate::{self, Term},
+    evaluate::{Term, Types},
     parse::Named,
 };
 use crate::{
@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{fmt, str::FromStr};
 use winnow::{combinator::opt, error::ModalResult, prelude::*};
+
+/// The value that an argument alone is compared with.
+const TRUE: Value = Value::Bool(true);
 
 /// A condition about the arguments of a call, such as `amount <= 500 and currency == 'EUR'`.
 ///
@@ -92,22 +95,34 @@ impl FromStr for ArgumentCondition {
     type Err = SyntaxError;
 
     fn from_str(text: &str) -> Result<Self, SyntaxError> {
-        Self::parse(text)
+        let condition = Self::parse(text)?;
+        let mut has_null = false;
+        condition.root.each_comparison(&mut |operands, _| {
+            has_null |= operands.iter().any(|operand| operand.has_null());
+        });
+        match has_null {
+            true => Err(SyntaxError {
+                expected: "a value other than null, since no condition about a missing argument holds,",
+                column: text.find("null").unwrap_or_default() + 1,
+            }),
+            false => Ok(condition),
+        }
     }
 }
 
 impl ArgumentCondition {
     /// Returns whether it holds for these arguments. One about a value that they lack does not,
-    /// negated or not. `is_possible` is whether it is enough that it may hold: a number that is
-    /// written as a text has no order, so `amount > 500` may hold for `"600"`, and surely does not.
+    /// negated or not. `is_possible` is whether it is enough that it may hold: a tool may read `"600"`
+    /// as a number and `["a"]` as a text, so `amount > 500` may hold for `"600"`, and surely does not.
     #[must_use]
     pub fn holds(&self, input: &Map<String, Value>, is_possible: bool) -> bool {
-        let truth = evaluate::judge(&self.root, &|path: &ArgumentPath| {
+        let types = Types::MayMeanTheSame;
+        let truth = types.judge(&self.root, &|path: &ArgumentPath| {
             path.find(input).map(Term::from)
         });
         match is_possible {
-            true => truth.is_possible(),
-            false => truth.is_certain(),
+            true => truth.may_hold,
+            false => truth.surely_holds,
         }
     }
 
@@ -118,6 +133,7 @@ impl ArgumentCondition {
         let mut add = |path, literal| found.push(ComparedArgument { path, literal });
         self.root.each_comparison(&mut |operands, comparison| {
             match (operands, comparison) {
+                ([Operand::Reference(path)], None) => add(path, Some(&TRUE)),
                 // Part of a text, or in a list.
                 ([Operand::Literal(_), Operand::Reference(path)], Some(Comparison::In)) => {
                     add(path, None);

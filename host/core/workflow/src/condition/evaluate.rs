@@ -6,89 +6,156 @@ use agent_host_types::json::is_equal;
 use serde_json::{Number, Value};
 use std::{borrow::Cow, cmp::Ordering};
 
-/// The knowledge of a condition. Of one about a missing value neither is true, and of a number
-/// compared with a text both are.
+/// How values of different types compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Types {
+    /// They differ, and have no order.
+    Differ,
+    /// What reads them may convert one, so they may be equal and in any order.
+    MayMeanTheSame,
+}
+
+/// The knowledge of a condition. Of one about a missing value nothing is certain and nothing
+/// possible; of one about a value that may mean another, both is possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Truth {
-    may_hold: bool,
+    pub(super) surely_holds: bool,
+    surely_fails: bool,
+    pub(super) may_hold: bool,
     may_fail: bool,
 }
 
 impl Truth {
-    const UNKNOWN: Self = Self {
+    const MISSING: Self = Self {
+        surely_holds: false,
+        surely_fails: false,
         may_hold: false,
         may_fail: false,
     };
 
     fn known(holds: bool) -> Self {
         Self {
+            surely_holds: holds,
+            surely_fails: !holds,
             may_hold: holds,
             may_fail: !holds,
         }
     }
 
-    /// Whether it holds, whatever a value of another type may mean.
-    pub(super) fn is_certain(self) -> bool {
-        self.may_hold && !self.may_fail
-    }
-
-    /// Whether it holds, or would if a value of another type meant what it is compared with.
-    pub(super) fn is_possible(self) -> bool {
-        self.may_hold
-    }
-}
-
-pub(super) fn judge<'a, R>(
-    node: &'a ConditionNode<R>,
-    value_of: &impl Fn(&'a R) -> Option<Term<'a>>,
-) -> Truth {
-    let all = |nodes: &'a [ConditionNode<R>]| nodes.iter().map(|node| judge(node, value_of));
-    match node {
-        ConditionNode::Any(nodes) => Truth {
-            may_hold: all(nodes).any(|truth| truth.may_hold),
-            may_fail: all(nodes).all(|truth| truth.may_fail),
-        },
-        ConditionNode::All(nodes) => Truth {
-            may_hold: all(nodes).all(|truth| truth.may_hold),
-            may_fail: all(nodes).any(|truth| truth.may_fail),
-        },
-        ConditionNode::Not(node) => {
-            let Truth { may_hold, may_fail } = judge(node, value_of);
-            Truth {
-                may_hold: may_fail,
-                may_fail: may_hold,
-            }
+    fn of_any(of: impl Iterator<Item = Self> + Clone) -> Self {
+        Self {
+            surely_holds: of.clone().any(|truth| truth.surely_holds),
+            surely_fails: of.clone().all(|truth| truth.surely_fails),
+            may_hold: of.clone().any(|truth| truth.may_hold),
+            may_fail: of.clone().all(|truth| truth.may_fail),
         }
-        ConditionNode::IsTrue(operand) => match Term::of(operand, value_of) {
-            Some(Term::Json(value)) => Truth::known(*value == Value::Bool(true)),
-            Some(Term::Text(_) | Term::List(_)) => Truth::known(false),
-            None => Truth::UNKNOWN,
-        },
-        ConditionNode::Compare(left, comparison, right) => {
-            match (Term::of(left, value_of), Term::of(right, value_of)) {
-                (Some(left), Some(right)) => compare(&left, *comparison, &right),
-                _ => Truth::UNKNOWN,
-            }
+    }
+
+    fn negated(self) -> Self {
+        Self {
+            surely_holds: self.surely_fails,
+            surely_fails: self.surely_holds,
+            may_hold: self.may_fail,
+            may_fail: self.may_hold,
         }
     }
 }
 
-fn compare(left: &Term<'_>, comparison: Comparison, right: &Term<'_>) -> Truth {
-    let in_order = |holds: fn(Ordering) -> bool| match left.order(right) {
-        Some(order) => Truth::known(holds(order)),
-        None => Truth {
-            may_hold: true,
-            may_fail: true,
-        },
-    };
-    match comparison {
-        Comparison::Equal => Truth::known(left.is_equal(right)),
-        Comparison::Unequal => Truth::known(!left.is_equal(right)),
-        Comparison::In => Truth::known(left.is_in(right)),
-        Comparison::Less => in_order(Ordering::is_lt),
-        Comparison::LessOrEqual => in_order(Ordering::is_le),
-        Comparison::Greater => in_order(Ordering::is_gt),
-        Comparison::GreaterOrEqual => in_order(Ordering::is_ge),
+impl Types {
+    /// Returns what is known of a comparison of two types.
+    fn mixed(self, holds: bool) -> Truth {
+        match self {
+            Self::Differ => Truth::known(holds),
+            Self::MayMeanTheSame => Truth {
+                may_hold: true,
+                may_fail: true,
+                ..Truth::MISSING
+            },
+        }
+    }
+
+    /// Two values without an order are in none, and not in none either.
+    fn unordered(self) -> Truth {
+        match self {
+            Self::Differ => Truth::MISSING,
+            Self::MayMeanTheSame => self.mixed(false),
+        }
+    }
+
+    fn are_equal(self, left: &Term<'_>, right: &Term<'_>) -> Truth {
+        match left.has_type_of(right) {
+            true => Truth::known(left.is_equal(right)),
+            false => self.mixed(false),
+        }
+    }
+
+    fn compare(self, left: &Term<'_>, comparison: Comparison, right: &Term<'_>) -> Truth {
+        let in_order = |holds: fn(Ordering) -> bool| match left.order(right) {
+            Some(order) => Truth::known(holds(order)),
+            None => self.unordered(),
+        };
+        match comparison {
+            Comparison::Equal => self.are_equal(left, right),
+            Comparison::Unequal => self.are_equal(left, right).negated(),
+            Comparison::In => self.is_in(left, right),
+            Comparison::Less => in_order(Ordering::is_lt),
+            Comparison::LessOrEqual => in_order(Ordering::is_le),
+            Comparison::Greater => in_order(Ordering::is_gt),
+            Comparison::GreaterOrEqual => in_order(Ordering::is_ge),
+        }
+    }
+
+    fn is_in(self, left: &Term<'_>, right: &Term<'_>) -> Truth {
+        let of_items = |items: &[Value]| {
+            let items = items.iter().map(Term::from);
+            Truth::of_any(items.map(|item| self.are_equal(left, &item)))
+        };
+        match (left, right) {
+            (_, Term::List(items)) => {
+                Truth::of_any(items.iter().map(|item| self.are_equal(left, item)))
+            }
+            (Term::Text(part), Term::Text(text)) => Truth::known(text.contains(part.as_ref())),
+            (_, Term::Json(json)) => match json.as_array() {
+                Some(items) => of_items(items),
+                None => self.mixed(false),
+            },
+            (_, Term::Text(_)) => self.mixed(false),
+        }
+    }
+
+    /// Judges a condition. `value_of` is `None` for a missing value.
+    pub(super) fn judge<'a, R>(
+        self,
+        node: &'a ConditionNode<R>,
+        value_of: &impl Fn(&'a R) -> Option<Term<'a>>,
+    ) -> Truth {
+        let all =
+            |nodes: &'a [ConditionNode<R>]| nodes.iter().map(|node| self.judge(node, value_of));
+        match node {
+            ConditionNode::Any(nodes) => {
+                let truths: Vec<Truth> = all(nodes).collect();
+                Truth::of_any(truths.into_iter())
+            }
+            // All hold unless any fails.
+            ConditionNode::All(nodes) => {
+                let truths: Vec<Truth> = all(nodes).map(Truth::negated).collect();
+                Truth::of_any(truths.into_iter()).negated()
+            }
+            ConditionNode::Not(node) => self.judge(node, value_of).negated(),
+            ConditionNode::IsTrue(operand) => match Term::of(operand, value_of) {
+                Some(Term::Json(value)) if value.is_boolean() => {
+                    Truth::known(*value == Value::Bool(true))
+                }
+                Some(_) => self.mixed(false),
+                None => Truth::MISSING,
+            },
+            ConditionNode::Compare(left, comparison, right) => {
+                match (Term::of(left, value_of), Term::of(right, value_of)) {
+                    (Some(left), Some(right)) => self.compare(&left, *comparison, &right),
+                    _ => Truth::MISSING,
+                }
+            }
+        }
     }
 }
 
@@ -168,21 +235,40 @@ impl<'a> Term<'a> {
         }
     }
 
-    fn is_in(&self, other: &Self) -> bool {
-        match other {
-            Self::List(items) => items.iter().any(|item| self.is_equal(item)),
-            Self::Text(text) => matches!(self, Self::Text(part) if text.contains(part.as_ref())),
-            Self::Json(json) => json
-                .as_array()
-                .is_some_and(|items| items.iter().any(|item| Term::from(item).is_equal(self))),
-        }
+    /// Whether two values have one type, and so are equal or not.
+    fn has_type_of(&self, other: &Self) -> bool {
+        let kind = |term: &Self| match term {
+            Self::Text(_) => Some(5),
+            Self::List(_) => Some(4),
+            Self::Json(json) => match json.as_ref() {
+                Value::Null => None,
+                Value::Bool(_) => Some(1),
+                Value::Number(_) => Some(2),
+                Value::Object(_) => Some(3),
+                Value::Array(_) => Some(4),
+                Value::String(_) => Some(5),
+            },
+        };
+        kind(self) == kind(other)
     }
 }
 
-/// Two integers are compared exactly: not every one has a float.
+/// Numbers are compared exactly: not every integer has a float.
 fn order_of_numbers(left: &Number, right: &Number) -> Option<Ordering> {
     match (left.as_i128(), right.as_i128()) {
         (Some(left), Some(right)) => Some(left.cmp(&right)),
-        _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+        (None, None) => left.as_f64()?.partial_cmp(&right.as_f64()?),
+        (Some(whole), None) => Some(order_with_float(whole, right.as_f64()?)),
+        (None, Some(whole)) => Some(order_with_float(whole, left.as_f64()?).reverse()),
     }
+}
+
+/// Returns the order of an integer of JSON, which has at most 64 bits, and a float that is a number.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "it saturates, beyond each integer of JSON"
+)]
+fn order_with_float(whole: i128, float: f64) -> Ordering {
+    let rest = 0.0_f64.total_cmp(&float.fract());
+    whole.cmp(&(float.trunc() as i128)).then(rest)
 }

@@ -173,7 +173,7 @@ proptest! {
 fn condition_over_arguments_tells_what_is_missing() {
     let input = json!({
         "amount": 500, "text": "600", "to": [{"iban": "DE1"}], "odd key": true, "none": null,
-        "tags": ["a", "b"], "and": 1,
+        "tags": ["a", "b"], "and": 1, "big": 18446744073709551616.0, "odd": 9007199254740993_u64,
     });
     // Whether it surely holds, and whether it may.
     let cases = [
@@ -188,7 +188,7 @@ fn condition_over_arguments_tells_what_is_missing() {
         ("missing != 1", (false, false)),
         ("not missing == 1", (false, false)),
         ("not missing", (false, false)),
-        ("none == null", (false, false)),
+        ("none == 1", (false, false)),
         ("to.1.iban == 'DE1' or amount == 500", (true, true)),
         ("to.1.iban == 'DE1' or amount == 501", (false, false)),
         ("missing == 1 and amount == 501", (false, false)),
@@ -197,6 +197,27 @@ fn condition_over_arguments_tells_what_is_missing() {
         ("text > 500", (false, true)),
         ("not text > 500", (false, true)),
         ("text > 500 and amount == 1", (false, false)),
+        // Neither decides what the other leaves open.
+        ("text > 500 or missing == 1", (false, true)),
+        ("not (text > 500 and missing == 1)", (false, true)),
+        ("text > 500 and missing == 1", (false, false)),
+        // What reads the arguments may convert them.
+        ("amount == '500'", (false, true)),
+        ("amount != '500'", (false, true)),
+        ("tags == 'a'", (false, true)),
+        ("not tags == 'a'", (false, true)),
+        ("'a' in tags", (true, true)),
+        ("'c' in tags", (false, false)),
+        ("tags in ['a', 'b']", (false, true)),
+        ("text in [600]", (false, true)),
+        ("text in [600, '600']", (true, true)),
+        ("'6' in text", (true, true)),
+        ("6 in text", (false, true)),
+        ("text", (false, true)),
+        ("tags == ['a', 'b']", (true, true)),
+        ("big > 18446744073709551615", (true, true)),
+        ("odd <= 9007199254740992.0", (false, false)),
+        ("odd > 9007199254740992.5", (true, true)),
         ("text > 500 or amount == 500", (true, true)),
         ("text > 500 or amount == 1", (false, true)),
     ];
@@ -221,7 +242,7 @@ fn arguments_are_named_with_what_they_are_compared_with() {
         ("tags", None),
         ("kind", Some(json!("a"))),
         ("kind", None),
-        ("ok", None),
+        ("ok", Some(json!(true))),
         ("a.b", None),
         ("c", None),
     ];
@@ -232,8 +253,16 @@ fn arguments_are_named_with_what_they_are_compared_with() {
 }
 
 #[test]
-fn argument_without_a_name_is_refused() {
-    let error = "$ == 1".parse::<ArgumentCondition>().unwrap_err();
-    let expected = "expected a key after `$`, as in `$['a key']` at column 2";
-    assert_eq!(error.to_string(), expected);
+fn condition_over_arguments_that_never_holds_is_refused() {
+    let cases = [
+        ("$ == 1", "a key after `$`, as in `$['a key']` at column 2"),
+        (
+            "a in [1, null]",
+            "a value other than null, since no condition about a missing argument holds, at column 10",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = text.parse::<ArgumentCondition>().unwrap_err();
+        assert_eq!(error.to_string(), format!("expected {expected}"), "{text}");
+    }
 }

@@ -91,6 +91,10 @@ fn rule_matches_calls_whose_arguments_meet_its_condition() {
             [false, true, true],
         ),
         (json!({"amount": 5, "currency": "eur"}), [false; 3]),
+        (
+            json!({"amount": 5, "currency": ["EUR"]}),
+            [false, true, true],
+        ),
         (json!({"amount": 5}), [false; 3]),
         (json!({"amount": null, "currency": "EUR"}), [false; 3]),
         (json!({}), [false; 3]),

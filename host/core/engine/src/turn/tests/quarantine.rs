@@ -18,7 +18,7 @@ use agent_host_types::{
     approval::Decision,
     audit::{AuditRequest, FileAction},
     event::Event,
-    flow::{ArgumentSources, FlowMode},
+    flow::{AnswerKind, ArgumentSources, FlowMode},
     id::CallId,
     model::ModelReply,
     output::ToolResultOutput,
@@ -338,25 +338,41 @@ async fn closed_answer_is_seen_and_any_other_is_a_reference() {
     let cases = [
         (
             &closed,
+            &[][..],
             vec![answer.to_string()],
             ToolResultOutput::json(answer.clone()),
         ),
         (
+            &closed,
+            &[AnswerKind::Number],
+            vec![answer.to_string()],
+            ToolResultOutput::json(answer.clone()),
+        ),
+        (
+            &closed,
+            &[AnswerKind::Number, AnswerKind::Date],
+            vec![answer.to_string()],
+            reference_to("json", answer.to_string().len(), false),
+        ),
+        (
             &open,
+            &[],
             vec![json!("eve@evil.example").to_string()],
             reference_to("json", 18, false),
         ),
         (
             &lies,
+            &[],
             vec![lie.to_owned(), lie.to_owned()],
             reference_to("json", 0, true),
         ),
     ];
-    for (schema, answers, expected) in cases {
+    for (schema, withheld, answers, expected) in cases {
         let question = json!({
             "question": "What is it?", "value": {"$ref": "@r1"}, "schema": schema,
         });
         let mut bench = with_reader(bench(FlowMode::Quarantine, vec![]), vec![]);
+        Arc::make_mut(&mut bench.agent.settings.flow).withheld = withheld.to_vec();
         bench.replies(calls(&[("f", "fetch", "")]));
         bench.say("go").await;
         bench.replies(calls(&[("q", "read_quarantined", &question.to_string())]));

@@ -122,6 +122,13 @@ async fn file_of_an_abandoned_agent_is_untrusted_after_a_restart() {
     before.parent.is_unreplayable = true;
     let waits = before.parent.say("go").await;
     assert_eq!(kind(&waits), "awaiting-children");
+    // A copy of the session that waits has no other source of it.
+    let labelled = before
+        .parent
+        .kinds()
+        .iter()
+        .any(|kind| kind == "files-labelled");
+    assert!(labelled);
     before.parent.say("Something else.").await;
     let mut after = restarted(&before, vec![read()]).await;
     after.parent.say("Read it.").await;
