@@ -9,24 +9,17 @@ import tarfile
 
 import cases
 from markdown_it import MarkdownIt
-from runner import Runner
+from runner import Runner, files_of
 from world import REPOSITORY, SECRETS, World, git, write
 
-# Where a run may write: its own directories. Everything else of the container is compared.
-OWN = ("/home/runner/_temp", "/srv/", "/proc/", "/dev/", "/home/runner/ci")
+# Where a run may write: its own directories. Everything else that is writable is compared.
+OWN = ("/home/runner/_temp", "/home/runner/ci")
 
 
 def snapshot():
     """Returns every file outside of the run's own directories, with its content."""
-    found = {}
-    for top in ("/home", "/tmp"):
-        for root, directories, files in os.walk(top):
-            directories[:] = [name for name in directories if not os.path.join(root, name).startswith(OWN)]
-            for name in files:
-                path = os.path.join(root, name)
-                with open(path, "rb") as file:
-                    found[path] = file.read()
-    return found
+    found = files_of("/home") | files_of("/tmp")
+    return {path: text for path, text in found.items() if not path.startswith(OWN)}
 
 
 def same(what, found, expected):
@@ -38,11 +31,9 @@ def texts(result):
     yield "log", result.log.text.encode()
     yield "summary", result.summary.encode()
     yield "outputs", repr(result.outputs).encode()
-    for name, root in result.artifacts.items():
-        for directory, _, files in os.walk(root):
-            for file in files:
-                with open(os.path.join(directory, file), "rb") as opened:
-                    yield f"artifact {name}/{file}", opened.read()
+    for root in result.artifacts.values():
+        yield from files_of(root).items()
+    yield from result.left.items()
 
 
 def untouched(before):
@@ -182,8 +173,7 @@ class Played:
         assert (ran.returncode == 0) == (case.code == 0), log
         assert f"agent-host: exit code {case.code}: {case.reason}" in log, log
         report = f"{root}/.agent-host/work/report"
-        named = [("log", log.encode())] + [(name, open(os.path.join(report, name), "rb").read()) for name in os.listdir(report)]
-        check_secrets(named)
+        check_secrets([("log", log.encode()), *files_of(f"{root}/.agent-host").items()])
         assert "\x1b[0K" not in log and "section_end:1:x\r" not in log
         with open(os.path.join(report, "summary.md"), newline="") as file:
             summary = file.read()

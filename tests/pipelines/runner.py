@@ -110,6 +110,18 @@ def pairs(text):
     return found
 
 
+def files_of(root):
+    """Returns the content of each file below a directory, by its path."""
+    found = {}
+    for directory, _, files in os.walk(root):
+        for name in files:
+            path = os.path.join(directory, name)
+            if not os.path.islink(path):
+                with open(path, "rb") as file:
+                    found[path] = file.read()
+    return found
+
+
 @dataclass
 class Result:
     """How a run of the action ended. `code` is the exit code of the step that failed, or 0."""
@@ -119,6 +131,8 @@ class Result:
     outputs: dict = field(default_factory=dict)
     summary: str = ""
     artifacts: dict = field(default_factory=dict)
+    # The files that the run left on the machine, with their content.
+    left: dict = field(default_factory=dict)
 
 
 class Runner:
@@ -152,6 +166,7 @@ class Runner:
             result.outputs[name] = job.context.fill(declared["value"])
         for save in job.at_end:
             save()
+        result.left = files_of(temp)
         shutil.rmtree(temp)
         return result
 
