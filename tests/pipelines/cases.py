@@ -49,6 +49,7 @@ CALLS = [
     call("m_t", x=1),
     call("run_command", command="touch /tmp/pwned-tool"),
 ]
+HALTED = "@acme ends it\n/merge\n::error::x"
 EVIL = script(CALLS, HOSTILE + "{{ results }}")
 DENIED = [
     "read_file: read /workspace/../trusted/agent.toml (default-deny)",
@@ -110,6 +111,12 @@ CASES = [
          inputs={"permission-prompts": "later"}),
     Case("call_without_approval_is_denied", 6, "calls were denied for lack of approval",
          script([call("http_post", url=SERVER, body="")], "x"), answer="x", denied=["http_post"]),
+    Case("effect_after_reading_the_change_is_denied", 6, "calls were denied for lack of approval",
+         script([call("read_file", path="tree/README.md")], [call("http_post", url=f"{SERVER}/post", body="x")], "x"),
+         'rule = [{ tool = "http_post", decision = "allow" }]\nflow = { mode = "ask", untrusted = ["dir:/workspace/**"] }\n',
+         answer="x", denied=["http_post"]),
+    Case("tool_ends_the_run_with_a_message", 0, "done", script([call("probe_read", script=[{"op": "halt", "message": HALTED}])]),
+         answer="@acme ends it"),
     Case("rule_denies_call", 5, "denied calls: 1", script([call("read_file", path="tree/README.md")], "x"), answer="x",
          config='rule = [{ tool = "read_file", decision = "deny" }]\n', denied=["read_file"]),
     Case("model_that_is_absent_fails", 1, "the model, a tool or the disk failed",
