@@ -49,6 +49,11 @@ CALLS = [
     call("m_t", x=1),
     call("run_command", command="touch /tmp/pwned-tool"),
 ]
+AGENT = """[[agent]]
+name = "reader"
+description = "Reads."
+model = "script:reader.toml"
+"""
 HALTED = "@acme ends it\n/merge\n::error::x"
 EVIL = script(CALLS, HOSTILE + "{{ results }}")
 DENIED = [
@@ -84,6 +89,8 @@ class Case:
     denied: list = field(default_factory=list)
     # True if a call may send the secret to its server.
     sends: bool = False
+    # Those in the artifact, with those of agents.
+    sessions: int = 1
 
 
 CASES = [
@@ -115,6 +122,9 @@ CASES = [
          script([call("read_file", path="tree/README.md")], [call("http_post", url=f"{SERVER}/post", body="x")], "x"),
          'rule = [{ tool = "http_post", decision = "allow" }]\nflow = { mode = "ask", untrusted = ["dir:/workspace/**"] }\n',
          answer="x", denied=["http_post"]),
+    Case("denied_call_of_an_agent_fails", 5, "denied calls: 1", script([call("agent_reader", instructions="Read it.")], "x"),
+         'agents = ["reader"]\n' + AGENT, {"reader.toml": script([call("read_file", path="/etc/passwd")], "y")},
+         answer="x", denied=["read_file: read /workspace/../etc/passwd (default-deny)"], sessions=2),
     Case("tool_ends_the_run_with_a_message", 0, "done", script([call("probe_read", script=[{"op": "halt", "message": HALTED}])]),
          answer="@acme ends it"),
     Case("rule_denies_call", 5, "denied calls: 1", script([call("read_file", path="tree/README.md")], "x"), answer="x",

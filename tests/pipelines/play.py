@@ -113,7 +113,7 @@ class Played:
         assert (case.answer or "") in result.outputs["answer"], result.outputs["answer"]
         comment = ("/api/repos/acme/shop/issues/7/comments", f"Bearer {SECRETS['fetch-token']}", {"body": result.summary})
         self.check(case, before, comment)
-        self.verify_receipts(result)
+        self.verify_receipts(case, result)
 
     def check(self, case, before, comment):
         """Compares what the run did outside of itself: files, comments and requests."""
@@ -122,12 +122,12 @@ class Played:
         # The secret reaches its own server, in place of its name, and there is no other request.
         same("requests", self.world.seen, [("/echo", SECRETS["tool-secret"])] if case.sends else [])
 
-    def verify_receipts(self, result):
+    def verify_receipts(self, case, result):
         root = result.artifacts["agent-host"]
         sessions = [name for name in os.listdir(root) if name.startswith("session-")]
         receipts = [name for name in os.listdir(root) if name.startswith("receipts-")]
         same("receipts", len(receipts), len(sessions))
-        same("sessions", len(sessions), 1 if result.outputs["session"] else 0)
+        same("sessions", len(sessions), case.sessions if result.outputs["session"] else 0)
         for name in receipts:
             command = [self.program, "receipts", "verify", os.path.join(root, name), "--key", "/srv/receipts.pub"]
             subprocess.run(command, check=True, capture_output=True, env={"HOME": "/srv", "PATH": os.environ["PATH"]})
