@@ -173,3 +173,32 @@ fn unusable_output_schema_is_refused_first() {
     }
     assert_eq!(server.requests(), Vec::<Value>::new());
 }
+
+/// A value of the document, which is what a script wants.
+#[test]
+fn json_path_prints_one_value_of_the_outcome() {
+    let cases = [
+        ("/outcome/output/n", Some(0), "3\n"),
+        ("/outcome/output", Some(0), "{\"n\":3}\n"),
+        ("/outcome/type", Some(0), "done\n"),
+        ("/outcome/output/m", Some(1), ""),
+        ("outcome", Some(2), ""),
+    ];
+    for (path, code, stdout) in cases {
+        let env = TestEnv::new();
+        env.write("schema.json", SCHEMA);
+        let server = ChatServer::start(vec![Answer::text(r#"{"n": 3}"#)]);
+        let args = ["--output-schema", "schema.json", "--json-path", path, "go"];
+        let ran = ask(&env, &server, &args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (code, stdout), "{ran:?}");
+    }
+}
+
+/// Its text is of the model, and can hold what a terminal acts on.
+#[test]
+fn json_path_leaves_out_control_sequences() {
+    let env = TestEnv::new();
+    let server = ChatServer::start(vec![Answer::text("a\u{1b}[2Jb")]);
+    let ran = ask(&env, &server, &["--json-path", "/outcome/text", "go"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "ab\n"));
+}

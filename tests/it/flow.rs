@@ -300,6 +300,39 @@ fn recorded_calls_are_decided_again_under_flows() {
     }
 }
 
+/// The caller of an agent reads a file that the agent wrote, also in another process.
+#[test]
+fn file_of_an_agent_reaches_its_caller_as_a_reference() {
+    let port = page("text/plain", PAGE);
+    let agent = "[[agent]]\nname = \"helper\"\ndescription = \"Reads.\"\n";
+    let env = env("quarantine", port, agent);
+    let config = fs::read_to_string(env.work().join("agent.toml")).unwrap();
+    env.configure(format!("agents = [\"helper\"]\n{config}"));
+    let url = format!("http://127.0.0.1:{port}/news");
+    let read = || Answer::calls(&[("read_file", json!({ "path": "page.txt" }))]);
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("agent_helper", json!({ "instructions": "go" }))]),
+        Answer::calls(&[("fetch", json!({ "url": url }))]),
+        Answer::calls(&[content(&json!({"$ref": "@r1"}))]),
+        Answer::text("I wrote page.txt."),
+        read(),
+        Answer::text("Done."),
+        read(),
+        Answer::text("Done."),
+    ]);
+    for more in [&["go"][..], &["--continue", "and again"]] {
+        let ran = ask(&env, &server, more);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let written = fs::read_to_string(env.work().join("page.txt")).unwrap();
+    assert!(written.contains(PAGE), "{written}");
+    let requests = json!(server.requests()).to_string();
+    assert!(
+        requests.contains("@r2") && !requests.contains("Forget"),
+        "{requests}"
+    );
+}
+
 /// An agent has a stricter mode than the one that starts it, and so have those that it starts.
 #[test]
 fn stricter_mode_of_an_agent_holds_for_those_below_it() {

@@ -366,3 +366,49 @@ fn unusable_lock_stops_every_command() {
         }
     }
 }
+
+/// With `--locked` nothing new runs, not even to be looked at, and the file is not written.
+#[test]
+fn locked_run_refuses_what_the_lock_does_not_have() {
+    let skill = "---\nname: notes\ndescription: Notes.\n---\nRead them.\n";
+    let server = "[[mcp]]\nname = \"mine\"\ncommand = \"touch\"\nargs = [\"started\"]\n";
+    let hook = "[[hook]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\npoints = [\"before-tool\"]\n";
+    let kinds = [
+        ("component", CONFIG),
+        ("component", hook),
+        ("MCP server", server),
+        ("skill", "skills = [\"mine\"]\n"),
+    ];
+    for (kind, config) in kinds {
+        let env = env(&defining(Vec::new()));
+        env.write("mine/SKILL.md", skill.replace("notes", "mine"));
+        env.configure(config);
+        let ran = env.run(&["run", "--locked", "look"]);
+        let lock = env.work().join("agent.lock");
+        let why = format!(
+            "error: the {kind} `mine` is not in {}, and `--locked` accepts nothing new, so nothing runs. Review it \
+             with `agent-host inspect mine`, then accept it with `agent-host lock --accept mine`\n",
+            lock.display()
+        );
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), why.as_str()));
+        assert!(!lock.exists() && !env.work().join("started").exists());
+    }
+}
+
+#[test]
+fn locked_run_uses_what_is_accepted() {
+    let env = env(&std::fs::read(dist().join("files.wasm")).unwrap());
+    ends_well(&env.run(&["lock", "--accept"]));
+    let path = env.work().join("agent.lock");
+    let accepted = std::fs::read(&path).unwrap();
+    ends_well(&env.run(&["run", "--locked", "look"]));
+    assert_eq!(std::fs::read(&path).unwrap(), accepted);
+    // Nor does another command write it.
+    let ran = env.run(&["lock", "--accept", "--locked"]);
+    let why = format!(
+        "error: `--locked` leaves {} as it is; run this command without it\n",
+        path.display()
+    );
+    assert_eq!((ran.code, ran.stderr), (Some(2), why));
+    assert_eq!(std::fs::read(&path).unwrap(), accepted);
+}

@@ -311,3 +311,49 @@ fn rule_for_a_missing_tool_is_refused() {
         ],
     );
 }
+
+/// Exit code 6 is also for calls that no approval could have allowed, those of agents included, and
+/// for what the grants deny.
+#[test]
+fn fail_on_denial_counts_each_denied_call() {
+    let agent = "agents = [\"helper\"]\n[[agent]]\nname = \"helper\"\ndescription = \"Helps.\"\n";
+    let start = ("agent_helper", json!({ "instructions": "go" }));
+    let outside = ("read_file", json!({ "path": "/etc/passwd" }));
+    let noted = |count: &str| {
+        format!("{count} denied, or made a request that was: agent-host explain latest\n")
+    };
+    let cases = [
+        (vec![write("secrets/new")], Some(noted("1 call was"))),
+        (vec![start, write("secrets/new")], Some(noted("1 call was"))),
+        (
+            vec![write("secrets/new"), outside],
+            Some(noted("2 calls were")),
+        ),
+        (vec![read("notes/old")], None),
+    ];
+    for (calls, denied) in cases {
+        for flag in [None, Some("--fail-on-denial")] {
+            let env = env("");
+            env.configure(format!("{agent}{FILES}{RULES}"));
+            let mut answers: Vec<Answer> = calls
+                .iter()
+                .map(|one| Answer::calls(std::slice::from_ref(one)))
+                .collect();
+            answers.extend([Answer::text("Done."), Answer::text("Done.")]);
+            let server = ChatServer::start(answers);
+            let args: Vec<&str> = flag.into_iter().chain(["go"]).collect();
+            let ran = ask(&env, &server, &args);
+            let expected = denied.as_ref().filter(|_| flag.is_some());
+            assert_eq!(
+                ran.code,
+                Some(if expected.is_some() { 6 } else { 0 }),
+                "{ran:?}"
+            );
+            let ends = expected.is_none_or(|note| ran.stderr.ends_with(note));
+            assert!(
+                ends && (expected.is_some() || !ran.stderr.contains("that was: ")),
+                "{ran:?}"
+            );
+        }
+    }
+}

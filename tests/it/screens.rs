@@ -171,12 +171,14 @@ fn sessions_belong_to_a_directory_and_have_names() {
         Some(0)
     );
     assert_eq!(run(&other, &["--name", "lamp", "elsewhere"]).code, Some(0));
-    let taken = run(&env.work(), &["--name", "lamp", "again"]);
-    assert_eq!((taken.code, taken.stdout.as_str()), (Some(0), "Done.\n"));
+    // Before the model is asked.
+    let taken = run(&env.work(), &["--name", "lamp", "not again"]);
+    assert_eq!((taken.code, taken.stdout.as_str()), (Some(2), ""));
     assert!(
         taken.stderr.contains(" already has the name `lamp`; "),
         "{taken:?}"
     );
+    assert_eq!(run(&env.work(), &["again"]).code, Some(0));
     let listed = env.run(&["sessions", "list", "--json"]).json_lines();
     let fields = |row: &serde_json::Value| json!([row["title"], row["name"], row["model"]]);
     assert_eq!(

@@ -32,6 +32,8 @@ pub struct LockFile {
     pub path: PathBuf,
     /// The content of the file.
     pub lock: Lock,
+    /// Whether it stays as it is ([`Config::locked`]).
+    is_fixed: bool,
 }
 
 impl LockFile {
@@ -41,7 +43,11 @@ impl LockFile {
     /// # Errors
     /// The file cannot be read, every user may write to it, or it is not a lock of a known version.
     pub fn open(config: &Config) -> Result<Option<Self>, HostError> {
-        config.file.as_deref().map(Self::beside).transpose()
+        let file = config.file.as_deref().map(Self::beside).transpose()?;
+        Ok(file.map(|file| Self {
+            is_fixed: config.locked,
+            ..file
+        }))
     }
 
     /// Reads the lock beside this `agent.toml`.
@@ -68,7 +74,11 @@ impl LockFile {
                 return Err(Reason::from(why).into());
             }
         };
-        Ok(Self { path, lock })
+        Ok(Self {
+            path,
+            lock,
+            is_fixed: false,
+        })
     }
 
     /// Parses a lock. The reason is the end of a sentence about its file.
@@ -89,20 +99,55 @@ impl LockFile {
         toml::from_str(text).map_err(form)
     }
 
-    /// Checks a component or a server against the lock. A new one is accepted and written; a
-    /// changed one is refused.
+    /// Refuses what is configured and not in a fixed lock, before anything of it is loaded.
+    ///
+    /// # Errors
+    /// Something is new.
+    pub(crate) fn check_known(&self, config: &Config) -> Result<(), HostError> {
+        if !self.is_fixed {
+            return Ok(());
+        }
+        let tools = config.tools.iter().map(|tool| (&tool.name, &tool.source));
+        let hooks = config.hooks.iter().map(|hook| (&hook.name, &hook.source));
+        let components = tools.chain(hooks);
+        let components = components.filter(|(_, source)| !source.is_builtin());
+        let servers = config.servers.iter().map(|server| &server.name);
+        let skills = config.skills.iter().map(|skill| &skill.name);
+        let new = components
+            .map(|(name, _)| ("component", name, self.lock.tool.contains_key(name)))
+            .chain(servers.map(|name| ("MCP server", name, self.lock.mcp.contains_key(name))))
+            .chain(skills.map(|name| ("skill", name, self.lock.skill.contains_key(name))))
+            .find(|(_, _, is_known)| !is_known);
+        match new {
+            Some((kind, name, _)) => Err(self.unknown(kind, name).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks a component or a server against the lock. A new one is accepted and written, unless
+    /// the lock is fixed; a changed one is refused.
     ///
     /// # Errors
     /// It is not the accepted one, or a new one cannot be written.
     pub fn admit(&mut self, name: &str, current: LockEntry) -> Result<(), HostError> {
         match self.lock.status(name, &current) {
             LockStatus::Same => Ok(()),
+            LockStatus::New if self.is_fixed => Err(self.unknown(current.kind(), name).into()),
             LockStatus::New => {
                 self.lock.accept(name.to_owned(), current);
                 self.write()
             }
             LockStatus::Changed(changes) => Err(self.refusal(name, &current, &changes).into()),
         }
+    }
+
+    fn unknown(&self, kind: &str, name: &str) -> Reason {
+        let path = self.path.display();
+        let why = format!(
+            "the {kind} `{name}` is not in {path}, and `--locked` accepts nothing new, so nothing runs. Review it with \
+             `agent-host inspect {name}`, then accept it with `agent-host lock --accept {name}`"
+        );
+        why.into()
     }
 
     fn refusal(&self, name: &str, current: &LockEntry, changes: &[Change]) -> Reason {
@@ -130,6 +175,10 @@ impl LockFile {
     /// The directory cannot be written.
     pub fn write(&self) -> Result<(), HostError> {
         let path = self.path.display();
+        if self.is_fixed {
+            let why = format!("`--locked` leaves {path} as it is; run this command without it");
+            return Err(Reason::from(why).into());
+        }
         let fault = |why: &dyn Display| {
             Reason::from(format!(
                 "cannot write {path}: {why}. Accept the components where the directory is writable, with `agent-host \

@@ -13,7 +13,9 @@ use agent_host_engine::{
     journal::{Journal, JournalError},
     session::{Session, SessionStart, now_ms},
 };
-use agent_host_journal::{FoundEvents, JournalStore, Ownership, ProjectApproval};
+use agent_host_journal::{
+    FoundEvents, JournalStore, Ownership, ProjectApproval, SessionInfo, SessionName, StoreError,
+};
 use agent_host_types::{
     approval::ApprovalRule,
     event::EventRecord,
@@ -166,6 +168,32 @@ impl Sessions {
                 session: id,
                 parent: parent.session,
             }),
+        }
+    }
+
+    /// Checks that a session may get a name when it has its first events; `None` for one that does
+    /// not exist yet.
+    ///
+    /// # Errors
+    /// Another session of the directory has it, or the names cannot be read.
+    pub async fn check_name(
+        &self,
+        session: Option<SessionId>,
+        name: &SessionName,
+    ) -> Result<(), JournalError> {
+        let known = self.store.named(name.as_str().to_owned()).await?;
+        let own = Some(self.ownership(None));
+        let other = known.into_iter().find(|info| {
+            Some(info.id) != session
+                && info.directory.as_deref() == Some(&*self.directory)
+                && info.ownership == own
+        });
+        match other {
+            Some(SessionInfo { id: other, .. }) => {
+                let name = name.as_str().to_owned();
+                Err(StoreError::NameTaken { other, name }.into())
+            }
+            None => Ok(()),
         }
     }
 

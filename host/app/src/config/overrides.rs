@@ -33,6 +33,8 @@ pub struct Overrides {
     pub max_usd: Option<f64>,
     /// The maximum of tool calls, instead of the configured one.
     pub max_tool_calls: Option<u64>,
+    /// Refuses what `agent.lock` does not have, instead of adding it there.
+    pub locked: bool,
     /// The state directory, instead of the configured one.
     pub state_dir: Option<PathBuf>,
     /// The system prompt, instead of the configured one; an empty one for none.

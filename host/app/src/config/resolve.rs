@@ -156,6 +156,7 @@ impl Config {
         Ok(Self {
             project_dir: canonical(project_dir),
             working_dir: canonical(cwd),
+            locked: overrides.locked,
             state_dir: canonical(&state_dir),
             session,
             store,

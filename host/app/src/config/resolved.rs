@@ -67,6 +67,8 @@ pub struct Config {
     pub project_dir: PathBuf,
     /// The working directory, without links.
     pub working_dir: PathBuf,
+    /// Whether only what `agent.lock` has may run, and the file stays as it is.
+    pub locked: bool,
     /// The directory where sessions are stored. It may not exist yet.
     pub state_dir: PathBuf,
     /// How sessions are stored, and which of them are kept.

@@ -96,6 +96,11 @@ impl Registry {
 
     fn open_for(config: &Config, purpose: Purpose) -> BoxFuture<'_, Result<Self, HostError>> {
         Box::pin(async move {
+            if purpose == Purpose::Run
+                && let Some(lock) = LockFile::open(config)?
+            {
+                lock.check_known(config)?;
+            }
             let packages = Packages::new(config, purpose);
             let sandbox = new_sandbox(config)?;
             let loaded = Self::load_in(Arc::clone(&sandbox), &config.tools, packages);

@@ -8,6 +8,7 @@
 //! references, which the host replaces by their values when a call runs.
 
 mod audience;
+mod files;
 pub mod reader;
 pub(crate) mod reference;
 pub(crate) mod sources;
@@ -16,6 +17,7 @@ mod state;
 mod tests;
 
 pub use audience::{AUDIENCE_RULE, Audience, AudienceRule};
+pub(crate) use files::RunFiles;
 pub use sources::SHARED_STATE;
 pub(crate) use state::FlowState;
 

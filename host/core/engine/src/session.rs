@@ -14,6 +14,7 @@ mod state;
 mod tests;
 
 use crate::{
+    flow::RunFiles,
     journal::{Journal, JournalError},
     observer::Observer,
     policy::Ruling,
@@ -105,7 +106,11 @@ impl Session {
     /// Starts a session in an empty journal. Its first event becomes durable with the first turn.
     #[must_use]
     pub fn start(journal: Arc<dyn Journal>, start: SessionStart) -> Self {
-        let folded = FoldedSession::new(journal.session());
+        Self::begin(journal, start, RunFiles::default())
+    }
+
+    fn begin(journal: Arc<dyn Journal>, start: SessionStart, run: RunFiles) -> Self {
+        let folded = FoldedSession::new(journal.session(), run);
         let mut session = Self::of(journal, folded);
         let started = Event::SessionStarted {
             program: start.program,
@@ -136,9 +141,25 @@ impl Session {
     /// When the journal cannot be read, holds no session, or holds records that this program cannot
     /// replay.
     pub async fn resume(journal: Arc<dyn Journal>) -> Result<Self, JournalError> {
-        let mut folded = FoldedSession::new(journal.session());
+        Self::follow(journal, RunFiles::default()).await
+    }
+
+    async fn follow(journal: Arc<dyn Journal>, run: RunFiles) -> Result<Self, JournalError> {
+        let mut folded = FoldedSession::new(journal.session(), run);
         folded.follow(journal.as_ref()).await?;
         Ok(Self::of(journal, folded))
+    }
+
+    /// Reopens the session of an agent, or starts it, in the run of the session that called it.
+    pub(crate) async fn of_agent(
+        journal: Arc<dyn Journal>,
+        start: SessionStart,
+        run: RunFiles,
+    ) -> Result<Self, JournalError> {
+        match Self::follow(Arc::clone(&journal), run.clone()).await {
+            Err(JournalError::NotFound(_)) => Ok(Self::begin(journal, start, run)),
+            opened => opened,
+        }
     }
 
     /// Reopens a session of which this process has the records up to some of the last ones, and

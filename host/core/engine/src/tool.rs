@@ -11,6 +11,7 @@ use agent_host_types::{
     custom_context::CustomContext,
     event::Event,
     failure::ToolFailure,
+    flow::LabelledFile,
     hook::HookVerdict,
     id::{CallId, SessionId},
     limits::Limits,
@@ -124,6 +125,8 @@ pub struct CallReport<O = ToolResultOutput> {
     /// The sources of the result that `audit` does not have: [`crate::flow::SHARED_STATE`], and of
     /// an agent what it has seen.
     pub sources: Vec<String>,
+    /// The files that its agent wrote with text of sources that count; set by the loop.
+    pub files: Vec<LabelledFile>,
 }
 
 /// A change of its session that a call asks for.
@@ -152,6 +155,7 @@ impl<O> CallReport<O> {
             child: None,
             rule: None,
             sources: Vec::new(),
+            files: Vec::new(),
         }
     }
 
@@ -173,6 +177,7 @@ impl<O> CallReport<O> {
             child: self.child,
             rule: self.rule,
             sources: self.sources,
+            files: self.files,
         }
     }
 }

@@ -379,7 +379,10 @@ impl Agent {
                 AgentInput::Text(_) | AgentInput::Message(_) => {
                     self.abandon_children(session, cx).await
                 }
-                _ => self.check_handed_down(session, &input).await,
+                _ => match self.check_handed_down(session, &input).await {
+                    Ok(()) => self.read_labelled_files(session).await,
+                    refused => refused,
+                },
             };
             let first = match checked.and_then(|()| self.begin(session, input, cx)) {
                 Ok(first) => first,

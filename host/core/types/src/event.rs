@@ -15,6 +15,7 @@ use crate::{
     context::{CompactionStats, ReferencedResult},
     continuation::{PendingCall, WaitingChild},
     custom_context::CustomContext,
+    flow::LabelledFile,
     hook::{CallReview, HookVerdict},
     id::{CallId, Digest, SessionId},
     message::Message,
@@ -394,6 +395,14 @@ pub enum Event {
         /// The entry of a recording that the result was written to or replayed from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tape: Option<String>,
+    },
+    /// The session of a call's agent wrote files with text from sources that are untrusted or have
+    /// an audience. Recorded when the call ends, or is answered without its agent.
+    FilesLabelled {
+        /// The call.
+        call_id: CallId,
+        /// The files, those included that agents of the agent wrote.
+        files: Vec<LabelledFile>,
     },
     /// A call's change was merged into the session's shared state.
     StateMerged {

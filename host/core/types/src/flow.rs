@@ -40,6 +40,17 @@ impl FlowMode {
     }
 }
 
+/// A file that text from sources which are untrusted or have an audience may be in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabelledFile {
+    /// The path that tools see, such as `/workspace/notes.txt`. A directory stands for all that is
+    /// below it.
+    pub path: String,
+    /// The sources, such as `http:example.com`.
+    pub sources: Vec<String>,
+}
+
 /// The untrusted sources of an argument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -148,6 +148,7 @@ impl PhaseChange {
             | Event::ApprovalRevoked { .. }
             | Event::FilesRestored { .. }
             | Event::HookDecided { .. }
+            | Event::FilesLabelled { .. }
             | Event::StateMerged { .. }
             | Event::ArtifactStored { .. }
             | Event::ArtifactDeleted { .. }

@@ -197,6 +197,10 @@ pub(crate) struct ConfigArgs {
     /// untrusted file.
     #[arg(long, global = true)]
     pub(crate) trust: bool,
+    /// Run only what agent.lock has: a new component, hook, MCP server or skill is refused before it
+    /// runs, and agent.lock stays as it is.
+    #[arg(long, global = true)]
+    pub(crate) locked: bool,
     /// The directory where sessions are stored.
     #[arg(long, global = true, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
@@ -215,6 +219,7 @@ impl ConfigArgs {
                 true => OnUntrusted::Use,
                 false => self.config_use.on_untrusted(),
             },
+            locked: self.locked,
             state_dir: self.state_dir,
             ..overrides
         }

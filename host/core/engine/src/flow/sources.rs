@@ -75,7 +75,7 @@ impl Origin<'_> {
     fn add_stored(&self, request: &AuditRequest, found: &mut BTreeSet<String>) {
         match request {
             AuditRequest::File { action, path, .. } if !action.changes() => {
-                found.extend(self.state.sources_of_file(path));
+                found.extend(self.state.files.sources_of(path));
             }
             AuditRequest::Artifact {
                 action: ArtifactOp::ReadArtifact,

@@ -2,6 +2,7 @@
 
 use super::{
     FlowPolicy,
+    files::{LabelledFiles, RunFiles},
     reference::references,
     sources::{MAX_SOURCES, bounded, is_allowed, source_of},
 };
@@ -20,9 +21,6 @@ use std::{
     mem,
 };
 
-/// The most sources of a file.
-const MAX_FILE_SOURCES: usize = 64;
-
 /// The source of everything in the run of a workflow.
 const WORKFLOW: &str = "workflow";
 
@@ -39,8 +37,8 @@ pub(crate) struct FlowState {
     calls: HashMap<CallId, Vec<String>>,
     /// The results that the model has references to, by their names.
     references: BTreeMap<String, QuarantinedResult>,
-    /// The paths that calls wrote which depend on untrusted text, as tools see them.
-    files: BTreeMap<String, Vec<String>>,
+    /// The files that calls wrote which depend on such text.
+    pub(crate) files: LabelledFiles,
     /// The untrusted sources of the shared state.
     shared: BTreeSet<String>,
 }
@@ -57,6 +55,14 @@ pub(crate) struct QuarantinedResult {
 }
 
 impl FlowState {
+    /// Creates the state of a session without events, in a run.
+    pub(crate) fn within(run: RunFiles) -> Self {
+        Self {
+            files: LabelledFiles::of(run),
+            ..Self::default()
+        }
+    }
+
     /// Returns the sources of what the model has seen that count by the policy as it is now.
     pub(crate) fn seen(&self, policy: &FlowPolicy) -> Vec<String> {
         let unlabelled = self.unlabelled.iter();
@@ -124,11 +130,11 @@ impl FlowState {
 
     /// Returns the sources of what a call may read without that its arguments say so. A file that
     /// has an audience itself is left to the gate.
-    pub(crate) fn stored<'s>(&'s self, policy: &'s FlowPolicy) -> impl Iterator<Item = &'s String> {
-        let is_left = |path: &String| policy.has_audience(&format!("dir:{path}"));
-        let files = self.files.iter().filter(move |(path, _)| !is_left(path));
-        let files = files.flat_map(|(_, sources)| sources);
-        self.shared.iter().chain(files)
+    pub(crate) fn stored(&self, policy: &FlowPolicy) -> BTreeSet<String> {
+        let is_left = |path: &str| policy.has_audience(&format!("dir:{path}"));
+        let mut sources = self.files.sources_unless(is_left);
+        sources.extend(self.shared.iter().cloned());
+        sources
     }
 
     /// Returns the sources of the artifacts that name some.
@@ -142,20 +148,6 @@ impl FlowState {
             (!sources.is_empty()).then(|| (name.to_string(), sources.to_vec()))
         });
         sources.collect()
-    }
-
-    /// Returns the sources of a file, of the directories above it, and of what is below it.
-    pub(crate) fn sources_of_file(&self, path: &str) -> BTreeSet<String> {
-        let path = path.trim_end_matches('/');
-        let above = path
-            .match_indices('/')
-            .filter_map(|(end, _)| path.get(..end));
-        let here = above.chain([path]).filter_map(|path| self.files.get(path));
-        let first = format!("{path}/");
-        let below = self.files.range(first.clone()..);
-        let below = below.take_while(|(written, _)| written.starts_with(&first));
-        let below = below.map(|(_, sources)| sources);
-        here.chain(below).flatten().cloned().collect()
     }
 
     /// Takes in an event.
@@ -192,6 +184,11 @@ impl FlowState {
             } => {
                 self.seen.extend(labels.iter().cloned());
                 self.labelled(call_id, labels, audit);
+            }
+            Event::FilesLabelled { files, .. } => {
+                for file in files {
+                    self.files.label(&file.path, &file.sources);
+                }
             }
             Event::StateMerged { call_id, .. } => {
                 let sources = self.sources_of_call(call_id).to_vec();
@@ -239,13 +236,14 @@ impl FlowState {
         let written: Vec<&String> = written
             .flat_map(|(path, to)| [path].into_iter().chain(to))
             .collect();
-        let moved = written.iter().flat_map(|path| self.sources_of_file(path));
+        let moved = written.iter().flat_map(|path| self.files.sources_of(path));
         let sources: BTreeSet<String> = labels.iter().chain(&self.seen).cloned().collect();
-        let sources = bounded(sources.into_iter().chain(moved).collect(), MAX_FILE_SOURCES);
+        let sources: Vec<String> = sources.into_iter().chain(moved).collect();
         if !sources.is_empty() {
-            let written = written.into_iter().cloned();
-            self.files
-                .extend(written.map(|path| (path, sources.clone())));
+            let written: Vec<String> = written.into_iter().cloned().collect();
+            for path in written {
+                self.files.label(&path, &sources);
+            }
         }
     }
 }

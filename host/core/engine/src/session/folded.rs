@@ -4,7 +4,10 @@
 mod tests;
 
 use super::SessionState;
-use crate::journal::{Journal, JournalError};
+use crate::{
+    flow::{FlowState, RunFiles},
+    journal::{Journal, JournalError},
+};
 use agent_host_types::{
     event::{EVENT_VERSION, Event, EventRecord},
     id::SessionId,
@@ -29,10 +32,12 @@ pub struct FoldedSession {
 
 impl FoldedSession {
     /// Creates the form of no records.
-    pub(super) fn new(session: SessionId) -> Self {
+    pub(super) fn new(session: SessionId, run: RunFiles) -> Self {
+        let mut state = SessionState::default();
+        state.flow = FlowState::within(run);
         Self {
             session,
-            state: SessionState::default(),
+            state,
             next_seq: 0,
             workflow_start: 0,
             started_ms: 0,

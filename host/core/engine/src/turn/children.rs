@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     agents::SubAgent,
-    journal::JournalError,
+    flow::RunFiles,
     observer::{Live, Observer, Unobserved},
     session::{FIRST_MERGE, Session, SessionStart, Snapshot},
     tool::CallReport,
@@ -40,7 +40,18 @@ impl Agent {
     pub(super) async fn open_child(
         &self,
         child: &SubAgent,
+        session: &Session,
+        call_id: &CallId,
+    ) -> Result<Session, TurnError> {
+        let run = session.state().flow.files.run();
+        self.open_in_run(child, session.id(), run, call_id).await
+    }
+
+    async fn open_in_run(
+        &self,
+        child: &SubAgent,
         parent: SessionId,
+        run: RunFiles,
         call_id: &CallId,
     ) -> Result<Session, TurnError> {
         let id = self.key.child(parent, call_id);
@@ -48,20 +59,15 @@ impl Agent {
             return Err(refuse("this run has no agents"));
         };
         let journal = agents.journals().open(id).await?;
-        match Session::resume(journal.clone()).await {
-            Err(JournalError::NotFound(_)) => {
-                let start = SessionStart {
-                    system: child.system.as_deref().map(str::to_owned),
-                    parent: Some(ParentCall {
-                        session: parent,
-                        call_id: call_id.clone(),
-                    }),
-                    ..SessionStart::default()
-                };
-                Ok(Session::start(journal, start))
-            }
-            resumed => Ok(resumed?),
-        }
+        let start = SessionStart {
+            system: child.system.as_deref().map(str::to_owned),
+            parent: Some(ParentCall {
+                session: parent,
+                call_id: call_id.clone(),
+            }),
+            ..SessionStart::default()
+        };
+        Ok(Session::of_agent(journal, start, run).await?)
     }
 
     /// Pauses the turn if agents wait.
@@ -158,7 +164,10 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Result<(Box<Session>, TurnEnd), Unsettled> {
         let (call_id, input) = (&run.entry.call.id, run.resumed_with.clone());
-        let mut session = self.open_child(child, caller.session, call_id).await?;
+        let run_files = caller.files.clone();
+        let mut session = self
+            .open_in_run(child, caller.session, run_files, call_id)
+            .await?;
         let (agent, setup) = self.bounded(child, session.id(), share, caller)?;
         let snapshot = run.entry.snapshot.as_ref().unwrap_or(&caller.snapshot);
         let observer = cx.observer.child(call_id, &child.name);
@@ -222,6 +231,7 @@ async fn report_of(
 ) -> Result<CallReport, TurnError> {
     let mut report = CallReport::of(output);
     report.child = Some(summary(child, session));
+    report.files = session.state().flow.files.recorded();
     if report.output.is_success() {
         report.changes = session.own_changes().await?;
     }

@@ -172,7 +172,7 @@ impl Agent {
         let state = session.state();
         let stored = state.flow.stored(policy);
         let sources = self.input_sources(session, entry).into_iter();
-        let sources: Vec<String> = sources.chain(stored.cloned()).collect();
+        let sources: Vec<String> = sources.chain(stored).collect();
         let artifacts = state.flow.sources_of_artifacts(state.artifacts());
         policy.audience(&sources).with_artifacts(artifacts)
     }

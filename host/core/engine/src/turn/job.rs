@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     artifact::{MAX_STORED, SessionArtifacts, Stored, result_name},
+    flow::RunFiles,
     observer::{Live, Traced},
     session::{BatchCall, Session, Snapshot},
     spill::spill_output,
@@ -18,7 +19,8 @@ use agent_host_types::{
     continuation::WaitingChild,
     event::Event,
     failure::{ToolErrorCode, ToolFailure},
-    id::SessionId,
+    flow::LabelledFile,
+    id::{CallId, SessionId},
     output::ToolResultOutput,
     question::{MAX_QUESTIONS, PendingQuestion},
     tool::{ToolCall, ToolRuntime},
@@ -45,6 +47,8 @@ pub(super) struct Caller {
     pub(super) agent_depth: u8,
     /// The approvals remembered in the session, which hold for the calls of its programs.
     pub(super) remembered: Vec<ApprovalRule>,
+    /// The files of its run.
+    pub(super) files: RunFiles,
 }
 
 impl Caller {
@@ -55,8 +59,17 @@ impl Caller {
             artifacts: session.artifacts().with_quota(settings.artifact_bytes),
             agent_depth: settings.agent_depth,
             remembered: session.state().remembered().to_vec(),
+            files: session.state().flow.files.run(),
         }
     }
+}
+
+/// Returns the event that the agent of a call wrote files with text of sources that count, if it did.
+pub(super) fn files_labelled(call_id: &CallId, files: Vec<LabelledFile>) -> Option<Event> {
+    (!files.is_empty()).then(|| Event::FilesLabelled {
+        call_id: call_id.clone(),
+        files,
+    })
 }
 
 /// How the work of a call ended.
@@ -146,6 +159,7 @@ impl Agent {
         let changed: Vec<Event> = changes
             .map(|change| change.into_event(&call_id, &tool, &mut spilled.blobs))
             .collect();
+        let labelled = files_labelled(&call_id, report.files);
         let accounting = unknown_limits(session, &tool, report.accounting);
         let settled = Event::CallSettled {
             call_id,
@@ -163,6 +177,7 @@ impl Agent {
         };
         let events = decided(report.verdicts, Some(&call.id))
             .chain([settled])
+            .chain(labelled)
             .chain(changed)
             .collect();
         session.record_all(events, spilled.blobs);

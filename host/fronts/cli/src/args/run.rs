@@ -69,6 +69,10 @@ pub(crate) struct RunArgs {
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output_format: OutputFormat,
+    /// Print one value of what `--output-format json` prints, such as `/outcome/output/verdict`
+    /// (RFC 6901); a string without quotes. Exit code 1 if it does not exist.
+    #[arg(long, value_name = "POINTER", value_parser = json_pointer, conflicts_with = "output_format")]
+    pub(crate) json_path: Option<String>,
     /// Print the answer as the model writes it. Without it, a terminal shows rendered Markdown, and
     /// images of results if it draws pictures, unless `NO_COLOR` is set or `TERM` is `dumb`.
     #[arg(long)]
@@ -147,6 +151,9 @@ pub(crate) struct RunArgs {
     /// Calls that run without approval, or not at all.
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
+    /// End with exit code 6 if any call of the run or of its agents was denied, whatever denied it.
+    #[arg(long)]
+    pub(crate) fail_on_denial: bool,
     /// Store the model's reply and each result before continuing, so that a crash loses no paid
     /// reply; same as `durability = "strict"` in agent.toml.
     #[arg(long)]
@@ -190,7 +197,17 @@ impl RunArgs {
         add("--max-tool-calls", calls.map(|max| max.to_string()));
         flags.extend(self.until_any_call.then(|| "--until-any-call".to_owned()));
         flags.extend(self.durable.then(|| "--durable".to_owned()));
+        flags.extend(self.fail_on_denial.then(|| "--fail-on-denial".to_owned()));
+        flags.extend(self.config.locked.then(|| "--locked".to_owned()));
         flags
+    }
+}
+
+/// Parses a JSON pointer.
+fn json_pointer(text: &str) -> Result<String, Reason> {
+    match text.is_empty() || text.starts_with('/') {
+        true => Ok(text.to_owned()),
+        false => Err("a JSON pointer begins with `/`, such as /outcome/text".into()),
     }
 }
 

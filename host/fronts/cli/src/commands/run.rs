@@ -60,6 +60,10 @@ struct RunParts<'a> {
     stop: Stop,
     terminal: &'a Terminal,
     format: OutputFormat,
+    /// The JSON pointer of the only value of the document that is printed.
+    selected: Option<String>,
+    /// Whether any denied call fails the run.
+    fails_on_denial: bool,
     /// The command that resumes the session.
     resume: String,
     denied: DeniedCalls,
@@ -76,6 +80,9 @@ struct RunParts<'a> {
 pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     if args.continues {
         args.resume = Some("latest".to_owned());
+    }
+    if args.json_path.is_some() {
+        args.output_format = OutputFormat::Json;
     }
     let name = args.name.as_deref().map(SessionName::parse).transpose();
     let name = name.map_err(Failure::usage)?;
@@ -106,7 +113,7 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
         opened = Host::open(config) => opened?,
     };
     let prompts = prompts(&args, terminal);
-    let (mut agent, mut session, began_before) = open(&args, &host, prompts).await?;
+    let (mut agent, mut session, began_before) = open(&args, name.as_ref(), &host, prompts).await?;
     if let Some(context) = context {
         session.set_context(context);
     }
@@ -127,6 +134,8 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
         stop,
         terminal,
         format: args.output_format,
+        selected: args.json_path.clone(),
+        fails_on_denial: args.fail_on_denial,
         resume,
         denied: DeniedCalls::default(),
         postponed: Mutex::default(),
@@ -143,6 +152,7 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
 /// its key. A session of a workflow continues it.
 async fn open(
     args: &RunArgs,
+    name: Option<&SessionName>,
     host: &Host,
     prompts: Prompts,
 ) -> Result<(Agent, Session, bool), Failure> {
@@ -163,12 +173,17 @@ async fn open(
         true => agents.run_outside(agent),
         false => agent,
     };
-    let (session, began_before) = match (resumed, &args.idempotency_key) {
+    let keyed = args
+        .idempotency_key
+        .as_ref()
+        .map(|key| sessions.keyed_id(key));
+    if let Some(name) = name {
+        let id = resumed.as_ref().map(Session::id).or(keyed);
+        sessions.check_name(id, name).await?;
+    }
+    let (session, began_before) = match (resumed, keyed) {
         (Some(session), _) => (session, false),
-        (None, Some(key)) => {
-            let id = sessions.keyed_id(key);
-            sessions.with_id(id, None, system).await?
-        }
+        (None, Some(id)) => sessions.with_id(id, None, system).await?,
         (None, None) => (sessions.start(system).await?, false),
     };
     Ok((agent, session, began_before))

@@ -117,6 +117,7 @@ impl SessionState {
             | Event::CallReceived { .. }
             | Event::ProgramEnded { .. }
             | Event::HookDecided { .. }
+            | Event::FilesLabelled { .. }
             | Event::NodeSkipped { .. }
             | Event::SenderNamed { .. }
             | Event::KeyTaken { .. } => {}

@@ -1,7 +1,7 @@
 //! Inputs of agents that wait, on their way down to the sessions that they are for; and the end of
 //! those whose calls are answered without them.
 
-use super::super::{Agent, TurnContext, begin::refuse, resume::other_kind};
+use super::super::{Agent, TurnContext, begin::refuse, job::files_labelled, resume::other_kind};
 use crate::{BoxFuture, agents::SubAgent, observer::Unobserved, session::Session};
 use agent_host_types::{
     approval::{ApprovalRule, RememberScope},
@@ -53,7 +53,7 @@ impl Agent {
                     "the agent of call {call_id} is no longer configured"
                 )));
             };
-            let child_session = self.open_child(&child, session.id(), call_id).await?;
+            let child_session = self.open_child(&child, session, call_id).await?;
             let made = self.loop_of(&child, child_session.id())?;
             made.agent.check_input(&child_session, input).await?;
         }
@@ -79,9 +79,7 @@ impl Agent {
                 let Some(child) = self.agent_of_call(session, &waiting.call_id) else {
                     continue;
                 };
-                let of_child = self
-                    .open_child(&child, session.id(), &waiting.call_id)
-                    .await?;
+                let of_child = self.open_child(&child, session, &waiting.call_id).await?;
                 let agent = self.loop_of(&child, of_child.id())?.agent;
                 if agent.continuation(&of_child) != Some(waiting.continuation)
                     || agent.is_behind_children(&of_child).await?
@@ -212,25 +210,58 @@ impl Agent {
     /// Ends the sessions of agents whose calls are answered without them, and those of nodes.
     pub(in crate::turn) async fn abandon_children(
         &self,
-        session: &Session,
+        session: &mut Session,
         cx: &TurnContext<'_>,
     ) -> Result<(), TurnError> {
-        let workflow = session.state().open_workflow();
-        for (call_id, node) in workflow.iter().flat_map(|run| &run.open) {
-            self.abandon_node(session, call_id, node, cx).await?;
-        }
-        let open = session.state().batch().iter();
-        for entry in open.filter(|entry| entry.is_spawned && entry.result.is_none()) {
-            let input = entry.effective_input();
-            if let Some(child) = input.and_then(|it| self.sub_agent(&entry.call.name, it)) {
-                let mut of_child = self
-                    .open_child(&child, session.id(), &entry.call.id)
-                    .await?;
-                let made = self.loop_of(&child, of_child.id())?;
-                made.agent.abandon(&mut of_child, cx).await?;
-            }
+        for (call_id, child) in self.open_agents(session) {
+            self.abandon_child(session, &call_id, &child, cx).await?;
         }
         Ok(())
+    }
+
+    /// Ends the session of a call that is answered without it.
+    pub(in crate::turn) async fn abandon_child(
+        &self,
+        session: &mut Session,
+        call_id: &CallId,
+        child: &SubAgent,
+        cx: &TurnContext<'_>,
+    ) -> Result<(), TurnError> {
+        let mut of_child = self.open_child(child, session, call_id).await?;
+        let made = self.loop_of(child, of_child.id())?;
+        made.agent.abandon(&mut of_child, cx).await?;
+        let labelled = files_labelled(call_id, of_child.state().flow.files.recorded());
+        session.record_all(labelled.into_iter().collect(), Vec::new());
+        Ok(())
+    }
+
+    /// Reads the sessions of the calls and the nodes that continue, so that each of them knows the
+    /// files that the others wrote before the program ended.
+    pub(in crate::turn) async fn read_labelled_files(
+        &self,
+        session: &Session,
+    ) -> Result<(), TurnError> {
+        if self.settings.flow.is_off() {
+            return Ok(());
+        }
+        for (call_id, child) in self.open_agents(session) {
+            drop(self.open_child(&child, session, &call_id).await?);
+        }
+        Ok(())
+    }
+
+    /// Returns the agents that have a session for a call or a node which has no result.
+    fn open_agents(&self, session: &Session) -> Vec<(CallId, SubAgent)> {
+        let workflow = session.state().open_workflow();
+        let nodes = workflow.iter().flat_map(|run| &run.open);
+        let nodes = nodes.filter_map(|(id, node)| Some((id.clone(), self.agent_of_node(node)?)));
+        let open = session.state().batch().iter();
+        let open = open.filter(|entry| entry.is_spawned && entry.result.is_none());
+        let calls = open.filter_map(|entry| {
+            let child = self.sub_agent(&entry.call.name, entry.effective_input()?)?;
+            Some((entry.call.id.clone(), child.into_owned()))
+        });
+        nodes.chain(calls).collect()
     }
 
     pub(in crate::turn) fn abandon<'a>(

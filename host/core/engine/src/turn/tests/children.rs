@@ -25,8 +25,8 @@ use agent_host_types::{
     tool::{Approval, Effect},
     turn::{AgentInput, ChildInput, TurnEnd},
 };
-use family::{Family, START, start};
-pub(super) use family::{TestJournals, approve, children};
+pub(super) use family::{Family, TestJournals, approve, children};
+use family::{START, start};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
 use std::sync::{Arc, atomic::Ordering};

@@ -1,6 +1,7 @@
 //! Text from untrusted sources: what the model sees of it, what it hands on, and what is asked.
 
 mod audience;
+mod families;
 mod stored;
 
 use super::{children::TestJournals, harness::*};

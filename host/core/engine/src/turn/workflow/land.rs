@@ -14,7 +14,7 @@ use crate::{
         TurnError,
         begin::refuse,
         hooks::decided,
-        job::{Unsettled, unknown_limits},
+        job::{Unsettled, files_labelled, unknown_limits},
     },
 };
 use agent_host_types::{
@@ -115,7 +115,10 @@ impl Driver<'_> {
                 accounting: ended.accounting,
                 audit: ended.audit,
             };
-            let events = decided(ended.verdicts, Some(&retried_id)).chain([retried]);
+            let labelled = files_labelled(&retried_id, ended.files);
+            let events = decided(ended.verdicts, Some(&retried_id))
+                .chain([retried])
+                .chain(labelled);
             self.session.record_all(events.collect(), Vec::new());
             return Ok(());
         }
@@ -124,6 +127,7 @@ impl Driver<'_> {
         let changed: Vec<Event> = changes
             .map(|change| change.into_event(&call_id, &tool, &mut blobs))
             .collect();
+        let labelled = files_labelled(&call_id, ended.files);
         let accounting = unknown_limits(self.session, &tool, ended.accounting);
         let settled = Event::NodeSettled {
             call_id: call_id.clone(),
@@ -140,6 +144,7 @@ impl Driver<'_> {
         };
         let events = decided(ended.verdicts, Some(&call_id))
             .chain([settled])
+            .chain(labelled)
             .chain(changed);
         let events = events.collect();
         self.session.record_all(events, blobs);

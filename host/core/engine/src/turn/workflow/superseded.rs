@@ -8,13 +8,12 @@ use super::{
 use crate::{
     agents::SubAgent,
     session::{OpenNode, Session},
-    turn::{Agent, TurnContext, TurnError, begin::refuse},
+    turn::{Agent, TurnError, begin::refuse},
 };
 use agent_host_types::{
     approval::RememberScope,
     event::Event,
     failure::ToolErrorCode,
-    id::CallId,
     tool::Effect,
     turn::AgentInput,
     workflow::{NodeFailure, NodeOutput, WorkflowEnd, WorkflowSummary},
@@ -31,10 +30,13 @@ impl Driver<'_> {
         let Some((call_id, open)) = self.open_node(node) else {
             return Ok(());
         };
-        let (call_id, open) = (call_id.clone(), open.clone());
+        let Some(child) = self.agent.agent_of_node(open) else {
+            return Ok(());
+        };
+        let call_id = call_id.clone();
         let agent = self.agent;
         agent
-            .abandon_node(self.session, &call_id, &open, self.cx)
+            .abandon_child(self.session, &call_id, &child, self.cx)
             .await
     }
 }
@@ -82,22 +84,6 @@ impl Agent {
             return Some(self.in_session(&node.tool, input));
         }
         self.agents.as_ref()?.of_tool(&node.tool).cloned()
-    }
-
-    /// Ends the session of a node, if it has one.
-    pub(in crate::turn) async fn abandon_node(
-        &self,
-        session: &Session,
-        call_id: &CallId,
-        node: &OpenNode,
-        cx: &TurnContext<'_>,
-    ) -> Result<(), TurnError> {
-        let Some(child) = self.agent_of_node(node) else {
-            return Ok(());
-        };
-        let mut of_child = self.open_child(&child, session.id(), call_id).await?;
-        let made = self.loop_of(&child, of_child.id())?;
-        made.agent.abandon(&mut of_child, cx).await
     }
 
     /// Keeps the approvals of the session that decisions about its nodes asked to remember: each of

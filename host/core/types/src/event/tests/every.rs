@@ -4,6 +4,7 @@ use super::super::*;
 use super::values::*;
 use crate::{
     approval::{Remember, RememberWhat},
+    flow::LabelledFile,
     hook::{HookPoint, ReviewEnd, VerdictKind},
     message::Role,
     model::StopReason,
@@ -262,6 +263,13 @@ pub(crate) fn call_events() -> Vec<Event> {
             reference: Some("@r1".into()),
             tape: Some("tape.jsonl#4".into()),
             whole: Some(blob()),
+        },
+        Event::FilesLabelled {
+            call_id: id(),
+            files: vec![LabelledFile {
+                path: "/workspace/notes.txt".into(),
+                sources: vec!["http:example.com".into()],
+            }],
         },
         Event::StateMerged {
             call_id: id(),

@@ -1,5 +1,5 @@
-//! The calls of a run that were denied since no one could approve them or their directory is
-//! read-only, and the flags that would have allowed them.
+//! The calls of a run that were denied. Of those for which no one could give approval, or whose
+//! directory is read-only: the flags that would have allowed them.
 
 use super::{RunParts, arguments::same_command};
 use crate::{commands::shell_quoted, terminal::escape_line};
@@ -11,6 +11,7 @@ use agent_host_engine::{
     turn::Settings,
 };
 use agent_host_types::{
+    accounting::{AuditEntry, AuditVerdict},
     event::{CallEnd, Event, EventRecord},
     hook::{CallReview, ReviewEnd},
     id::CallId,
@@ -40,6 +41,8 @@ struct Calls {
     blocked: HashSet<CallId>,
     denied: Vec<(String, Arc<Map<String, Value>>)>,
     count: usize,
+    /// All calls that were denied, or made a request that was.
+    all: usize,
     /// The calls among them that untrusted text had reached.
     flows: usize,
     write: WriteNote,
@@ -96,6 +99,8 @@ impl Calls {
     fn settle(&mut self, end: &CallEnd<'_>, settings: &Settings) {
         let input = self.inputs.remove(end.call_id).unwrap_or_default();
         let is_blocked = self.blocked.remove(end.call_id);
+        let denied = |entry: &AuditEntry| entry.verdict == AuditVerdict::Denied;
+        self.all += usize::from(end.is_denied() || end.audit.iter().any(denied));
         let mut suggested = end.audit.iter().filter_map(|entry| entry.grant.as_ref());
         let is_read_only = suggested.any(|lines| lines.contains(WRITABLE));
         if is_read_only && self.write == WriteNote::None {
@@ -161,6 +166,16 @@ impl RunParts<'_> {
     pub(super) fn note_denied(&self) -> bool {
         let calls = self.denied.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = match calls.count {
+            0 if calls.all > 0 && self.fails_on_denial => {
+                self.terminal.note(&format!(
+                    "{} denied, or made a request that was: agent-host explain latest",
+                    match calls.all {
+                        1 => "1 call was".to_owned(),
+                        all => format!("{all} calls were"),
+                    }
+                ));
+                return true;
+            }
             0 => return false,
             1 => "1 call was denied".to_owned(),
             count => format!("{count} calls were denied"),

@@ -31,10 +31,12 @@ impl RunParts<'_> {
         {
             *result = session.whole_result(result.clone()).await?;
         }
-        if self.format == OutputFormat::Json {
-            let document = json!({ "session": session.id(), "outcome": report });
-            self.terminal.println(&json_text(&document));
-        }
+        let missing = match self.format {
+            OutputFormat::Json => {
+                self.print_document(&json!({ "session": session.id(), "outcome": report }))
+            }
+            OutputFormat::Text | OutputFormat::StreamJson => None,
+        };
         let near = near_models(self.host.config(), &report.end).await;
         // With values in place of references, where the model saw none.
         let was_opened = matches!(
@@ -56,8 +58,27 @@ impl RunParts<'_> {
             // Stopped while awaiting the user: the request stays open, and a later run asks again.
             (Exit::Waiting, Some(stopped)) => Ok(stopped),
             (Exit::Done | Exit::NodesFailed, _) if self.note_denied() => Ok(Exit::Unapproved),
+            (Exit::Done, _) if missing.is_some() => Err(Failure::failed(format!(
+                "the run ended without `{}`; `--output-format json` shows what it has",
+                escape_line(missing.unwrap_or_default())
+            ))),
             (exit, _) => Ok(exit),
         }
+    }
+
+    /// Prints the JSON document of a run, or the value of it that was asked for. Returns the pointer
+    /// of a value that it does not have.
+    fn print_document(&self, document: &Value) -> Option<&str> {
+        let Some(pointer) = &self.selected else {
+            self.terminal.println(&json_text(document));
+            return None;
+        };
+        match document.pointer(pointer) {
+            Some(Value::String(text)) => self.terminal.println_untrusted(text),
+            Some(value) => self.terminal.println(&json_text(value)),
+            None => return Some(pointer),
+        }
+        None
     }
 
     /// Prints how a run ended. `was_opened` is whether the answer is another text than the model's;

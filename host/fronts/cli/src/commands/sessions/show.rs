@@ -19,6 +19,7 @@ use agent_host_types::{
     context::ReferencedResult,
     continuation::PendingCall,
     event::{Event, EventRecord, SentInput},
+    flow::LabelledFile,
     message::Message,
     model::{ModelReply, Provenance, Usage},
     output::{ContentPart, ToolResultOutput},
@@ -254,6 +255,12 @@ fn event(event: &Event) -> String {
             let read = unquoted_preview(output, whole.as_ref());
             let output = read.as_ref().unwrap_or(output);
             return settled(tool, output, rule.as_deref(), accounting, audit);
+        }
+        Event::FilesLabelled { files, .. } => {
+            let file =
+                |file: &LabelledFile| format!("{} from {}", file.path, file.sources.join(", "));
+            let files: Vec<String> = files.iter().map(file).collect();
+            ("files", one_line(&files.join("; "), SHOWN_CHARACTERS))
         }
         Event::StateMerged { delta, .. } => (
             "state",

@@ -46,6 +46,16 @@ impl TestJournals {
         self.fails_from.store(barrier, Ordering::SeqCst);
     }
 
+    /// Those of all children, in the order of their sessions.
+    pub(in crate::turn::tests) fn all(&self) -> Vec<Arc<TestJournal>> {
+        let opened = self.opened.lock().unwrap();
+        let mut all: Vec<_> = opened.iter().collect();
+        all.sort_by_key(|(id, _)| **id);
+        all.into_iter()
+            .map(|(_, journal)| journal.clone())
+            .collect()
+    }
+
     pub(in crate::turn::tests) fn is_empty(&self) -> bool {
         self.opened.lock().unwrap().is_empty()
     }
@@ -80,12 +90,12 @@ impl Journals for TestJournals {
 }
 
 /// A parent with the agent `helper`, which has the standard tools.
-pub(super) struct Family {
-    pub(super) parent: Bench,
-    pub(super) child: Agent,
+pub(in crate::turn::tests) struct Family {
+    pub(in crate::turn::tests) parent: Bench,
+    pub(in crate::turn::tests) child: Agent,
     pub(super) model: Arc<QueueModel>,
     pub(super) ran: Arc<Ran>,
-    pub(super) journals: Arc<TestJournals>,
+    pub(in crate::turn::tests) journals: Arc<TestJournals>,
 }
 
 impl Family {
@@ -99,7 +109,7 @@ impl Family {
         )
     }
 
-    pub(super) fn with(
+    pub(in crate::turn::tests) fn with(
         mut parent: Bench,
         journals: Arc<TestJournals>,
         child: Vec<ModelReply>,

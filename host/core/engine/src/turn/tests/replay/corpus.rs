@@ -7,9 +7,9 @@ use crate::{
     session::{SessionCopy, ended_children},
 };
 use agent_host_types::{
-    event::{EVENT_VERSION, Event},
+    event::{EVENT_VERSION, Event, EventRecord},
     flow::FlowMode,
-    id::{Digest, SessionId},
+    id::{CallId, Digest, SessionId},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
@@ -150,19 +150,44 @@ fn with_flow(recording: &Recording, mode: FlowMode) -> Recording {
 async fn beyond_labels(mut recording: Recording) -> (Option<Difference>, usize) {
     let mut labels = 0;
     while let Some(found) = replay(&recording).await.unwrap().difference {
-        let (parent, name) = found.field.rsplit_once('/').unwrap_or_default();
-        let (true, Some(replayed)) = (["labels", "sources"].contains(&name), &found.replayed)
-        else {
+        let Some(replayed) = &found.replayed else {
             return (Some(found), labels);
         };
         let records = recording.sessions.get_mut(&found.session).unwrap();
-        let record = &mut records[usize::try_from(found.seq).unwrap()];
-        let mut event = serde_json::to_value(&record.event).unwrap();
-        event.pointer_mut(parent).unwrap()[name] = replayed.clone();
-        record.event = serde_json::from_value(event).unwrap();
+        let at = usize::try_from(found.seq).unwrap();
+        let mut event = serde_json::to_value(&records[at].event).unwrap();
+        let of_files = event["kind"] == "files-labelled";
+        let (parent, name) = found.field.rsplit_once('/').unwrap_or_default();
+        match (parent, name) {
+            ("", "kind") if replayed == "files-labelled" => {
+                insert_label(records, at);
+                continue;
+            }
+            (_, "labels" | "sources") => {}
+            ("", "call_id") | ("/files", _) if of_files => {}
+            _ => return (Some(found), labels),
+        }
+        match event.pointer_mut(parent).unwrap() {
+            Value::Array(values) => values.push(replayed.clone()),
+            fields => fields[name] = replayed.clone(),
+        }
+        records[at].event = serde_json::from_value(event).unwrap();
         labels += 1;
     }
     (None, labels)
+}
+
+/// Inserts an event that labels files, still without them.
+fn insert_label(records: &mut Vec<EventRecord>, at: usize) {
+    let mut record = records[at].clone();
+    record.event = Event::FilesLabelled {
+        call_id: CallId(String::new()),
+        files: Vec::new(),
+    };
+    records.insert(at, record);
+    for (seq, record) in (0..).zip(records) {
+        record.seq = seq;
+    }
 }
 
 /// With `off` each session of the corpus is as it was; with `observe`, but for its labels. The

@@ -112,6 +112,7 @@ impl Story {
             | Event::RunPlaced { .. }
             | Event::LoopConfigured { .. }
             | Event::ContextSet { .. }
+            | Event::FilesLabelled { .. }
             | Event::StateMerged { .. }
             | Event::CallReceived { .. }
             | Event::CallReviewed { .. }
