@@ -67,8 +67,9 @@ DENIED = [
     "write /workspace/tree/new (grants.dir[0].mode); write /workspace/tree/home (grants.dir[0].mode); "
     f"GET {SERVER}/probe (default-deny)",
 ]
-# Calls with effects end the run with 6, whatever else was denied.
+# Calls that need approval.
 EFFECTS = [call("http_post", url=f"{SERVER}/post", body="secret://shop"), call("probe", script=ATTEMPTS)]
+INVALID = "the configuration or an input is invalid, or something is not in agent.lock"
 EVIL_WITH_EFFECTS = script(CALLS + EFFECTS, HOSTILE + "{{ results }}")
 
 
@@ -101,33 +102,33 @@ CASES = [
     ),
     Case("answer_without_schema_fails", 1, "the model, a tool or the disk failed",
          inputs={"output-schema": "answer.schema.json"}),
-    Case("hostile_change_gets_nothing", 5, f"denied calls: {len(DENIED)}", EVIL, answer="@acme", denied=DENIED, sends=True),
+    Case("hostile_change_gets_nothing", 6, "calls were denied", EVIL, answer="@acme", denied=DENIED, sends=True),
     Case(
         "hostile_change_passes_only_if_denials_are_ignored", 0, "done", EVIL, answer="@acme", denied=DENIED, sends=True,
         inputs={"on-denial": "ignore"},
     ),
-    Case("hostile_change_with_effects_gets_nothing", 6, "calls were denied for lack of approval", EVIL_WITH_EFFECTS,
+    Case("hostile_change_with_effects_gets_nothing", 6, "calls were denied", EVIL_WITH_EFFECTS,
          answer="@acme", denied=DENIED + ["http_post", "probe"], sends=True),
-    Case("component_that_is_not_locked_does_not_run", 5, "the trusted agent.lock does not have these components as they are",
+    Case("component_that_is_not_locked_does_not_run", 2, INVALID,
          EVIL, trusted={"agent.lock": None}),
-    Case("component_that_changed_does_not_run", 5, "the trusted agent.lock does not have these components as they are",
+    Case("component_that_changed_does_not_run", 2, INVALID,
          EVIL, trusted={"tools/probe.wasm": lambda probe: probe + b"\0\5\4mark"}),
     Case("budget_of_turns_ends_the_run", 4, "a budget is used up", EVIL, inputs={"max-turns": "1"}, denied=DENIED,
          sends=True),
     Case("call_waits_for_approval", 3, "a call waits for approval", script([call("http_post", url=SERVER, body="")], "x"),
          inputs={"permission-prompts": "later"}),
-    Case("call_without_approval_is_denied", 6, "calls were denied for lack of approval",
+    Case("call_without_approval_is_denied", 6, "calls were denied",
          script([call("http_post", url=SERVER, body="")], "x"), answer="x", denied=["http_post"]),
-    Case("effect_after_reading_the_change_is_denied", 6, "calls were denied for lack of approval",
+    Case("effect_after_reading_the_change_is_denied", 6, "calls were denied",
          script([call("read_file", path="tree/README.md")], [call("http_post", url=f"{SERVER}/post", body="x")], "x"),
          'rule = [{ tool = "http_post", decision = "allow" }]\nflow = { mode = "ask", untrusted = ["dir:/workspace/**"] }\n',
          answer="x", denied=["http_post"]),
-    Case("denied_call_of_an_agent_fails", 5, "denied calls: 1", script([call("agent_reader", instructions="Read it.")], "x"),
+    Case("denied_call_of_an_agent_fails", 6, "calls were denied", script([call("agent_reader", instructions="Read it.")], "x"),
          'agents = ["reader"]\n' + AGENT, {"reader.toml": script([call("read_file", path="/etc/passwd")], "y")},
          answer="x", denied=["read_file: read /workspace/../etc/passwd (default-deny)"], sessions=2),
     Case("tool_ends_the_run_with_a_message", 0, "done", script([call("probe_read", script=[{"op": "halt", "message": HALTED}])]),
          answer="@acme ends it"),
-    Case("rule_denies_call", 5, "denied calls: 1", script([call("read_file", path="tree/README.md")], "x"), answer="x",
+    Case("rule_denies_call", 6, "calls were denied", script([call("read_file", path="tree/README.md")], "x"), answer="x",
          config='rule = [{ tool = "read_file", decision = "deny" }]\n', denied=["read_file"]),
     Case("model_that_is_absent_fails", 1, "the model, a tool or the disk failed",
          inputs={"model": "openai-compat:m"}, config='openai-compat = { base-url = "http://127.0.0.1:1/v1", retries = 0 }\n'),
@@ -135,7 +136,7 @@ CASES = [
          config=f'openai-compat = {{ base-url = "{SERVER}/slow", api-key = "env:MODEL_KEY" }}\n'),
     Case("no_model_fails", 2, "no model is configured, or its key is empty", None, answer="script",
          denied=["read_file: read /workspace/../etc/hostname (default-deny)"]),
-    Case("unknown_key_fails", 2, "the configuration or an input is invalid", config="unknown = 1\n"),
+    Case("unknown_key_fails", 2, INVALID, config="unknown = 1\n"),
 ]  # fmt: skip
 
 # Inputs that would make the change trusted, and others that end the action in its first step.

@@ -55,7 +55,7 @@ def check_markdown(summary):
     html = MarkdownIt("gfm-like", {"linkify": False}).render(summary)
     same("tags of the summary", set(re.findall(r"</?([a-zA-Z][a-z0-9]*)", html)) - {"h3", "p", "pre", "code"}, set())
     free = [line for line in summary.splitlines() if not line.startswith("    | ")]
-    known = r"### agent-host: (passed|failed)|Exit code \d+: [^@<\[]*|Denied:|Answer, written by a model that read the change:|"
+    known = r"### agent-host: (passed|failed)|Exit code \d+: [^@<\[]*|Denied:|Error:|Answer, written by a model that read the change:|"
     for line in free:
         assert re.fullmatch(known, line), f"a row of the summary that is not the host's: {line!r}"
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u200b\U000e0000-\U000e0fff]", summary)
