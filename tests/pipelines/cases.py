@@ -1,11 +1,17 @@
 """The cases: a trusted configuration, a scripted model, inputs, and exactly how the run ends."""
 
 import json
+import os
 from dataclasses import dataclass, field
 
-from world import HOSTILE, PORT, SECRETS, TITLE
+from world import HOOK, HOSTILE, PORT, REPOSITORY, SECRETS, TITLE
 
 SERVER = f"http://127.0.0.1:{PORT}"
+
+
+def read(path):
+    with open(os.path.join(REPOSITORY, path), "rb") as file:
+        return file.read()
 
 
 def call(tool, **arguments):
@@ -54,6 +60,19 @@ name = "reader"
 description = "Reads."
 model = "script:reader.toml"
 """
+WORKFLOW = """[[workflow]]
+name = "w"
+description = "Reads."
+[[workflow.node]]
+id = "read"
+tool = "read_file"
+input = { path = "'tree/absent'" }
+on-error = "continue"
+[[workflow.node]]
+id = "list"
+tool = "list_directory"
+input = { path = "'tree/tools'" }
+"""
 HALTED = "@acme ends it\n/merge\n::error::x"
 EVIL = script(CALLS, HOSTILE + "{{ results }}")
 DENIED = [
@@ -92,6 +111,8 @@ class Case:
     sends: bool = False
     # Those in the artifact, with those of agents.
     sessions: int = 1
+    # Part of the error in the summary.
+    error: str | None = None
 
 
 CASES = [
@@ -110,9 +131,10 @@ CASES = [
     Case("hostile_change_with_effects_gets_nothing", 6, "calls were denied", EVIL_WITH_EFFECTS,
          answer="@acme", denied=DENIED + ["http_post", "probe"], sends=True),
     Case("component_that_is_not_locked_does_not_run", 2, INVALID,
-         EVIL, trusted={"agent.lock": None}),
+         EVIL, trusted={"agent.lock": None}, error="the component `probe` is not in "),
     Case("component_that_changed_does_not_run", 2, INVALID,
-         EVIL, trusted={"tools/probe.wasm": lambda probe: probe + b"\0\5\4mark"}),
+         EVIL, trusted={"tools/probe.wasm": read("tests/guests/dist/probe.wasm") + b"\0\5\4mark"},
+         error="the component `probe` has changed since it was accepted in "),
     Case("budget_of_turns_ends_the_run", 4, "a budget is used up", EVIL, inputs={"max-turns": "1"}, denied=DENIED,
          sends=True),
     Case("call_waits_for_approval", 3, "a call waits for approval", script([call("http_post", url=SERVER, body="")], "x"),
@@ -136,7 +158,10 @@ CASES = [
          config=f'openai-compat = {{ base-url = "{SERVER}/slow", api-key = "env:MODEL_KEY" }}\n'),
     Case("no_model_fails", 2, "no model is configured, or its key is empty", None, answer="script",
          denied=["read_file: read /workspace/../etc/hostname (default-deny)"]),
-    Case("unknown_key_fails", 2, INVALID, config="unknown = 1\n"),
+    Case("unknown_key_fails", 2, INVALID, config="unknown = 1\n", error="unknown key `unknown`"),
+    Case("hook_refuses_the_model", 5, "the model or a hook refused", script([call("read_file", path="tree/example.key.md")], "x"),
+         HOOK, answer="private key"),
+    Case("node_that_fails_is_red", 7, "nodes of the workflow failed", config=WORKFLOW, inputs={"workflow": "w"}, answer=""),
 ]  # fmt: skip
 
 # Inputs that would make the change trusted, and others that end the action in its first step.
