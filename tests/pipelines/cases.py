@@ -169,6 +169,7 @@ REFUSED = [
     ("trusted_ref_is_the_change", {"ref": "{head}"}, "the trusted commit contains the change"),
     ("trusted_ref_is_the_branch_of_the_change", {"ref": "refs/pull/7/head"}, "the trusted commit contains the change"),
     ("change_is_a_branch", {"head": "main"}, "the change is not named by a full commit id"),
+    ("token_is_of_another_repository", {"token": "other"}, "cannot fetch the commits"),
     ("configuration_is_absent", {"config": "other.toml"}, "the trusted commit has no other.toml"),
     ("archive_has_another_digest", {"archive": "file:///srv/archive.tar.gz", "sha256": "0" * 64},
      "the archive does not have the given SHA-256 digest"),
@@ -178,7 +179,7 @@ REFUSED = [
 def github(commits):
     """The context of a pull request from a fork to a branch that is not the default one."""
     return {
-        "server_url": "file:///srv", "api_url": f"{SERVER}/api", "repository": "acme/shop",
+        "server_url": f"{SERVER}/git", "api_url": f"{SERVER}/api", "repository": "acme/shop",
         "sha": commits["main"], "token": SECRETS["fetch-token"], "event.pull_request.number": 7,
         "event.pull_request.head.sha": commits["head"], "event.pull_request.base.sha": commits["legacy"],
         "event.pull_request.title": TITLE, "head_ref": "$(touch${IFS}/tmp/pwned-branch)",

@@ -153,7 +153,7 @@ class Played:
         git("add", "--all", cwd=root)
         git("commit", "--quiet", "--message", "ci", cwd=root)
         variables = {
-            "CI_PIPELINE_SOURCE": "merge_request_event", "CI_PROJECT_URL": "file:///srv/acme/shop",
+            "CI_PIPELINE_SOURCE": "merge_request_event", "CI_PROJECT_URL": f"{cases.SERVER}/git/acme/shop",
             "CI_JOB_TOKEN": SECRETS["fetch-token"], "CI_COMMIT_SHA": commits["head"], "CI_API_V4_URL": f"{cases.SERVER}/api",
             "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "7", "CI_MERGE_REQUEST_DIFF_BASE_SHA": commits["legacy"],
             "CI_MERGE_REQUEST_TITLE": cases.TITLE, "AGENT_ARCHIVE": "file:///srv/archive.tar.gz", "AGENT_SHA256": digest,

@@ -1,8 +1,10 @@
 """The repository, the attacker's change, the secrets and the servers of a test."""
 
+import base64
 import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -211,15 +213,22 @@ class World:
 
 
 def handler(world):
-    """Comments are recorded, `/echo` returns the fields of its request, `/slow` never answers."""
+    """`/git` has the repository for who has the token; comments are recorded; `/echo` returns the
+    fields of its request, and `/slow` never answers."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
+            if self.path.startswith("/git/"):
+                self.repository(b"")
+                return
             world.seen.append((self.path, self.headers["x-key"]))
             self.reply(json.dumps(dict(self.headers)).encode())
 
         def do_POST(self):
             body = self.rfile.read(int(self.headers["content-length"]))
+            if self.path.startswith("/git/"):
+                self.repository(body)
+                return
             if self.path.startswith("/slow"):
                 # Until the client is gone.
                 self.connection.recv(1)
@@ -227,8 +236,28 @@ def handler(world):
             world.comments.append((self.path, self.headers["authorization"], json.loads(body)))
             self.reply(b"{}", 201)
 
-        def reply(self, body, status=200):
+        def repository(self, body):
+            """Asks `git http-backend`, as a CGI program."""
+            users = [f"{user}:{SECRETS['fetch-token']}" for user in ("x-access-token", "gitlab-ci-token")]
+            if self.headers["authorization"] not in [f"Basic {base64.b64encode(user.encode()).decode()}" for user in users]:
+                self.reply(b"", 403)
+                return
+            path, _, query = self.path.removeprefix("/git").partition("?")
+            env = {
+                "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": "/srv", "GIT_HTTP_EXPORT_ALL": "1",
+                "PATH_INFO": path, "QUERY_STRING": query, "REQUEST_METHOD": self.command,
+                "CONTENT_TYPE": self.headers.get("content-type", ""), "CONTENT_LENGTH": str(len(body)),
+                "HTTP_CONTENT_ENCODING": self.headers.get("content-encoding", ""),
+                "GIT_PROTOCOL": self.headers.get("git-protocol", ""),
+            }  # fmt: skip
+            ran = subprocess.run(["git", "http-backend"], input=body, env=env, check=True, capture_output=True)
+            fields, _, answer = ran.stdout.partition(b"\r\n\r\n")
+            kind = re.search(rb"(?i)content-type: (.*)", fields)[1].decode().strip()
+            self.reply(answer, 200, kind)
+
+        def reply(self, body, status=200, kind="application/json"):
             self.send_response(status)
+            self.send_header("content-type", kind)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
