@@ -15,9 +15,22 @@ from dataclasses import dataclass, field
 import yaml
 
 COMMANDS = {
-    "add-mask", "add-matcher", "add-path", "debug", "echo", "endgroup", "error", "group",
-    "notice", "remove-matcher", "save-state", "set-env", "set-output", "stop-commands", "warning",
-}  # fmt: skip
+    "add-mask",
+    "add-matcher",
+    "add-path",
+    "debug",
+    "echo",
+    "endgroup",
+    "error",
+    "group",
+    "notice",
+    "remove-matcher",
+    "save-state",
+    "set-env",
+    "set-output",
+    "stop-commands",
+    "warning",
+}
 
 
 class Context:
@@ -78,7 +91,10 @@ class Log:
 
     def parse(self, line):
         known = COMMANDS | ({self.stopped} if self.stopped else set())
-        for pattern in (r"\s*::([^ :]+)(?: [^:]*(?::[^:]+)*)?::(.*)", r".*?##\[([^] ]+)(?: [^]]*)?\](.*)"):
+        for pattern in (
+            r"\s*::([^ :]+)(?: [^:]*(?::[^:]+)*)?::(.*)",
+            r".*?##\[([^] ]+)(?: [^]]*)?\](.*)",
+        ):
             found = re.match(pattern, line)
             if found and found[1].lower() in known:
                 return found[1].lower(), found[2]
@@ -183,20 +199,30 @@ class Job:
             return self.use(step, result)
         assert step["shell"] == "bash"
         assert "${{" not in step["run"], "an expression in the text of a script"
-        files = {name: os.path.join(self.temp, f"_runner_{name}") for name in ("OUTPUT", "STEP_SUMMARY", "ENV", "PATH")}
+        files = {
+            name: os.path.join(self.temp, f"_runner_{name}")
+            for name in ("OUTPUT", "STEP_SUMMARY", "ENV", "PATH")
+        }
         for path in files.values():
             open(path, "w").close()
         script = os.path.join(self.temp, "_runner_script.sh")
         with open(script, "w") as file:
             file.write(step["run"])
-        env = self.env | {"GITHUB_ACTIONS": "true", "CI": "true", "GITHUB_ACTION_PATH": self.runner.path}
+        env = self.env | {
+            "GITHUB_ACTIONS": "true",
+            "CI": "true",
+            "GITHUB_ACTION_PATH": self.runner.path,
+        }
         env |= {f"GITHUB_{name}": path for name, path in files.items()}
         env |= {name: self.context.fill(value) for name, value in step.get("env", {}).items()}
         ran = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],
-            cwd=os.path.join(self.runner.home, "workspace"), env=env,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            cwd=os.path.join(self.runner.home, "workspace"),
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         result.log.write(ran.stdout.decode(errors="replace"))
         # The runner resumes commands with the next step.
         result.log.stopped = None
@@ -220,7 +246,9 @@ class Job:
                 self.at_end.append(lambda: result.code or shutil.copytree(given["path"], kept))
         elif name == "actions/upload-artifact":
             kept = tempfile.mkdtemp(dir=self.runner.service)
-            result.artifacts[given["name"]] = shutil.copytree(given["path"], kept, dirs_exist_ok=True)
+            result.artifacts[given["name"]] = shutil.copytree(
+                given["path"], kept, dirs_exist_ok=True
+            )
         else:
             raise AssertionError(f"this runner has no {name}")
         return 0

@@ -17,10 +17,19 @@ REPOSITORY = os.path.realpath(os.path.join(HERE, "../.."))
 SECRETS = {
     name: f"canary-{name}-{digit * 24}"
     for name, digit in zip(
-        ("model-key", "tool-secret", "fetch-token", "comment-token", "job-token", "ssh-key", "git-credential", "neighbour"),
+        (
+            "model-key",
+            "tool-secret",
+            "fetch-token",
+            "comment-token",
+            "job-token",
+            "ssh-key",
+            "git-credential",
+            "neighbour",
+        ),
         "12345678",
     )
-}  # fmt: skip
+}
 
 TRUSTED = {
     "README.md": "A shop.\n",
@@ -119,12 +128,18 @@ TITLE = '"; touch /tmp/pwned-title; $(touch /tmp/pwned-title) ${{ secrets.X }}'
 
 def git(*args, cwd=None):
     env = {
-        "PATH": os.environ["PATH"], "HOME": "/nowhere", "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com",
-        "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
-    }  # fmt: skip
+        "PATH": os.environ["PATH"],
+        "HOME": "/nowhere",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@example.com",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@example.com",
+    }
     command = ["git", *args]
-    return subprocess.run(command, cwd=cwd, env=env, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        command, cwd=cwd, env=env, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def write(root, files):
@@ -144,15 +159,18 @@ class World:
         self.bare = "/srv/acme/shop.git"
         self.clone = "/srv/clone"
         self.comments, self.seen = [], []
-        write(self.home, {
-            ".ssh/id_ed25519": SECRETS["ssh-key"],
-            ".git-credentials": f"https://a:{SECRETS['git-credential']}@example.com",
-            ".config/agent-host/config.toml": 'model = "script:/home/runner/users-own.toml"\n',
-            "users-own.toml": '[[turn]]\ntext = "the user\'s file chose the model"\n',
-            ".gitconfig": MACHINE_GIT,
-            "neighbour.txt": SECRETS["neighbour"],
-            "workspace/.env": SECRETS["neighbour"],
-        })  # fmt: skip
+        write(
+            self.home,
+            {
+                ".ssh/id_ed25519": SECRETS["ssh-key"],
+                ".git-credentials": f"https://a:{SECRETS['git-credential']}@example.com",
+                ".config/agent-host/config.toml": 'model = "script:/home/runner/users-own.toml"\n',
+                "users-own.toml": '[[turn]]\ntext = "the user\'s file chose the model"\n',
+                ".gitconfig": MACHINE_GIT,
+                "neighbour.txt": SECRETS["neighbour"],
+                "workspace/.env": SECRETS["neighbour"],
+            },
+        )
         os.makedirs("/srv/service")
         git("init", "--quiet", "--bare", "--initial-branch=main", self.bare)
         # As the server of GitHub and of GitLab.
@@ -188,9 +206,15 @@ class World:
         for name in os.listdir(self.clone):
             if name != ".git":
                 path = os.path.join(self.clone, name)
-                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.remove(path)
-        files = self.components | {"agent.lock": self.lock, "model.toml": script} | TRUSTED | trusted
-        files["agent.toml"] = 'model = "script:model.toml"\n' * (script is not None) + config + files["agent.toml"]
+                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(
+                    path
+                ) else os.remove(path)
+        files = (
+            self.components | {"agent.lock": self.lock, "model.toml": script} | TRUSTED | trusted
+        )
+        files["agent.toml"] = (
+            'model = "script:model.toml"\n' * (script is not None) + config + files["agent.toml"]
+        )
         write(self.clone, {name: text for name, text in files.items() if text is not None})
         base = self.commit("main")
         # The branch that the request is for has another configuration, which is not used.
@@ -213,8 +237,9 @@ class World:
 
 
 def handler(world):
-    """`/git` has the repository for who has the token; comments are recorded; `/echo` returns the
-    fields of its request, and `/slow` never answers."""
+    """Serves the repository at `/git` to clients with the token, records comments, returns the fields
+    of a request to `/echo`, and never answers one to `/slow`.
+    """
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -238,19 +263,30 @@ def handler(world):
 
         def repository(self, body):
             """Asks `git http-backend`, as a CGI program."""
-            users = [f"{user}:{SECRETS['fetch-token']}" for user in ("x-access-token", "gitlab-ci-token")]
-            if self.headers["authorization"] not in [f"Basic {base64.b64encode(user.encode()).decode()}" for user in users]:
+            users = [
+                f"{user}:{SECRETS['fetch-token']}" for user in ("x-access-token", "gitlab-ci-token")
+            ]
+            if self.headers["authorization"] not in [
+                f"Basic {base64.b64encode(user.encode()).decode()}" for user in users
+            ]:
                 self.reply(b"", 403)
                 return
             path, _, query = self.path.removeprefix("/git").partition("?")
             env = {
-                "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": "/srv", "GIT_HTTP_EXPORT_ALL": "1",
-                "PATH_INFO": path, "QUERY_STRING": query, "REQUEST_METHOD": self.command,
-                "CONTENT_TYPE": self.headers.get("content-type", ""), "CONTENT_LENGTH": str(len(body)),
+                "PATH": os.environ["PATH"],
+                "GIT_PROJECT_ROOT": "/srv",
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "REQUEST_METHOD": self.command,
+                "CONTENT_TYPE": self.headers.get("content-type", ""),
+                "CONTENT_LENGTH": str(len(body)),
                 "HTTP_CONTENT_ENCODING": self.headers.get("content-encoding", ""),
                 "GIT_PROTOCOL": self.headers.get("git-protocol", ""),
-            }  # fmt: skip
-            ran = subprocess.run(["git", "http-backend"], input=body, env=env, check=True, capture_output=True)
+            }
+            ran = subprocess.run(
+                ["git", "http-backend"], input=body, env=env, check=True, capture_output=True
+            )
             fields, _, answer = ran.stdout.partition(b"\r\n\r\n")
             kind = re.search(rb"(?i)content-type: (.*)", fields)[1].decode().strip()
             self.reply(answer, 200, kind)
