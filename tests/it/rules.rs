@@ -357,3 +357,44 @@ fn fail_on_denial_counts_each_denied_call() {
         }
     }
 }
+
+/// A condition decides by the values of the arguments, and `explain` shows it.
+#[test]
+fn condition_of_a_rule_decides_by_the_arguments() {
+    let allowing = "[[rule]]\ndecision = \"allow\"\ntool = \"write_file\"\nwhere = \"path == 'a.txt' and not ('x' in content)\"\n";
+    let file =
+        |path: &str, content: &str| ("write_file", json!({ "path": path, "content": content }));
+    let env = env(allowing);
+    let calls = [file("a.txt", "y"), file("a.txt", "x"), file("b.txt", "y")];
+    let (_, ran) = run(&env, &calls, &["--permission-prompts", "none", "go"]);
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    let events = env.events();
+    assert_eq!(rules(&events, "call-intended"), [json!("rule.0")]);
+    let by_effect = json!("effect.effectful");
+    let settled = [Value::Null, by_effect.clone(), by_effect];
+    assert_eq!(rules(&events, "call-settled"), settled);
+    assert!(!env.work().join("b.txt").exists());
+    // The same rule, asked about other arguments and types, is refused with what there is.
+    let cases = [
+        (
+            "pth == 'a'",
+            "`where` of rule.0 is about `pth`, which `write_file` does not have, and would hold for no call; did you mean `path`?",
+        ),
+        (
+            "path > 5",
+            "`where` of rule.0 compares `path` with 5, but it is a string in `write_file`, and would hold for no call; compare it with a value of its type",
+        ),
+        (
+            "path = 'a'",
+            "`where` of rule.0 is malformed: expected `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `and`, `or` or the end at column 6",
+        ),
+    ];
+    for (condition, why) in cases {
+        env.configure(format!(
+            "{FILES}[[rule]]\ndecision = \"deny\"\ntool = \"write_file\"\nwhere = {condition:?}\n"
+        ));
+        let ran = env.run(&["run", "--model", "script:tour", "go"]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    }
+}

@@ -1,5 +1,7 @@
 //! The rules about calls of a configuration and of the command line, for the tools that are there.
 
+mod arguments;
+
 use crate::{
     Registry,
     config::{Config, ConfigError, advice},
@@ -10,6 +12,9 @@ use agent_host_engine::{
     policy::{CallRule, RuleDecision},
     text,
 };
+use agent_host_types::tool::ToolDefinition;
+use agent_host_workflow::condition::ComparedArgument;
+use arguments::{Misfit, misfit};
 use std::sync::Arc;
 
 /// The maximum of bytes shown of the names of all tools.
@@ -49,17 +54,20 @@ impl CommandRules {
     }
 }
 
-/// Checks the names of tools in rules. A denial with a misspelled name would deny nothing.
+/// Checks the names of tools in rules, and what their conditions name. A denial with a misspelled
+/// name would deny nothing.
 ///
 /// # Errors
 /// A rule names a tool without a glob, and there is none. Tools of an absent MCP server, which is
-/// not required, may be named.
+/// not required, may be named. The condition of a rule compares something that holds for no tool of
+/// the rule.
 pub fn check_rules(config: &Config, registry: &Registry) -> Result<(), ConfigError> {
     let known = KnownTools::new(config, registry);
     for rule in config.rules.iter() {
         for tool in rule.tools.iter().filter_map(|tool| tool.as_exact()) {
             known.check(&rule.name, tool)?;
         }
+        check_condition(rule, registry)?;
     }
     for rule in &config.flow.rules {
         for tool in rule.tools.iter().filter_map(|tool| tool.as_exact()) {
@@ -67,6 +75,65 @@ pub fn check_rules(config: &Config, registry: &Registry) -> Result<(), ConfigErr
         }
     }
     Ok(())
+}
+
+/// Checks the condition of a rule against the schemas of its tools.
+fn check_condition(rule: &CallRule, registry: &Registry) -> Result<(), ConfigError> {
+    let Some(condition) = &rule.condition else {
+        return Ok(());
+    };
+    let tools = registry.tools().map(|tool| &*tool.definition);
+    let tools: Vec<&ToolDefinition> = tools.filter(|tool| rule.names(&tool.name)).collect();
+    for compared in condition.compared() {
+        let found = tools
+            .iter()
+            .map(|tool| (tool, misfit(&tool.input_schema, &compared)));
+        let found: Vec<_> = found.collect();
+        // A glob of tools may name those that have the argument, and others.
+        if found.iter().any(|(_, misfit)| misfit.is_none()) {
+            continue;
+        }
+        if let Some((tool, Some(misfit))) = found.into_iter().next() {
+            return Err(never_holds(rule, tool, &compared, &misfit));
+        }
+    }
+    Ok(())
+}
+
+fn never_holds(
+    rule: &CallRule,
+    tool: &ToolDefinition,
+    compared: &ComparedArgument<'_>,
+    misfit: &Misfit,
+) -> ConfigError {
+    let (name, tool) = (&rule.name, &tool.name);
+    let argument = compared.path.to_string();
+    match misfit {
+        Misfit::Unknown { known } => {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let last = compared.path.steps().last().map_or("", String::as_str);
+            let advice = advice(last, &known, "it has");
+            ConfigError::new(
+                "",
+                format!(
+                    "`where` of {name} is about `{argument}`, which `{tool}` does not have, and would hold for no call"
+                ),
+                text::sanitize(&advice, NAMES_BYTES),
+            )
+        }
+        Misfit::Type { is } => {
+            let literal = compared.literal.map(ToString::to_string);
+            ConfigError::new(
+                "",
+                format!(
+                    "`where` of {name} compares `{argument}` with {}, but it is a {is} in `{tool}`, and would hold for \
+                     no call",
+                    literal.unwrap_or_default()
+                ),
+                "compare it with a value of its type",
+            )
+        }
+    }
 }
 
 /// The names that a rule may have.

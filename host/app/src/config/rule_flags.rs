@@ -94,6 +94,7 @@ impl RuleFlag {
             tools: vec![tool],
             agent: None,
             arguments,
+            condition: None,
             reason: (self.decision == RuleDecision::Deny).then(|| DENIED.to_owned()),
         };
         let test = |glob: &ArgumentGlob| ArgumentTest::Glob(Box::new(glob.clone()));

@@ -15,6 +15,7 @@ use agent_host_engine::{
     text::sanitize,
 };
 use agent_host_types::tool::is_tool_name;
+use agent_host_workflow::{condition::ArgumentCondition, reference::SyntaxError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,6 +41,8 @@ section! {
         /// Conditions by JSON pointer: a glob, or a table with `equals`.
         #[serde(default)]
         arguments: BTreeMap<String, Value> => together;
+        /// A condition on the arguments, such as `amount <= 500 and currency == 'EUR'`.
+        r#where: Option<String> => together;
         /// A glob of agents; absent for all.
         agent: Option<String> => together;
         /// The name in records and messages; absent for its position.
@@ -64,6 +67,8 @@ pub(super) fn demand(raw: &RawRule, _: &str, review: &mut Review<'_>) {
         let test = test.as_str().map_or(test.to_string(), str::to_owned);
         format!(" with {} as {}", quoted(pointer), quoted(&test))
     });
+    let condition = raw.r#where.as_deref().map(quoted);
+    let only = only.chain(condition.map(|condition| format!(" where {condition}")));
     let of = raw.agent.as_deref().map(quoted);
     let of = of.map_or(String::new(), |agent| format!(" by the agent {agent}"));
     let (tools, only) = (tools.join(", "), only.collect::<String>());
@@ -127,6 +132,7 @@ fn resolve_one(raw: RawRule, name: String) -> Result<CallRule, ConfigError> {
         agent = raw.agent.as_deref().map(NameGlob::new).transpose()
             .map_err(|error| unusable(&name, "agent", &error));
         arguments = arguments(&name, &raw.arguments);
+        condition = raw.r#where.as_deref().map(|text| condition(&name, text)).transpose();
         reason = reason(&name, raw.reason);
     }
     Ok(CallRule {
@@ -135,6 +141,7 @@ fn resolve_one(raw: RawRule, name: String) -> Result<CallRule, ConfigError> {
         tools,
         agent,
         arguments,
+        condition,
         reason,
     })
 }
@@ -215,6 +222,17 @@ fn arguments(
         Ok((parsed, test))
     };
     raw.iter().map(condition).collect()
+}
+
+fn condition(name: &str, text: &str) -> Result<ArgumentCondition, ConfigError> {
+    text.parse().map_err(|error: SyntaxError| {
+        config_error!(
+            "where",
+            "`where` of {name} is malformed: {error}",
+            "write it like \"amount <= 500 and currency == 'EUR'\""
+        )
+        .with_value(text)
+    })
 }
 
 /// Whether a value has a date of TOML, which is parsed to a table with this key.

@@ -1,22 +1,27 @@
-//! The conditions of edges: comparisons of outputs and literals, joined by `and`, `or` and `not`.
+//! Conditions: comparisons of values and literals, joined by `and`, `or` and `not`. Those of a
+//! workflow's edges are about outputs, and those of the policy's rules about arguments of a call.
 //! Parsed once, when the definition is checked; never evaluated as code.
 //!
 //! ```text
 //! condition  = all, { "or", all } ;
 //! all        = one, { "and", one } ;
 //! one        = "not", one | "(", condition, ")" | comparison ;
-//! comparison = operand, [ ( "==" | "!=" | "in" ), operand ] ;
+//! comparison = operand, [ ( "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" ), operand ] ;
 //! operand    = reference | quoted text | number | "true" | "false" | "null" | list ;
 //! list       = "[", [ operand, { ",", operand } ], "]" ;
 //! ```
 //!
-//! Comparison is typed: `1 == 1.0`, and `'1' != 1`. `in` is membership of a list, or part of a
-//! text. An operand alone holds if it is `true`. An unknown path is null.
+//! Comparison is typed: `1 == 1.0`, and `'1' != 1`. Numbers and texts have an order, and neither is
+//! before the other. `in` is membership of a list, or part of a text. An operand alone holds if it
+//! is `true`. An unknown path of an output is null.
 
+mod argument;
 mod evaluate;
 mod parse;
 #[cfg(test)]
 mod tests;
+
+pub use argument::{ArgumentCondition, ArgumentPath, ComparedArgument};
 
 use crate::{
     reference::Reference,
@@ -32,42 +37,55 @@ pub const MAX_CONDITION_BYTES: usize = 4 * 1024;
 /// The most parentheses and negations around an operand.
 pub const MAX_CONDITION_DEPTH: usize = 32;
 
-/// A parsed condition.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
-    root: ConditionNode,
+/// A parsed condition about what a `R` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition<R = Reference> {
+    root: ConditionNode<R>,
     text: String,
 }
 
 /// A part of a condition. Drop and evaluation recurse at most [`MAX_CONDITION_DEPTH`] deep.
-#[derive(Clone, Debug, PartialEq)]
-enum ConditionNode {
-    Any(Vec<ConditionNode>),
-    All(Vec<ConditionNode>),
-    Not(Box<ConditionNode>),
-    Compare(Operand, Comparison, Operand),
-    IsTrue(Operand),
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ConditionNode<R> {
+    Any(Vec<ConditionNode<R>>),
+    All(Vec<ConditionNode<R>>),
+    Not(Box<ConditionNode<R>>),
+    Compare(Operand<R>, Comparison, Operand<R>),
+    IsTrue(Operand<R>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comparison {
     Equal,
     Unequal,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
     In,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Operand {
-    Reference(Reference),
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Operand<R> {
+    Reference(R),
     Literal(Value),
     /// Literals and references.
-    List(Vec<Operand>),
+    List(Vec<Operand<R>>),
 }
 
 impl FromStr for Condition {
     type Err = SyntaxError;
 
     fn from_str(text: &str) -> Result<Self, SyntaxError> {
+        Self::parse(text)
+    }
+}
+
+impl<R> Condition<R> {
+    fn parse(text: &str) -> Result<Self, SyntaxError>
+    where
+        R: parse::Named,
+    {
         if text.len() > MAX_CONDITION_BYTES {
             return Err(SyntaxError {
                 expected: "at most 4,096 bytes",
@@ -79,47 +97,60 @@ impl FromStr for Condition {
             text: text.trim().to_owned(),
         })
     }
-}
 
-impl Condition {
     /// Returns the text of the definition.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether the condition holds with these values of references.
-    pub(crate) fn holds<'a>(&self, value_of: &impl Fn(&Reference) -> Resolved<'a>) -> bool {
-        evaluate::holds(&self.root, value_of)
-    }
-
-    /// Returns the references, in the order of the text.
+    /// Returns what it names, in the order of the text.
     #[must_use]
-    pub fn references(&self) -> Vec<&Reference> {
+    pub fn references(&self) -> Vec<&R> {
         let mut found = Vec::new();
-        collect(&self.root, &mut found);
+        self.root.each_comparison(&mut |operands, _| {
+            for operand in operands {
+                operand.collect(&mut found);
+            }
+        });
         found
     }
 }
 
-fn collect<'a>(node: &'a ConditionNode, found: &mut Vec<&'a Reference>) {
-    match node {
-        ConditionNode::Any(nodes) | ConditionNode::All(nodes) => {
-            nodes.iter().for_each(|node| collect(node, found))
-        }
-        ConditionNode::Not(node) => collect(node, found),
-        ConditionNode::Compare(left, _, right) => {
-            collect_operand(left, found);
-            collect_operand(right, found);
-        }
-        ConditionNode::IsTrue(operand) => collect_operand(operand, found),
+impl Condition {
+    /// Returns whether the condition holds with these values of references.
+    pub(crate) fn holds<'a>(&self, value_of: &impl Fn(&Reference) -> Resolved<'a>) -> bool {
+        let truth = evaluate::judge(&self.root, &|reference| Some(value_of(reference).into()));
+        truth.is_certain()
     }
 }
 
-fn collect_operand<'a>(operand: &'a Operand, found: &mut Vec<&'a Reference>) {
-    match operand {
-        Operand::Reference(reference) => found.push(reference),
-        Operand::Literal(_) => {}
-        Operand::List(items) => items.iter().for_each(|item| collect_operand(item, found)),
+impl<R> ConditionNode<R> {
+    /// Visits the operands of each comparison, in the order of the text. An operand alone is compared
+    /// with nothing.
+    fn each_comparison<'a>(
+        &'a self,
+        visit: &mut impl FnMut(&[&'a Operand<R>], Option<Comparison>),
+    ) {
+        match self {
+            Self::Any(nodes) | Self::All(nodes) => {
+                for node in nodes {
+                    node.each_comparison(visit);
+                }
+            }
+            Self::Not(node) => node.each_comparison(visit),
+            Self::Compare(left, comparison, right) => visit(&[left, right], Some(*comparison)),
+            Self::IsTrue(operand) => visit(&[operand], None),
+        }
+    }
+}
+
+impl<R> Operand<R> {
+    fn collect<'a>(&'a self, found: &mut Vec<&'a R>) {
+        match self {
+            Self::Reference(reference) => found.push(reference),
+            Self::Literal(_) => {}
+            Self::List(items) => items.iter().for_each(|item| item.collect(found)),
+        }
     }
 }

@@ -198,7 +198,7 @@ fn loop_reference(source: &mut Unparsed<'_>) -> ModalResult<Reference> {
 }
 
 /// Parses a path: `.key`, `.0` and `['any key']`.
-fn steps(source: &mut Unparsed<'_>) -> ModalResult<Vec<String>> {
+pub(crate) fn steps(source: &mut Unparsed<'_>) -> ModalResult<Vec<String>> {
     let key = cut_err(syntax::word).context(syntax::expected("a key or an index after `.`"));
     let quoted =
         cut_err(terminated(syntax::quoted, ']')).context(syntax::expected("a quoted key and `]`"));

@@ -290,7 +290,7 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/flow agent/*/
     network/no-proxy/* openai-compat/base-url permission-prompts provider/*/base-url \
     provider/*/key-header provider/*/kind provider/*/name provider/*/query/api-version \
     publisher/*/accept publisher/*/components/* publisher/*/name \
-    rule/*/agent rule/*/arguments//path rule/*/decision rule/*/name rule/*/reason rule/*/tool \
+    rule/*/agent rule/*/arguments//path rule/*/decision rule/*/name rule/*/reason rule/*/tool rule/*/where \
     sandbox/pooling sandbox/wasi schedule/*/agent schedule/*/catch-up-seconds schedule/*/cron \
     schedule/*/name \
     schedule/*/notify/url schedule/*/overlap schedule/*/prompt schedule/*/session schedule/*/zone \

@@ -16,6 +16,7 @@ fn rules_are_resolved_in_order() {
         decision = "deny"
         tool = ["write_file", "git*"]
         arguments = { "/path" = "src/**", "/n" = { equals = [1, { a = true }] } }
+        where = "n > 2"
         agent = "review*"
         name = "sources"
         reason = "Not \u001b[2J these."
@@ -47,6 +48,7 @@ fn rules_are_resolved_in_order() {
                     ArgumentTest::Glob(Box::new(ArgumentGlob::new("src/**").unwrap())),
                 ),
             ],
+            condition: Some("n > 2".parse().unwrap()),
             reason: Some("Not \u{fffd}[2J these.".to_owned()),
         },
         CallRule {
@@ -55,6 +57,7 @@ fn rules_are_resolved_in_order() {
             tools: vec![name("*")],
             agent: None,
             arguments: vec![(pointer("/a~1b/0"), ArgumentTest::Equals(json!("x")))],
+            condition: None,
             reason: None,
         },
         CallRule {
@@ -63,6 +66,7 @@ fn rules_are_resolved_in_order() {
             tools: vec![name("read_file")],
             agent: None,
             arguments: Vec::new(),
+            condition: None,
             reason: None,
         },
     ];

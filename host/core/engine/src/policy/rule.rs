@@ -12,6 +12,7 @@ pub use main_argument::main_argument;
 
 use super::Ruling;
 use agent_host_types::{id::Digest, tool::RegisteredTool};
+use agent_host_workflow::condition::ArgumentCondition;
 use globset::{Glob, GlobMatcher};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -52,6 +53,9 @@ pub struct CallRule {
     pub agent: Option<NameGlob>,
     /// The conditions on arguments, each of another pointer.
     pub arguments: Vec<(ArgumentPointer, ArgumentTest)>,
+    /// A condition on all arguments; absent in setups from before it existed.
+    #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<ArgumentCondition>,
     /// The reason of a denial, for the model and the user.
     pub reason: Option<String>,
 }
@@ -71,7 +75,7 @@ pub struct CallRequest<'a> {
 
 /// Returns the rule that decides on a call, in whatever order the rules are; `None` if none
 /// matches. A denial wins. Otherwise the most specific rule decides: an exact tool name goes before
-/// a glob, then more argument conditions before fewer, then a rule for an agent before one for all,
+/// a glob, then more argument conditions before fewer (`where` is one), then a rule for an agent before one for all,
 /// then the stricter decision.
 #[must_use]
 pub fn deciding_rule<'r>(rules: &'r [CallRule], call: &CallRequest<'_>) -> Option<&'r CallRule> {
@@ -82,7 +86,7 @@ pub fn deciding_rule<'r>(rules: &'r [CallRule], call: &CallRequest<'_>) -> Optio
         (
             rule.decision == RuleDecision::Deny,
             rule.tools.iter().any(is_exact),
-            rule.arguments.len(),
+            rule.arguments.len() + usize::from(rule.condition.is_some()),
             rule.agent.is_some(),
             rule.decision,
             Reverse(rule.name.as_str()),
@@ -100,6 +104,10 @@ impl CallRule {
                 let value = pointer.find(call.input);
                 value.is_some_and(|value| test.matches(value, is_strict))
             })
+            && self
+                .condition
+                .as_ref()
+                .is_none_or(|condition| condition.holds(call.input, is_strict))
     }
 
     /// Returns whether a call of this tool may match.

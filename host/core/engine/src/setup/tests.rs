@@ -25,6 +25,7 @@ fn settings_round_trip_with_every_field_set() {
             argument("/a~1b~0c/0", ArgumentTest::Glob(Box::new(glob))),
             argument("/n", ArgumentTest::Equals(json!(1))),
         ],
+        condition: Some("n < 5".parse().unwrap()),
         reason: Some("No.".into()),
     };
     let settings = Settings {

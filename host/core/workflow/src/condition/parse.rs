@@ -2,7 +2,7 @@
 
 use super::{Comparison, ConditionNode, MAX_CONDITION_DEPTH, Operand};
 use crate::{
-    reference::reference,
+    reference::{Reference, reference},
     syntax::{self, Unparsed, expected, is_id_char, keyword, token},
 };
 use serde_json::{Number, Value};
@@ -14,30 +14,47 @@ use winnow::{
     token::one_of,
 };
 
-const OPERAND: &str = "a reference, a quoted text, a number, `true`, `false`, `null` or a list";
+/// A name in a condition.
+pub(super) trait Named: Sized {
+    /// The forms of an operand.
+    const OPERAND: &'static str;
+
+    fn parse(source: &mut Unparsed<'_>) -> ModalResult<Self>;
+}
+
+impl Named for Reference {
+    const OPERAND: &'static str =
+        "a reference, a quoted text, a number, `true`, `false`, `null` or a list";
+
+    fn parse(source: &mut Unparsed<'_>) -> ModalResult<Self> {
+        reference(source)
+    }
+}
 
 /// Parses a whole condition.
-pub(super) fn condition(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
-    let end = cut_err(eof).context(expected("`==`, `!=`, `in`, `and`, `or` or the end"));
+pub(super) fn condition<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode<R>> {
+    let end = cut_err(eof).context(expected(
+        "`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `and`, `or` or the end",
+    ));
     terminated(any_of, (multispace0, end)).parse_next(source)
 }
 
-fn any_of(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
-    let nodes: Vec<ConditionNode> = separated(1.., all_of, keyword("or")).parse_next(source)?;
+fn any_of<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode<R>> {
+    let nodes: Vec<ConditionNode<R>> = separated(1.., all_of, keyword("or")).parse_next(source)?;
     Ok(single(nodes, ConditionNode::Any))
 }
 
-fn all_of(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
-    let nodes: Vec<ConditionNode> =
+fn all_of<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode<R>> {
+    let nodes: Vec<ConditionNode<R>> =
         separated(1.., cut_err(one), keyword("and")).parse_next(source)?;
     Ok(single(nodes, ConditionNode::All))
 }
 
 /// Joins several nodes, and leaves a single one alone.
-fn single(
-    mut nodes: Vec<ConditionNode>,
-    join: fn(Vec<ConditionNode>) -> ConditionNode,
-) -> ConditionNode {
+fn single<R>(
+    mut nodes: Vec<ConditionNode<R>>,
+    join: fn(Vec<ConditionNode<R>>) -> ConditionNode<R>,
+) -> ConditionNode<R> {
     match nodes.pop() {
         Some(only) if nodes.is_empty() => only,
         Some(last) => {
@@ -48,7 +65,7 @@ fn single(
     }
 }
 
-fn one(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
+fn one<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode<R>> {
     if opt(keyword("not")).parse_next(source)?.is_some() {
         let negated = deeper(source, cut_err(one))?;
         return Ok(ConditionNode::Not(Box::new(negated)));
@@ -64,14 +81,14 @@ fn one(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
 }
 
 /// Parses a part with one more level around it.
-fn deeper<'i>(
+fn deeper<'i, R>(
     source: &mut Unparsed<'i>,
     mut part: impl Parser<
         Unparsed<'i>,
-        ConditionNode,
+        ConditionNode<R>,
         winnow::error::ErrMode<winnow::error::ContextError>,
     >,
-) -> ModalResult<ConditionNode> {
+) -> ModalResult<ConditionNode<R>> {
     if source.state >= MAX_CONDITION_DEPTH {
         return syntax::refuse(source, "at most 32 levels of parentheses and `not`");
     }
@@ -81,11 +98,15 @@ fn deeper<'i>(
     Ok(node)
 }
 
-fn comparison(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
+fn comparison<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode<R>> {
     let left = operand(source)?;
     let comparison = opt(alt((
         token("==").value(Comparison::Equal),
         token("!=").value(Comparison::Unequal),
+        token("<=").value(Comparison::LessOrEqual),
+        token("<").value(Comparison::Less),
+        token(">=").value(Comparison::GreaterOrEqual),
+        token(">").value(Comparison::Greater),
         keyword("in").value(Comparison::In),
     )))
     .parse_next(source)?;
@@ -93,23 +114,26 @@ fn comparison(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode> {
         None => Ok(ConditionNode::IsTrue(left)),
         Some(comparison) => {
             let right = cut_err(operand).parse_next(source)?;
+            if comparison.is_of_order() && ![&left, &right].into_iter().all(Operand::has_order) {
+                return syntax::refuse(source, "a number or a text on both sides of `<` and `>`");
+            }
             Ok(ConditionNode::Compare(left, comparison, right))
         }
     }
 }
 
-fn operand(source: &mut Unparsed<'_>) -> ModalResult<Operand> {
+fn operand<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<Operand<R>> {
     let list = delimited(
         token("["),
         separated(0.., scalar, token(",")),
         cut_err(token("]")).context(expected("`,` or `]`")),
     );
     alt((list.map(Operand::List), scalar))
-        .context(expected(OPERAND))
+        .context(expected(R::OPERAND))
         .parse_next(source)
 }
 
-fn scalar(source: &mut Unparsed<'_>) -> ModalResult<Operand> {
+fn scalar<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<Operand<R>> {
     let literal = alt((
         syntax::quoted.map(Value::String),
         number.map(Value::Number),
@@ -121,7 +145,7 @@ fn scalar(source: &mut Unparsed<'_>) -> ModalResult<Operand> {
         multispace0,
         alt((
             literal.map(Operand::Literal),
-            reference.map(Operand::Reference),
+            R::parse.map(Operand::Reference),
         )),
     )
     .parse_next(source)
@@ -133,4 +157,24 @@ fn number(source: &mut Unparsed<'_>) -> ModalResult<Number> {
     terminated(digits.take(), not(one_of(|c| is_id_char(c) || c == '.')))
         .verify_map(|text: &str| text.parse().ok())
         .parse_next(source)
+}
+
+impl Comparison {
+    fn is_of_order(self) -> bool {
+        match self {
+            Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual => true,
+            Self::Equal | Self::Unequal | Self::In => false,
+        }
+    }
+}
+
+impl<R> Operand<R> {
+    /// Whether it can be before or after another one.
+    fn has_order(&self) -> bool {
+        match self {
+            Self::Reference(_) => true,
+            Self::Literal(value) => value.is_number() || value.is_string(),
+            Self::List(_) => false,
+        }
+    }
 }

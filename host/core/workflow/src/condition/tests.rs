@@ -28,6 +28,18 @@ fn value_of(reference: &Reference) -> Resolved<'static> {
 fn condition_over_outputs_is_typed() {
     let cases = [
         ("a.text == 'yes, please'", true),
+        (
+            "a.output.n < 2 and a.output.n <= 1.0 and 2 > a.output.n",
+            true,
+        ),
+        ("a.output.n >= 1 and not a.output.n > 1", true),
+        ("a.output.big > 9007199254740992", true),
+        ("a.output.big <= 9007199254740992", false),
+        ("a.text < 'z' and a.text > 'yes'", true),
+        ("a.output.n < '2'", false),
+        ("not a.output.n < '2'", false),
+        ("a.output.missing < 2", false),
+        ("not a.output.missing < 2", false),
         ("a.text != 'yes, please'", false),
         (r#"a.text == "no""#, false),
         ("'yes' in a.text", true),
@@ -78,6 +90,8 @@ fn condition_that_is_malformed_names_what_was_expected() {
         ("", "a reference, a quoted text", 1),
         ("a.text ==", "a reference, a quoted text", 10),
         ("a.text = 'x'", "`==`", 8),
+        ("a.text < true", "a number or a text on both sides", 14),
+        ("a.text < [1]", "a number or a text on both sides", 13),
         ("a.text == 'x", "a closing quote", 13),
         ("(true", "`)`", 6),
         ("true)", "`==`", 5),
@@ -152,4 +166,74 @@ proptest! {
             prop_assert_ne!(condition.holds(&value_of), negated.holds(&value_of));
         }
     }
+}
+
+/// Of a missing value nothing holds, and of a value of another type it may.
+#[test]
+fn condition_over_arguments_tells_what_is_missing() {
+    let input = json!({
+        "amount": 500, "text": "600", "to": [{"iban": "DE1"}], "odd key": true, "none": null,
+        "tags": ["a", "b"], "and": 1,
+    });
+    // Whether it surely holds, and whether it may.
+    let cases = [
+        ("amount <= 500", (true, true)),
+        ("amount > 500", (false, false)),
+        ("not amount > 500", (true, true)),
+        ("to.0.iban == 'DE1'", (true, true)),
+        ("$['odd key']", (true, true)),
+        ("$.and == 1 and $.to.0.iban == 'DE1'", (true, true)),
+        ("amount in [1, 500] and 'a' in tags", (true, true)),
+        ("missing == 1", (false, false)),
+        ("missing != 1", (false, false)),
+        ("not missing == 1", (false, false)),
+        ("not missing", (false, false)),
+        ("none == null", (false, false)),
+        ("to.1.iban == 'DE1' or amount == 500", (true, true)),
+        ("to.1.iban == 'DE1' or amount == 501", (false, false)),
+        ("missing == 1 and amount == 501", (false, false)),
+        ("not (missing == 1 and amount == 501)", (true, true)),
+        ("amount in [missing, 500]", (false, false)),
+        ("text > 500", (false, true)),
+        ("not text > 500", (false, true)),
+        ("text > 500 and amount == 1", (false, false)),
+        ("text > 500 or amount == 500", (true, true)),
+        ("text > 500 or amount == 1", (false, true)),
+    ];
+    for (text, expected) in cases {
+        let condition: ArgumentCondition = text.parse().unwrap();
+        let input = input.as_object().unwrap();
+        let found = (condition.holds(input, false), condition.holds(input, true));
+        assert_eq!(found, expected, "{text}");
+    }
+}
+
+#[test]
+fn arguments_are_named_with_what_they_are_compared_with() {
+    let text = "amount <= 500 and 'x' in tags and kind in ['a', other] or ok and a.b == c";
+    let condition: ArgumentCondition = text.parse().unwrap();
+    let compared = condition.compared().into_iter();
+    let compared: Vec<_> = compared
+        .map(|it| (it.path.to_string(), it.literal.cloned()))
+        .collect();
+    let expected = [
+        ("amount", Some(json!(500))),
+        ("tags", None),
+        ("kind", Some(json!("a"))),
+        ("kind", None),
+        ("ok", None),
+        ("a.b", None),
+        ("c", None),
+    ];
+    assert_eq!(
+        compared,
+        expected.map(|(path, literal)| (path.to_owned(), literal))
+    );
+}
+
+#[test]
+fn argument_without_a_name_is_refused() {
+    let error = "$ == 1".parse::<ArgumentCondition>().unwrap_err();
+    let expected = "expected a key after `$`, as in `$['a key']` at column 2";
+    assert_eq!(error.to_string(), expected);
 }

@@ -31,7 +31,16 @@ pub(super) fn rule(decision: RuleDecision, tool: &str, arguments: &Value) -> Cal
         arguments: arguments
             .map(|(pointer, value)| (ArgumentPointer::new(pointer).unwrap(), test(value)))
             .collect(),
+        condition: None,
         reason: None,
+    }
+}
+
+/// A rule with a condition on all arguments.
+fn rule_where(decision: RuleDecision, condition: &str) -> CallRule {
+    CallRule {
+        condition: Some(condition.parse().unwrap()),
+        ..rule(decision, "send", &json!({}))
     }
 }
 
@@ -68,6 +77,40 @@ fn matches(arguments: &Value, input: &Value) -> [bool; 3] {
         let rules = [rule(decision, "send", arguments)];
         deciding(&rules, input, None).is_some()
     })
+}
+
+/// A missing value satisfies no rule, and one of another type satisfies the strict ones.
+#[test]
+fn rule_matches_calls_whose_arguments_meet_its_condition() {
+    let condition = "amount <= 500 and currency == 'EUR'";
+    let cases = [
+        (json!({"amount": 500.0, "currency": "EUR"}), [true; 3]),
+        (json!({"amount": 501, "currency": "EUR"}), [false; 3]),
+        (
+            json!({"amount": "5", "currency": "EUR"}),
+            [false, true, true],
+        ),
+        (json!({"amount": 5, "currency": "eur"}), [false; 3]),
+        (json!({"amount": 5}), [false; 3]),
+        (json!({"amount": null, "currency": "EUR"}), [false; 3]),
+        (json!({}), [false; 3]),
+    ];
+    for (input, expected) in cases {
+        let input = input.as_object().unwrap();
+        let found = [Allow, Ask, Deny].map(|decision| {
+            let rules = [rule_where(decision, condition)];
+            deciding(&rules, input, None).is_some()
+        });
+        assert_eq!(found, expected, "{input:?}");
+    }
+    // It is one condition more than none, and as many as one on an argument.
+    let input = json!({"amount": 5, "/a": "x"});
+    let input = input.as_object().unwrap();
+    let rules = [
+        rule(Allow, "send", &json!({})),
+        rule_where(Ask, "amount < 9"),
+    ];
+    assert_eq!(deciding(&rules, input, None), Some(&rules[1]));
 }
 
 #[test]
@@ -368,12 +411,14 @@ fn any_rule() -> impl Strategy<Value = CallRule> {
         select(vec!["send", "s*", "*", "post"]),
         prop::collection::vec(condition, 0..3),
         prop::option::of(select(vec!["main", "*", "other"])),
+        prop::option::of(select(vec!["p < 2", "not p > 1", "p == 'a' or q != 1"])),
     )
-        .prop_map(|(decision, tool, conditions, agent)| {
+        .prop_map(|(decision, tool, conditions, agent, condition)| {
             let conditions = conditions.into_iter();
             let conditions = conditions.map(|(pointer, test)| (pointer.to_owned(), test));
             CallRule {
                 agent: agent.map(|agent| NameGlob::new(agent).unwrap()),
+                condition: condition.map(|text| text.parse().unwrap()),
                 ..rule(decision, tool, &Value::Object(conditions.collect()))
             }
         })

@@ -329,6 +329,7 @@ async fn rules_of_the_parent_hold_for_its_agents() {
         tools: vec![NameGlob::new(tool).unwrap()],
         agent: Some(NameGlob::new(agent).unwrap()),
         arguments: Vec::new(),
+        condition: None,
         reason: Some("Not here".into()),
     };
     let replies = vec![calls(&[("a", "act", ""), ("b", "look", "")]), says("ok")];

@@ -106,6 +106,7 @@ fn rule(decision: RuleDecision, tool: &str) -> CallRule {
         tools: vec![NameGlob::new(tool).unwrap()],
         agent: None,
         arguments: Vec::new(),
+        condition: None,
         reason: (decision == RuleDecision::Deny).then(|| "Not this one".to_owned()),
     }
 }

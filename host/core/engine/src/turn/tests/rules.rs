@@ -28,6 +28,7 @@ fn rule(decision: RuleDecision, tool: &str, n: Option<u64>) -> CallRule {
         tools: vec![NameGlob::new(tool).unwrap()],
         agent: None,
         arguments: number.into_iter().collect(),
+        condition: None,
         reason: (decision == Deny).then(|| "Not this one".to_owned()),
     }
 }

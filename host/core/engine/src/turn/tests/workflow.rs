@@ -427,6 +427,7 @@ fn deny(agent: &mut Agent, tool: &str) {
         tools: vec![NameGlob::new(tool).unwrap()],
         agent: None,
         arguments: Vec::new(),
+        condition: None,
         reason: None,
     }]);
 }

@@ -130,6 +130,7 @@ async fn approved_call_of_a_program_passes_the_policy_again() {
         tools: vec![NameGlob::new("send").unwrap()],
         agent: None,
         arguments: Vec::new(),
+        condition: None,
         reason: Some("not any more".into()),
     }]);
     coder

@@ -154,6 +154,7 @@ async fn approvals() -> Recording {
         tools: vec![crate::policy::NameGlob::new("act").unwrap()],
         agent: None,
         arguments: Vec::new(),
+        condition: None,
         reason: None,
     }]
     .into();
