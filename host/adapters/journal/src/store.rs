@@ -336,6 +336,26 @@ impl dyn JournalStore + '_ {
     }
 }
 
+/// Makes methods of [`JournalStore`] that run one operation of a store's database: those of SQLite
+/// on a thread that may block, and `async` ones on the thread of PostgreSQL.
+macro_rules! run_each {
+    ($(
+        fn $name:ident($($arg:ident: $type:ty),*) -> $out:ty = |$db:ident| $operation:expr;
+    )*) => {$(
+        fn $name(&self, $($arg: $type),*) -> StoreFuture<'_, $out> {
+            self.run(move |$db| $operation)
+        }
+    )*};
+    ($(
+        fn $name:ident($($arg:ident: $type:ty),*) -> $out:ty = async |$db:ident| $operation:expr;
+    )*) => {$(
+        fn $name(&self, $($arg: $type),*) -> StoreFuture<'_, $out> {
+            self.run(move |$db| async move { $operation })
+        }
+    )*};
+}
+pub(crate) use run_each;
+
 /// The bounds within which unused sessions are kept. The default keeps all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
