@@ -131,10 +131,7 @@ fn texts(event: &Event) -> impl Iterator<Item = Cow<'_, str>> {
         Event::ModelReplied { reply, .. } => (&[][..], Some(reply.text.as_str())),
         _ => (&[][..], None),
     };
-    let texts = parts.iter().filter_map(|part| match part {
-        ContentPart::Text { text } => Some(text.as_str()),
-        ContentPart::File(_) => None,
-    });
+    let texts = parts.iter().filter_map(ContentPart::text);
     texts.chain(reply).map(Cow::Borrowed)
 }
 

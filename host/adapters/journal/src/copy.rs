@@ -2,6 +2,7 @@
 
 use crate::{
     error::{Location, StoreError},
+    row::EventRow,
     sealed::SealedSession,
 };
 use agent_host_engine::{
@@ -56,6 +57,32 @@ pub(crate) trait SessionSink {
 
     /// Adds the blobs to which a session of the same store refers.
     fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError>;
+}
+
+/// A sink that keeps nothing, which shows whether a store would take the sessions.
+pub(crate) struct TrialSink;
+
+impl SessionSink for TrialSink {
+    fn begin(&mut self, _session: SessionId) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
+        EventRow::encode(record).map_err(JournalError::corrupt)?;
+        Ok(())
+    }
+
+    fn blob(&mut self, _blob: Blob) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    fn take_sealed(&mut self, _session: SealedSession) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    fn blobs_of(&mut self, _source: &dyn SessionSource) -> Result<(), JournalError> {
+        Ok(())
+    }
 }
 
 /// Iterates over the durable records of a session. After an error there are no more.

@@ -141,12 +141,6 @@ pub enum StoreError {
         /// Where it is stored.
         location: Arc<str>,
     },
-    /// A store in memory has reached its bound, in bytes.
-    #[error(
-        "cannot write the journal: it is kept in memory, where the maximum is {0} bytes; delete sessions, or keep \
-         the journal on disk"
-    )]
-    MemoryFull(u64),
     /// An event has no stored form.
     #[error("cannot write session {session}: event {seq} cannot be encoded ({source})")]
     Unstorable {

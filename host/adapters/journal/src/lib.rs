@@ -1,9 +1,9 @@
 //! The journals of all sessions: events, blobs, and the claim that lets one process write to a
 //! session.
 //!
-//! [`JournalStore`] is the trait of all stores; [`SqliteStore`] and [`MemoryStore`] implement it. A
-//! store never interprets a session beyond what [`SessionInfo`] lists, never changes an event,
-//! removes sessions only as a whole, and never runs anything.
+//! [`JournalStore`] is the trait of all stores; [`SqliteStore`] and `PostgresStore` (feature
+//! `postgres`) implement it. A store never interprets a session beyond what [`SessionInfo`] lists,
+//! never changes an event, removes sessions only as a whole, and never runs anything.
 
 #![cfg_attr(
     test,
@@ -20,7 +20,6 @@ mod firing;
 mod found;
 mod link;
 mod maintenance;
-mod memory;
 mod memory_item;
 #[cfg(test)]
 #[path = "../../../../tests/support/src/mutations.rs"]
@@ -60,7 +59,6 @@ pub use link::{MAX_LINKS, SessionLink};
 pub use maintenance::{
     Maintenance, MoveError, MoveStep, Moved, SessionCheck, check, check_rest, move_sessions,
 };
-pub use memory::MemoryStore;
 pub use memory_item::{
     MAX_ITEM_BYTES, MemoryChange, MemoryItem, MemoryQuery, MemoryScope, Remembered,
 };

@@ -155,17 +155,6 @@ impl MemoryScope {
         }
     }
 
-    /// Whether an item is among them.
-    pub(crate) fn has(&self, item: &MemoryItem) -> bool {
-        let is_of = |own: &Ownership| item.project.as_ref() == Some(&own.project);
-        let is_by = |own: &Ownership| item.owner == own.owner;
-        match self {
-            Self::All => true,
-            Self::Project(own) => is_of(own) || item.project.is_none() && is_by(own),
-            Self::Own(own) => (is_of(own) || item.project.is_none()) && is_by(own),
-        }
-    }
-
     /// Returns whose they are; `None` for all.
     pub(crate) fn ownership(&self) -> Option<&Ownership> {
         match self {
@@ -188,14 +177,6 @@ impl MemoryQuery {
             offset: 0,
             limit: u32::MAX,
         }
-    }
-
-    /// Whether an item is among those that are looked at, whatever its words are.
-    pub(crate) fn has(&self, item: &MemoryItem) -> bool {
-        item.id.starts_with(&self.id)
-            && item.expires_ms > self.now_ms
-            && self.scope.has(item)
-            && (self.trusted).is_none_or(|trusted| item.sources.is_empty() == trusted)
     }
 
     /// Returns the words that are looked for; `None` for a text without any, which no item has.

@@ -42,7 +42,7 @@ use crate::{
     session_list::{ListPage, SessionInfo, SessionName},
     shared_runs::SharedRuns,
     stats::StoredStats,
-    store::{JournalStore, LostEvents, Pruned, Retention, StoreFuture},
+    store::{JournalStore, LostEvents, Pruned, Retention, StoreFuture, run_each},
     stored_approval::ProjectApproval,
     transfer::{ImportAs, ImportSource},
 };
@@ -240,71 +240,6 @@ impl JournalStore for PostgresStore {
         })
     }
 
-    fn list_in(&self, scope: SessionScope) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(move |database| async move { database.sessions(&scope).await })
-    }
-
-    fn is_within(&self, session: SessionId, scope: SessionScope) -> StoreFuture<'_, bool> {
-        self.run(move |database| async move { database.is_within(session, &scope).await })
-    }
-
-    fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(move |database| async move { database.list_page(&page).await })
-    }
-
-    fn named(&self, name: String) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(move |database| async move { database.named(&name).await })
-    }
-
-    fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(|database| async move { database.waiting().await })
-    }
-
-    fn count_statuses(&self, scope: SessionScope) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>> {
-        self.run(move |database| async move { database.count_statuses(&scope).await })
-    }
-
-    fn stats(&self, scope: SessionScope, by: StatsBy, since: u32) -> StoreFuture<'_, StoredStats> {
-        self.run(move |database| async move { database.stats(&scope, by, since).await })
-    }
-
-    fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(move |database| async move { database.infos(&sessions).await })
-    }
-
-    fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {
-        self.run(move |database| async move {
-            let page = database.page(session, from).await?;
-            if page.is_empty() {
-                database.must_exist(session).await?;
-            }
-            Ok(page)
-        })
-    }
-
-    fn read_found(
-        &self,
-        session: SessionId,
-        which: FoundEvents,
-        from: u64,
-    ) -> StoreFuture<'_, Vec<EventRecord>> {
-        self.run(move |database| async move {
-            let page = database.found(session, &which, from).await?;
-            if page.is_empty() {
-                database.must_exist(session).await?;
-            }
-            Ok(page)
-        })
-    }
-
-    fn has_blob(&self, session: SessionId, digest: Digest) -> StoreFuture<'_, bool> {
-        self.run(move |database| async move { database.has_blob(session, digest).await })
-    }
-
-    fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>> {
-        self.run(move |database| async move { database.blob(digest).await })
-    }
-
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId> {
         let prefix = prefix.to_owned();
         self.run(|database| async move {
@@ -314,142 +249,80 @@ impl JournalStore for PostgresStore {
         })
     }
 
-    fn name_session(&self, session: SessionId, name: SessionName) -> StoreFuture<'_, ()> {
-        self.run(move |database| async move { database.name_session(session, name).await })
-    }
-
-    fn fork(
-        &self,
-        from: SessionId,
-        at: Option<u64>,
-        by: Option<Copier>,
-    ) -> StoreFuture<'_, SessionId> {
-        let fork = move |database: &Arc<Database>| database.fork(from, at, by);
-        self.run(|database| async move { database.blocking(fork).await })
-    }
-
     fn export(&self, session: SessionId, mut out: Box<dyn Write + Send>) -> StoreFuture<'_, ()> {
         let export = move |database: &Arc<Database>| database.export(session, &mut out);
         self.run(|database| async move { database.blocking(export).await })
-    }
-
-    fn import_owned(
-        &self,
-        source: ImportSource,
-        how: ImportAs,
-        ownership: Option<Ownership>,
-    ) -> StoreFuture<'_, SessionId> {
-        let import = move |database: &Arc<Database>| database.import(source, how, ownership);
-        self.run(|database| async move { database.blocking(import).await })
-    }
-
-    fn remember_sealed(&self, session: SessionId) -> StoreFuture<'_, ()> {
-        self.run(move |database| async move { database.remember_sealed(session).await })
-    }
-
-    fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
-        self.run(move |database| async move { database.delete(session).await })
-    }
-
-    fn prune(&self, retention: Retention) -> StoreFuture<'_, Pruned> {
-        self.run(move |database| async move { database.prune(retention).await })
-    }
-
-    fn lost_events(&self) -> StoreFuture<'_, Vec<LostEvents>> {
-        // What the server acknowledged is there.
-        self.run(|_| async { Ok(Vec::new()) })
-    }
-
-    fn recover(&self, session: SessionId) -> StoreFuture<'_, u64> {
-        self.run(move |database| async move {
-            let lease = database.claim(session).await?;
-            let count = database.count(session).await;
-            database.release(lease).await?;
-            Ok(count?.unwrap_or_default())
-        })
-    }
-
-    fn approvals(&self, project: Option<String>) -> StoreFuture<'_, Vec<ProjectApproval>> {
-        self.run(move |database| async move { database.approvals(project.as_deref()).await })
-    }
-
-    fn remember_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
-        self.run(|database| async move { database.remember_approvals(approvals).await })
-    }
-
-    fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
-        self.run(|database| async move { database.revoke_approvals(approvals).await })
     }
 
     fn shared_runs(&self) -> Option<Arc<dyn SharedRuns>> {
         Some(Arc::new(self.clone()))
     }
 
-    fn record_firing(&self, firing: Firing) -> StoreFuture<'_, Option<Firing>> {
-        self.run(move |database| async move { database.record_firing(firing).await })
-    }
-
-    fn take_firings(
-        &self,
-        triggers: Vec<String>,
-        now_ms: u64,
-        until_ms: u64,
-    ) -> StoreFuture<'_, Vec<Firing>> {
-        self.run(
-            move |database| async move { database.take_firings(&triggers, now_ms, until_ms).await },
-        )
-    }
-
-    fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool> {
-        self.run(move |database| async move { database.update_firing(&taken, &to).await })
-    }
-
-    fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>> {
-        self.run(move |database| async move { database.firings(&trigger, limit).await })
-    }
-
-    fn add_link(&self, link: SessionLink, now_ms: u64) -> StoreFuture<'_, bool> {
-        self.run(move |database| async move { database.add_link(link, now_ms).await })
-    }
-
-    fn find_link(&self, hash: String) -> StoreFuture<'_, Option<SessionLink>> {
-        self.run(move |database| async move {
-            let links = database.links("hash", &hash).await?;
-            Ok(links.into_iter().next())
-        })
-    }
-
-    fn links(&self, session: SessionId) -> StoreFuture<'_, Vec<SessionLink>> {
-        let id = session.to_string();
-        self.run(move |database| async move { database.links("session", &id).await })
-    }
-
-    fn open_link(&self, link: SessionLink, hash: String) -> StoreFuture<'_, bool> {
-        self.run(move |database| async move { database.open_link(link, hash).await })
-    }
-
-    fn remove_link(&self, session: SessionId, id: String) -> StoreFuture<'_, bool> {
-        self.run(move |database| async move { database.remove_link(session, &id).await })
-    }
-
-    fn remember(&self, item: MemoryItem, max: u32) -> StoreFuture<'_, Remembered> {
-        self.run(move |database| async move { database.remember(item, max).await })
-    }
-
-    fn memory_items(&self, query: MemoryQuery) -> StoreFuture<'_, Vec<MemoryItem>> {
-        self.run(move |database| async move { database.memory_items(query).await })
-    }
-
-    fn change_memory(
-        &self,
-        item: MemoryItem,
-        change: MemoryChange,
-        now_ms: u64,
-    ) -> StoreFuture<'_, bool> {
-        self.run(move |database| async move { database.change_memory(item, change, now_ms).await })
-    }
-
-    fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {
-        self.run(|database| async move { database.continuation_key() })
+    run_each! {
+        fn list_in(scope: SessionScope) -> Vec<SessionInfo> = async |db| db.sessions(&scope).await;
+        fn is_within(session: SessionId, scope: SessionScope) -> bool =
+            async |db| db.is_within(session, &scope).await;
+        fn list_page(page: ListPage) -> Vec<SessionInfo> = async |db| db.list_page(&page).await;
+        fn named(name: String) -> Vec<SessionInfo> = async |db| db.named(&name).await;
+        fn list_waiting() -> Vec<SessionInfo> = async |db| db.waiting().await;
+        fn count_statuses(scope: SessionScope) -> BTreeMap<SessionStatus, u64> =
+            async |db| db.count_statuses(&scope).await;
+        fn stats(scope: SessionScope, by: StatsBy, since: u32) -> StoredStats =
+            async |db| db.stats(&scope, by, since).await;
+        fn infos(sessions: Vec<SessionId>) -> Vec<SessionInfo> =
+            async |db| db.infos(&sessions).await;
+        fn read(session: SessionId, from: u64) -> Vec<EventRecord> =
+            async |db| db.existing(session, db.page(session, from).await?).await;
+        fn read_found(session: SessionId, which: FoundEvents, from: u64) -> Vec<EventRecord> =
+            async |db| db.existing(session, db.found(session, &which, from).await?).await;
+        fn has_blob(session: SessionId, digest: Digest) -> bool =
+            async |db| db.has_blob(session, digest).await;
+        fn read_blob(digest: Digest) -> Vec<u8> = async |db| db.blob(digest).await;
+        fn name_session(session: SessionId, name: SessionName) -> () =
+            async |db| db.name_session(session, name).await;
+        fn fork(from: SessionId, at: Option<u64>, by: Option<Copier>) -> SessionId =
+            async |db| db.blocking(move |db| db.fork(from, at, by)).await;
+        fn import_owned(
+            source: ImportSource, how: ImportAs, ownership: Option<Ownership>
+        ) -> SessionId =
+            async |db| db.blocking(move |db| db.import(source, how, ownership)).await;
+        fn remember_sealed(session: SessionId) -> () =
+            async |db| db.remember_sealed(session).await;
+        fn delete(session: SessionId) -> () = async |db| db.delete(session).await;
+        fn prune(retention: Retention) -> Pruned = async |db| db.prune(retention).await;
+        // What the server acknowledged is there.
+        fn lost_events() -> Vec<LostEvents> = async |_db| Ok(Vec::new());
+        fn recover(session: SessionId) -> u64 = async |db| db.recover(session).await;
+        fn approvals(project: Option<String>) -> Vec<ProjectApproval> =
+            async |db| db.approvals(project.as_deref()).await;
+        fn remember_approvals(approvals: Vec<ProjectApproval>) -> () =
+            async |db| db.remember_approvals(approvals).await;
+        fn revoke_approvals(approvals: Vec<ProjectApproval>) -> () =
+            async |db| db.revoke_approvals(approvals).await;
+        fn record_firing(firing: Firing) -> Option<Firing> =
+            async |db| db.record_firing(firing).await;
+        fn take_firings(triggers: Vec<String>, now_ms: u64, until_ms: u64) -> Vec<Firing> =
+            async |db| db.take_firings(&triggers, now_ms, until_ms).await;
+        fn update_firing(taken: Firing, to: Firing) -> bool =
+            async |db| db.update_firing(&taken, &to).await;
+        fn firings(trigger: String, limit: u32) -> Vec<Firing> =
+            async |db| db.firings(&trigger, limit).await;
+        fn add_link(link: SessionLink, now_ms: u64) -> bool =
+            async |db| db.add_link(link, now_ms).await;
+        fn find_link(hash: String) -> Option<SessionLink> =
+            async |db| Ok(db.links("hash", &hash).await?.into_iter().next());
+        fn links(session: SessionId) -> Vec<SessionLink> =
+            async |db| db.links("session", &session.to_string()).await;
+        fn open_link(link: SessionLink, hash: String) -> bool =
+            async |db| db.open_link(link, hash).await;
+        fn remove_link(session: SessionId, id: String) -> bool =
+            async |db| db.remove_link(session, &id).await;
+        fn remember(item: MemoryItem, max: u32) -> Remembered =
+            async |db| db.remember(item, max).await;
+        fn memory_items(query: MemoryQuery) -> Vec<MemoryItem> =
+            async |db| db.memory_items(query).await;
+        fn change_memory(item: MemoryItem, change: MemoryChange, now_ms: u64) -> bool =
+            async |db| db.change_memory(item, change, now_ms).await;
+        fn continuation_key() -> [u8; 32] = async |db| db.continuation_key();
     }
 }

@@ -6,11 +6,11 @@
 mod tests;
 
 use crate::{
+    copy::TrialSink,
     error::{Location, StoreError},
-    memory::MemoryStore,
     ownership::Ownership,
-    store::JournalStore,
-    transfer::{ImportAs, ImportSource},
+    store::{JournalStore, blocking},
+    transfer::{self, ImportAs, ImportSource},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::SessionId;
@@ -85,9 +85,8 @@ impl dyn JournalStore + '_ {
         }
         written?;
         // Refuses here what every other host would refuse.
-        let trial = MemoryStore::new();
-        let file = Box::new(Cursor::new(exported.clone()));
-        trial.import(file, ImportAs::Moved).await?;
+        let file = ImportSource::File(Box::new(Cursor::new(exported.clone())));
+        blocking(|| transfer::import(file, ImportAs::Moved, &mut TrialSink)).await?;
         key.seal(exported)
     }
 

@@ -31,12 +31,6 @@ impl ListPage {
     pub(crate) fn words(&self) -> Vec<String> {
         words(self.search.as_deref().unwrap_or_default())
     }
-
-    /// Whether a session is one of the list of which this is a part, but for its scope.
-    pub(crate) fn has(&self, info: &SessionInfo, words: &[String]) -> bool {
-        let is_here = self.directory.is_none() || self.directory == info.directory;
-        is_here && info.parent.is_none() && info.has_words(words)
-    }
 }
 
 /// Returns the words of a text in lower case.

@@ -41,7 +41,7 @@ use crate::{
     ownership::{Copier, Ownership, SessionScope},
     session_list::{ListPage, SessionInfo, SessionName},
     stats::StoredStats,
-    store::{JournalStore, LostEvents, Pruned, Retention, StoreFuture, blocking},
+    store::{JournalStore, LostEvents, Pruned, Retention, StoreFuture, blocking, run_each},
     stored_approval::ProjectApproval,
     transfer::{ImportAs, ImportSource},
 };
@@ -155,200 +155,79 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl JournalStore for SqliteStore {
-    fn create_owned(
-        &self,
-        session: SessionId,
-        ownership: Option<Ownership>,
-    ) -> StoreFuture<'_, Arc<dyn Journal>> {
-        self.run(move |db| Ok(Arc::new(db.create(session, ownership)?) as Arc<dyn Journal>))
-    }
-
-    fn open_session(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
-        self.run(move |db| Ok(Arc::new(db.open_session(session)?) as Arc<dyn Journal>))
-    }
-
-    fn list_in(&self, scope: SessionScope) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(move |db| db.list(&scope))
-    }
-
-    fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(move |db| db.reader().list_page(&page))
-    }
-
-    fn is_within(&self, session: SessionId, scope: SessionScope) -> StoreFuture<'_, bool> {
-        self.run(move |db| Ok(db.reader().is_within(session, &scope)?))
-    }
-
-    fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(move |db| db.reader().infos(&sessions))
-    }
-
-    fn named(&self, name: String) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(move |db| db.reader().named(&name))
-    }
-
-    fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(Database::list_waiting)
-    }
-
-    fn count_statuses(&self, scope: SessionScope) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>> {
-        self.run(move |db| db.count_statuses(&scope))
-    }
-
-    fn stats(&self, scope: SessionScope, by: StatsBy, since: u32) -> StoreFuture<'_, StoredStats> {
-        self.run(move |db| db.stats(&scope, by, since))
-    }
-
-    fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {
-        self.run(move |db| db.page(session, from))
-    }
-
-    fn read_found(
-        &self,
-        session: SessionId,
-        which: FoundEvents,
-        from: u64,
-    ) -> StoreFuture<'_, Vec<EventRecord>> {
-        self.run(move |db| {
-            db.must_exist(session)?;
-            db.reader().found(session, &which, from)
-        })
-    }
-
-    fn has_blob(&self, session: SessionId, digest: Digest) -> StoreFuture<'_, bool> {
-        self.run(move |db| db.reader().has_blob(session, digest))
-    }
-
-    fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>> {
-        self.run(move |db| db.read_blob(digest))
-    }
-
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId> {
         let prefix = prefix.to_owned();
         self.run(move |db| db.find(&prefix))
-    }
-
-    fn name_session(&self, session: SessionId, name: SessionName) -> StoreFuture<'_, ()> {
-        self.run(move |db| db.name_session(session, &name))
-    }
-
-    fn fork(
-        &self,
-        from: SessionId,
-        at: Option<u64>,
-        by: Option<Copier>,
-    ) -> StoreFuture<'_, SessionId> {
-        self.run(move |db| db.fork(from, at, by))
     }
 
     fn export(&self, session: SessionId, mut out: Box<dyn Write + Send>) -> StoreFuture<'_, ()> {
         self.run(move |db| db.export(session, &mut out))
     }
 
-    fn import_owned(
-        &self,
-        source: ImportSource,
-        how: ImportAs,
-        ownership: Option<Ownership>,
-    ) -> StoreFuture<'_, SessionId> {
-        self.run(move |db| db.import(source, how, ownership))
-    }
-
-    fn remember_sealed(&self, session: SessionId) -> StoreFuture<'_, ()> {
-        self.run(move |db| db.remember_sealed(session))
-    }
-
-    fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
-        self.run(move |db| db.delete(session))
-    }
-
-    fn prune(&self, retention: Retention) -> StoreFuture<'_, Pruned> {
-        self.run(move |db| db.prune(retention))
-    }
-
-    fn lost_events(&self) -> StoreFuture<'_, Vec<LostEvents>> {
-        self.run(Database::lost_events)
-    }
-
-    fn recover(&self, session: SessionId) -> StoreFuture<'_, u64> {
-        self.run(move |db| db.recover(session))
-    }
-
-    fn approvals(&self, project: Option<String>) -> StoreFuture<'_, Vec<ProjectApproval>> {
-        self.run(move |db| db.approvals(project.as_deref()))
-    }
-
-    fn remember_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
-        self.run(move |db| db.remember_approvals(&approvals))
-    }
-
-    fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
-        self.run(move |db| db.revoke_approvals(&approvals))
-    }
-
-    fn record_firing(&self, firing: Firing) -> StoreFuture<'_, Option<Firing>> {
-        self.run(move |db| db.record_firing(&firing))
-    }
-
-    fn take_firings(
-        &self,
-        triggers: Vec<String>,
-        now_ms: u64,
-        until_ms: u64,
-    ) -> StoreFuture<'_, Vec<Firing>> {
-        self.run(move |db| db.take_firings(&triggers, now_ms, until_ms))
-    }
-
-    fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool> {
-        self.run(move |db| db.update_firing(&taken, &to))
-    }
-
-    fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>> {
-        self.run(move |db| db.firings(&trigger, limit))
-    }
-
-    fn add_link(&self, link: SessionLink, now_ms: u64) -> StoreFuture<'_, bool> {
-        self.run(move |db| db.add_link(&link, now_ms))
-    }
-
-    fn find_link(&self, hash: String) -> StoreFuture<'_, Option<SessionLink>> {
-        self.run(move |db| Ok(db.links("hash = ?1", &hash)?.into_iter().next()))
-    }
-
-    fn links(&self, session: SessionId) -> StoreFuture<'_, Vec<SessionLink>> {
-        self.run(move |db| db.links("session = ?1", &session.to_string()))
-    }
-
-    fn open_link(&self, link: SessionLink, hash: String) -> StoreFuture<'_, bool> {
-        self.run(move |db| db.open_link(&link, hash))
-    }
-
-    fn remove_link(&self, session: SessionId, id: String) -> StoreFuture<'_, bool> {
-        self.run(move |db| db.remove_link(session, &id))
-    }
-
     fn files_dir(&self, session: SessionId) -> Option<PathBuf> {
         Some(lock::files_dir(self.database.locks()).join(session.to_string()))
     }
 
-    fn remember(&self, item: MemoryItem, max: u32) -> StoreFuture<'_, Remembered> {
-        self.run(move |db| db.remember(item, max))
-    }
-
-    fn memory_items(&self, query: MemoryQuery) -> StoreFuture<'_, Vec<MemoryItem>> {
-        self.run(move |db| db.memory_items(&query))
-    }
-
-    fn change_memory(
-        &self,
-        item: MemoryItem,
-        change: MemoryChange,
-        now_ms: u64,
-    ) -> StoreFuture<'_, bool> {
-        self.run(move |db| db.change_memory(item, change, now_ms))
-    }
-
-    fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {
-        self.run(Database::continuation_key)
+    run_each! {
+        fn create_owned(session: SessionId, ownership: Option<Ownership>) -> Arc<dyn Journal> =
+            |db| Ok(Arc::new(db.create(session, ownership)?) as Arc<dyn Journal>);
+        fn open_session(session: SessionId) -> Arc<dyn Journal> =
+            |db| Ok(Arc::new(db.open_session(session)?) as Arc<dyn Journal>);
+        fn list_in(scope: SessionScope) -> Vec<SessionInfo> = |db| db.reader().sessions(&scope);
+        fn list_page(page: ListPage) -> Vec<SessionInfo> = |db| db.reader().list_page(&page);
+        fn is_within(session: SessionId, scope: SessionScope) -> bool =
+            |db| Ok(db.reader().is_within(session, &scope)?);
+        fn infos(sessions: Vec<SessionId>) -> Vec<SessionInfo> = |db| db.reader().infos(&sessions);
+        fn named(name: String) -> Vec<SessionInfo> = |db| db.reader().named(&name);
+        fn list_waiting() -> Vec<SessionInfo> = |db| db.reader().waiting();
+        fn count_statuses(scope: SessionScope) -> BTreeMap<SessionStatus, u64> =
+            |db| db.reader().count_statuses(&scope);
+        fn stats(scope: SessionScope, by: StatsBy, since: u32) -> StoredStats =
+            |db| db.stats(&scope, by, since);
+        fn read(session: SessionId, from: u64) -> Vec<EventRecord> = |db| db.page(session, from);
+        fn read_found(session: SessionId, which: FoundEvents, from: u64) -> Vec<EventRecord> =
+            |db| {
+                db.must_exist(session)?;
+                db.reader().found(session, &which, from)
+            };
+        fn has_blob(session: SessionId, digest: Digest) -> bool =
+            |db| db.reader().has_blob(session, digest);
+        fn read_blob(digest: Digest) -> Vec<u8> = |db| db.reader().blob(digest);
+        fn name_session(session: SessionId, name: SessionName) -> () =
+            |db| db.name_session(session, &name);
+        fn fork(from: SessionId, at: Option<u64>, by: Option<Copier>) -> SessionId =
+            |db| db.fork(from, at, by);
+        fn import_owned(
+            source: ImportSource, how: ImportAs, ownership: Option<Ownership>
+        ) -> SessionId =
+            |db| db.import(source, how, ownership);
+        fn remember_sealed(session: SessionId) -> () = |db| db.remember_sealed(session);
+        fn delete(session: SessionId) -> () = |db| db.delete(session);
+        fn prune(retention: Retention) -> Pruned = |db| db.prune(retention);
+        fn lost_events() -> Vec<LostEvents> = |db| db.lost_events();
+        fn recover(session: SessionId) -> u64 = |db| db.recover(session);
+        fn approvals(project: Option<String>) -> Vec<ProjectApproval> =
+            |db| db.approvals(project.as_deref());
+        fn remember_approvals(approvals: Vec<ProjectApproval>) -> () =
+            |db| db.remember_approvals(&approvals);
+        fn revoke_approvals(approvals: Vec<ProjectApproval>) -> () =
+            |db| db.revoke_approvals(&approvals);
+        fn record_firing(firing: Firing) -> Option<Firing> = |db| db.record_firing(&firing);
+        fn take_firings(triggers: Vec<String>, now_ms: u64, until_ms: u64) -> Vec<Firing> =
+            |db| db.take_firings(&triggers, now_ms, until_ms);
+        fn update_firing(taken: Firing, to: Firing) -> bool = |db| db.update_firing(&taken, &to);
+        fn firings(trigger: String, limit: u32) -> Vec<Firing> = |db| db.firings(&trigger, limit);
+        fn add_link(link: SessionLink, now_ms: u64) -> bool = |db| db.add_link(&link, now_ms);
+        fn find_link(hash: String) -> Option<SessionLink> =
+            |db| Ok(db.links("hash = ?1", &hash)?.into_iter().next());
+        fn links(session: SessionId) -> Vec<SessionLink> =
+            |db| db.links("session = ?1", &session.to_string());
+        fn open_link(link: SessionLink, hash: String) -> bool = |db| db.open_link(&link, hash);
+        fn remove_link(session: SessionId, id: String) -> bool = |db| db.remove_link(session, &id);
+        fn remember(item: MemoryItem, max: u32) -> Remembered = |db| db.remember(item, max);
+        fn memory_items(query: MemoryQuery) -> Vec<MemoryItem> = |db| db.memory_items(&query);
+        fn change_memory(item: MemoryItem, change: MemoryChange, now_ms: u64) -> bool =
+            |db| db.change_memory(item, change, now_ms);
+        fn continuation_key() -> [u8; 32] = |db| db.continuation_key();
     }
 }

@@ -92,41 +92,15 @@ pub trait JournalStore: Debug + Send + Sync {
 
     /// Lists a part of the sessions, the one that was written to last first. Those of agents are
     /// left out.
-    fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
-        let sessions = self.list_in(page.scope.clone());
-        Box::pin(async move {
-            let words = page.words();
-            let sessions = sessions.await?.into_iter();
-            let found = sessions.filter(|info| page.has(info, &words));
-            let (offset, limit) = (page.offset, page.limit);
-            Ok(found.skip(offset).take(limit).collect())
-        })
-    }
+    fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>>;
 
     /// Lists the sessions that wait for the user or for results from outside, the one that was
     /// written to longest ago first. Those of agents are left out: the session that started them
     /// waits for the same.
-    fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
-        let sessions = self.list();
-        Box::pin(async move {
-            let sessions = sessions.await?.into_iter().rev();
-            let waits = |info: &SessionInfo| info.parent.is_none() && info.status.is_waiting();
-            Ok(sessions.filter(waits).collect())
-        })
-    }
+    fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>>;
 
     /// Counts the sessions of a scope by status. Those of agents are left out.
-    fn count_statuses(&self, scope: SessionScope) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>> {
-        let sessions = self.list_in(scope);
-        Box::pin(async move {
-            let mut counts = BTreeMap::new();
-            let sessions = sessions.await?.into_iter();
-            for info in sessions.filter(|info| info.parent.is_none()) {
-                *counts.entry(info.status).or_default() += 1;
-            }
-            Ok(counts)
-        })
-    }
+    fn count_statuses(&self, scope: SessionScope) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>>;
 
     /// Reads the sums of what the sessions of a scope used from a day since 1970 on, by a subject.
     /// They are kept in the transactions that store the events, so that reading them costs the same
@@ -135,13 +109,7 @@ pub trait JournalStore: Debug + Send + Sync {
     fn stats(&self, scope: SessionScope, by: StatsBy, since: u32) -> StoreFuture<'_, StoredStats>;
 
     /// Reads the rows of sessions in lists, in no order, of those that exist.
-    fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {
-        let all = self.list();
-        Box::pin(async move {
-            let all = all.await?.into_iter();
-            Ok(all.filter(|info| sessions.contains(&info.id)).collect())
-        })
-    }
+    fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>>;
 
     /// Reads the rows of the sessions with a name, the one that was written to last first.
     fn named(&self, name: String) -> StoreFuture<'_, Vec<SessionInfo>>;
@@ -163,10 +131,7 @@ pub trait JournalStore: Debug + Send + Sync {
         session: SessionId,
         which: FoundEvents,
         from: u64,
-    ) -> StoreFuture<'_, Vec<EventRecord>> {
-        let _ = which;
-        self.read(session, from)
-    }
+    ) -> StoreFuture<'_, Vec<EventRecord>>;
 
     /// Whether an event of a session refers to a blob; not for one that does not exist.
     fn has_blob(&self, session: SessionId, digest: Digest) -> StoreFuture<'_, bool>;
@@ -370,6 +335,26 @@ impl dyn JournalStore + '_ {
         }
     }
 }
+
+/// Makes methods of [`JournalStore`] that run one operation of a store's database: those of SQLite
+/// on a thread that may block, and `async` ones on the thread of PostgreSQL.
+macro_rules! run_each {
+    ($(
+        fn $name:ident($($arg:ident: $type:ty),*) -> $out:ty = |$db:ident| $operation:expr;
+    )*) => {$(
+        fn $name(&self, $($arg: $type),*) -> StoreFuture<'_, $out> {
+            self.run(move |$db| $operation)
+        }
+    )*};
+    ($(
+        fn $name:ident($($arg:ident: $type:ty),*) -> $out:ty = async |$db:ident| $operation:expr;
+    )*) => {$(
+        fn $name(&self, $($arg: $type),*) -> StoreFuture<'_, $out> {
+            self.run(move |$db| async move { $operation })
+        }
+    )*};
+}
+pub(crate) use run_each;
 
 /// The bounds within which unused sessions are kept. The default keeps all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

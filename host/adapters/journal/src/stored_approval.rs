@@ -28,11 +28,6 @@ pub struct ProjectApproval {
 }
 
 impl ProjectApproval {
-    /// True if both cover the same calls in the same project.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.project == other.project && self.rule == other.rule
-    }
-
     /// Returns the id by which it is revoked.
     #[must_use]
     pub fn id(&self) -> String {

@@ -4,7 +4,6 @@ mod check;
 mod events;
 mod families;
 mod leases;
-mod memory;
 mod migration;
 mod moving;
 mod shared_runs;

@@ -253,18 +253,11 @@ fn prompt(messages: &[Message]) -> String {
     let texts: Vec<&str> = last
         .into_iter()
         .flat_map(|message| &message.content)
-        .filter_map(text_of)
+        .filter_map(ContentPart::text)
         .collect();
     texts.join("\n")
 }
 
 fn is_prompt(message: &Message) -> bool {
-    message.role == Role::User && message.content.iter().any(|part| text_of(part).is_some())
-}
-
-fn text_of(part: &ContentPart) -> Option<&str> {
-    match part {
-        ContentPart::Text { text } => Some(text),
-        ContentPart::File(_) => None,
-    }
+    message.role == Role::User && message.content.iter().any(|part| part.text().is_some())
 }

@@ -5,7 +5,7 @@ mod tampered;
 use super::{
     FaultKind, ReceiptError, ReceiptFault, VerifiedReceipts, export_receipts, verify_receipts,
 };
-use agent_host_journal::{JournalStore as _, MemoryStore};
+use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_registry::SigningKey;
 use agent_host_types::{
     accounting::Accounting,
@@ -14,6 +14,7 @@ use agent_host_types::{
     output::Blob,
 };
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// Keys of tests, which sign nothing else.
 const KEY: &str = "MC4CAQAwBQYDK2VwBCIEIGea1DmOG8MEgWTMU8WMmuTCwFixTFWDJX1sclO2uMTy";
@@ -29,9 +30,17 @@ fn session() -> SessionId {
     "01998f30-4f6e-7a51-8f0e-3c1d2b4a5968".parse().unwrap()
 }
 
+/// A store, and the directory that it is in.
+struct StoredSession {
+    store: SqliteStore,
+    _state_dir: TempDir,
+}
+
 /// A session of these events, in a store.
-async fn stored(events: Vec<Value>, blobs: Vec<Blob>) -> MemoryStore {
-    let store = MemoryStore::new();
+async fn stored(events: Vec<Value>, blobs: Vec<Blob>) -> StoredSession {
+    let state_dir = TempDir::new().unwrap();
+    let store = SqliteStore::open(state_dir.path(), SqliteOptions::default());
+    let store = store.await.unwrap();
     let journal = store.create(session()).await.unwrap();
     let records = events.into_iter().enumerate().map(|(seq, event)| {
         let seq = seq as u64;
@@ -45,13 +54,16 @@ async fn stored(events: Vec<Value>, blobs: Vec<Blob>) -> MemoryStore {
     });
     journal.append(&records.collect::<Vec<_>>(), blobs);
     journal.barrier().await.unwrap();
-    store
+    StoredSession {
+        store,
+        _state_dir: state_dir,
+    }
 }
 
 /// Exports the receipts of a store's session.
-async fn export(store: &MemoryStore, signing: &SigningKey, redact: bool) -> Vec<String> {
+async fn export(stored: &StoredSession, signing: &SigningKey, redact: bool) -> Vec<String> {
     let mut out = Vec::new();
-    let count = export_receipts(store, session(), signing, redact, &mut out).await;
+    let count = export_receipts(&stored.store, session(), signing, redact, &mut out).await;
     let text = String::from_utf8(out).unwrap();
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     assert_eq!(count.unwrap() as usize, lines.len() - 1);
@@ -68,7 +80,7 @@ fn settled(call: &str, output: &Value) -> Value {
 }
 
 /// A session of this many calls.
-async fn calls(count: usize) -> MemoryStore {
+async fn calls(count: usize) -> StoredSession {
     let events = (0..count).flat_map(|number| {
         let call = format!("call_{number}");
         let output = json!({ "type": "text", "value": format!("result {number}") });
@@ -102,9 +114,9 @@ fn fault(lines: &[impl AsRef<[u8]>]) -> Judgement {
 async fn key_that_is_not_ed25519_is_refused() {
     let why = "receipts are signed with Ed25519, and this is a P-256 key; make one with \
                `openssl genpkey -algorithm ed25519`";
-    let store = calls(1).await;
+    let stored = calls(1).await;
     let (key, mut out) = (key(P256_KEY), Vec::new());
-    let exported = export_receipts(&store, session(), &key, false, &mut out).await;
+    let exported = export_receipts(&stored.store, session(), &key, false, &mut out).await;
     let verified = verify_receipts(&b""[..], &key.public());
     for error in [exported.map(drop), verified.map(drop)] {
         assert!(matches!(&error, Err(ReceiptError::Key(_))));

@@ -3,14 +3,19 @@ use super::{
     words,
 };
 use agent_host_journal::{
-    ImportAs, ImportSource, JournalStore as _, MemoryStore, SessionScope, Transcript,
+    ImportAs, ImportSource, JournalStore as _, SessionScope, SqliteOptions, SqliteStore, Transcript,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
+
+async fn open(state_dir: &Path) -> SqliteStore {
+    let store = SqliteStore::open(state_dir, SqliteOptions::default());
+    store.await.unwrap()
+}
 
 /// Stores a session with these texts of its user.
-async fn add(store: &MemoryStore, texts: &[&str]) {
+async fn add(store: &SqliteStore, texts: &[&str]) {
     let message = |text: &&str| json!({"role": "user", "content": text});
     let messages: Vec<Value> = texts.iter().map(message).collect();
     let source = ImportSource::Conversation(Transcript::from_json(json!(messages)).unwrap());
@@ -19,7 +24,7 @@ async fn add(store: &MemoryStore, texts: &[&str]) {
 }
 
 /// Searches to the end of a store, and returns the number of matches of each search.
-async fn search_all(store: &MemoryStore, text: &str) -> Vec<usize> {
+async fn search_all(store: &SqliteStore, text: &str) -> Vec<usize> {
     let (mut from, mut counts, mut seen) = (SearchPosition::default(), Vec::new(), BTreeSet::new());
     loop {
         let found = search_texts(store, SessionScope::All, text, from);
@@ -39,7 +44,8 @@ async fn search_all(store: &MemoryStore, text: &str) -> Vec<usize> {
 /// match is found once.
 #[tokio::test]
 async fn search_reads_a_bounded_part_and_goes_on() {
-    let store = MemoryStore::new();
+    let state = tempfile::tempdir().unwrap();
+    let store = open(state.path()).await;
     let long = "a".repeat(1024 * 1024);
     let mut texts = vec![long.as_str(); MAX_PAGES + 4];
     texts.push("the needle");
@@ -48,7 +54,8 @@ async fn search_reads_a_bounded_part_and_goes_on() {
     assert_eq!(counts.iter().sum::<usize>(), 1);
     assert!((2..=4).contains(&counts.len()), "{counts:?}");
 
-    let store = MemoryStore::new();
+    let state = tempfile::tempdir().unwrap();
+    let store = open(state.path()).await;
     for _ in 0..MAX_SESSIONS + 10 {
         add(&store, &["nothing"]).await;
     }

@@ -8,6 +8,7 @@ use crate::{
     report::Status,
     transcript::{Call, Transcript},
 };
+use agent_host_types::json::is_equal;
 use serde_json::{Map, Value};
 use std::ops::Not as _;
 
@@ -193,27 +194,6 @@ fn fits(expected: &ExpectedCall, call: &Call) -> bool {
     };
     let pattern = expected.result.as_ref();
     expected.input.iter().all(has) && pattern.is_none_or(|pattern| pattern.is_match(&call.result))
-}
-
-/// Compares two values; numbers by their value, so that 1 is 1.0.
-fn is_equal(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => {
-            one == other
-                || one
-                    .as_f64()
-                    .zip(other.as_f64())
-                    .is_some_and(|(a, b)| a == b)
-        }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| is_equal(a, b))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            let has = |(key, a): (&String, &Value)| other.get(key).is_some_and(|b| is_equal(a, b));
-            one.len() == other.len() && one.iter().all(has)
-        }
-        (one, other) => one == other,
-    }
 }
 
 fn json(input: &Map<String, Value>) -> String {

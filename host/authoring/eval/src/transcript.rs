@@ -10,9 +10,10 @@ use agent_host_types::{
     event::Event,
     id::{CallId, SessionId},
     model::{Provenance, Usage},
-    output::{ContentPart, ToolResultOutput},
+    output::ToolResultOutput,
     tool::ToolCall,
     turn::{TurnEnd, TurnReport},
+    workflow::text_of,
 };
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value};
@@ -348,17 +349,4 @@ fn size(value: &Value) -> usize {
             .sum(),
     };
     below + size_of::<Value>()
-}
-
-/// Returns a result as text.
-fn text_of(output: &ToolResultOutput) -> String {
-    match output {
-        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
-        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => json.to_string(),
-        ToolResultOutput::Content(parts) => {
-            let texts: Vec<&str> = parts.iter().filter_map(ContentPart::text).collect();
-            texts.join("\n")
-        }
-        ToolResultOutput::ExecutionDenied(reason) => reason.clone().unwrap_or_default(),
-    }
 }

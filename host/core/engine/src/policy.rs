@@ -40,7 +40,7 @@ pub use rule::{
 };
 pub use run_later::{
     GitConfigContent, GitConfigScan, RepositoryEntry, RunLater, fold as fold_file_name,
-    is_repository, repository_entries, repository_marker, run_later_document,
+    is_repository, repository_entries, repository_marker,
 };
 pub use secret::{SecretPlace, decide_secret};
 

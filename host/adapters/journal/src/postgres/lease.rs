@@ -156,6 +156,14 @@ impl Database {
         }
     }
 
+    /// Accepts a session as it is, and returns the number of its events.
+    pub(super) async fn recover(&self, session: SessionId) -> Result<u64, JournalError> {
+        let lease = self.claim(session).await?;
+        let count = self.count(session).await;
+        self.release(lease).await?;
+        Ok(count?.unwrap_or_default())
+    }
+
     /// Claims a session, unless it is claimed right now.
     pub(super) async fn try_claim(&self, session: SessionId) -> Result<Lease, JournalError> {
         let failed = self.failed("claim a session");

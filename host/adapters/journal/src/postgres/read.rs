@@ -53,6 +53,18 @@ impl Database {
         }
     }
 
+    /// Returns a page of a session, which must exist if the page is empty.
+    pub(super) async fn existing(
+        &self,
+        session: SessionId,
+        page: Vec<EventRecord>,
+    ) -> Result<Vec<EventRecord>, JournalError> {
+        if page.is_empty() {
+            self.must_exist(session).await?;
+        }
+        Ok(page)
+    }
+
     /// Reads the next durable records from number `from` on, in order; none behind the last and for
     /// a session that does not exist.
     pub(super) async fn page(

@@ -14,19 +14,14 @@ use super::{
 use crate::{
     error::{Location, StoreError},
     find::Wanted,
-    ownership::{Ownership, SessionScope},
-    session_list::SessionInfo,
+    ownership::Ownership,
     signature::{RowKey, SessionEnd},
     store::LostEvents,
 };
 use agent_host_engine::journal::JournalError;
-use agent_host_types::{
-    event::EventRecord,
-    id::{Digest, SessionId},
-    session_status::SessionStatus,
-};
+use agent_host_types::{event::EventRecord, id::SessionId};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -205,21 +200,6 @@ impl Database {
         Ok(lock)
     }
 
-    pub(crate) fn list(&self, scope: &SessionScope) -> Result<Vec<SessionInfo>, JournalError> {
-        self.reader().sessions(scope)
-    }
-
-    pub(crate) fn list_waiting(&self) -> Result<Vec<SessionInfo>, JournalError> {
-        self.reader().waiting()
-    }
-
-    pub(crate) fn count_statuses(
-        &self,
-        scope: &SessionScope,
-    ) -> Result<BTreeMap<SessionStatus, u64>, JournalError> {
-        self.reader().count_statuses(scope)
-    }
-
     /// Reads a page of the durable records of a session.
     pub(crate) fn page(
         &self,
@@ -228,10 +208,6 @@ impl Database {
     ) -> Result<Vec<EventRecord>, JournalError> {
         self.must_exist(session)?;
         self.reader().page(session, from)
-    }
-
-    pub(crate) fn read_blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
-        self.reader().blob(digest)
     }
 
     pub(crate) fn find(&self, prefix: &str) -> Result<SessionId, JournalError> {

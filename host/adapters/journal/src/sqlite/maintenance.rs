@@ -74,7 +74,7 @@ impl Maintenance for SqliteStore {
             if db.continuation_key()? == key {
                 return Ok(true);
             }
-            if !db.list(&SessionScope::All)?.is_empty() {
+            if !db.reader().sessions(&SessionScope::All)?.is_empty() {
                 return Ok(false);
             }
             key::replace(db.key_file(), key)?;

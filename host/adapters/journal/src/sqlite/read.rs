@@ -330,7 +330,7 @@ impl SessionSource for StoredSession<'_> {
     }
 
     fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
-        self.database.read_blob(digest)
+        self.database.reader().blob(digest)
     }
 
     fn agents(&self) -> Result<Vec<Box<dyn SessionSource + '_>>, JournalError> {

@@ -17,8 +17,8 @@ pub(super) mod transfer;
 
 use super::{input, record};
 use crate::{
-    JournalStore, MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore,
-    postgres::of_role, postgres_server::database,
+    JournalStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, postgres::of_role,
+    postgres_server::database,
 };
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{event::EventRecord, id::SessionId};
@@ -72,16 +72,6 @@ impl Backend for PostgresBackend {
         let aged =
             "UPDATE progress SET written = written - interval '2 days' WHERE session = ANY ($1)";
         client.execute(aged, &[&ids]).await.unwrap();
-    }
-}
-
-impl Backend for MemoryStore {
-    async fn make() -> Option<Self> {
-        Some(Self::default())
-    }
-
-    async fn open(&self) -> Arc<dyn JournalStore> {
-        Arc::new(self.clone())
     }
 }
 
@@ -173,7 +163,6 @@ macro_rules! suite {
 }
 
 suite!(sqlite: SqliteBackend);
-suite!(memory: MemoryStore);
 suite!(postgres_store: PostgresBackend);
 
 /// Makes a session of `events` small durable events.

@@ -3,7 +3,7 @@
 mod fuzz;
 
 use super::Transcript;
-use crate::{ImportAs, ImportSource, JournalStore as _, MemoryStore};
+use crate::{ImportAs, ImportSource, JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_types::{
     accounting::Accounting,
     event::Event,
@@ -31,7 +31,10 @@ fn read(text: &str) -> Transcript {
 async fn imported(text: &str) -> (Vec<Event>, Vec<String>) {
     let transcript = read(text);
     let (warnings, blobs) = (transcript.warnings().to_vec(), transcript.blobs.clone());
-    let store = MemoryStore::default();
+    let state = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(state.path(), SqliteOptions::default())
+        .await
+        .unwrap();
     let source = ImportSource::Conversation(transcript);
     let imported = store.import_owned(source, ImportAs::Copy, None);
     let session = imported.await.unwrap();

@@ -8,7 +8,8 @@ use crate::{
 use agent_host_engine::text;
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
-    output::{ContentPart, ToolResultOutput},
+    output::ToolResultOutput,
+    workflow::text_of,
 };
 
 /// The maximum of bytes shown of a server's reason for a denial.
@@ -21,16 +22,8 @@ const SAID_BYTES: usize = 4 * 1024;
 /// same, and the call ran.
 pub(super) fn with_texts(failure: ToolFailure, output: &ToolResultOutput) -> ToolFailure {
     let said = match output {
-        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
-        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => json.as_str().into(),
-        ToolResultOutput::Content(parts) => {
-            let texts = parts.iter().filter_map(|part| match part {
-                ContentPart::Text { text } => Some(text.as_str()),
-                ContentPart::File(_) => None,
-            });
-            texts.collect::<Vec<_>>().join("\n")
-        }
         ToolResultOutput::ExecutionDenied(_) => String::new(),
+        _ => text_of(output),
     };
     if said.trim().is_empty() {
         return failure;

@@ -26,9 +26,9 @@ fn head(lines: &[String]) -> Digest {
 
 #[tokio::test]
 async fn redacted_file_verifies_and_has_no_contents() {
-    let store = calls(3).await;
+    let stored = calls(3).await;
     for redact in [false, true] {
-        let lines = export(&store, &key(KEY), redact).await;
+        let lines = export(&stored, &key(KEY), redact).await;
         let has_result = lines.iter().any(|line| line.contains("result 1"));
         assert_eq!(
             (has_result, lines.iter().any(|line| line.contains("salt"))),

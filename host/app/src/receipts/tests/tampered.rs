@@ -67,10 +67,10 @@ async fn one_tampered_receipt_of_10_000_is_found() {
 #[tokio::test]
 async fn tampered_receipt_is_found_at_every_place() {
     const COUNT: usize = 12;
-    let store = calls(COUNT).await;
-    let lines = &export(&store, &key(KEY), false).await;
-    let other_export = &export(&store, &key(KEY), false).await;
-    let other_key = &export(&store, &key(OTHER_KEY), false).await;
+    let stored = calls(COUNT).await;
+    let lines = &export(&stored, &key(KEY), false).await;
+    let other_export = &export(&stored, &key(KEY), false).await;
+    let other_key = &export(&stored, &key(OTHER_KEY), false).await;
     let mut cases = Vec::new();
     for (at, foreign) in other_key.iter().enumerate().take(COUNT) {
         let line = at + 1;
@@ -133,9 +133,9 @@ async fn tampered_receipt_is_found_at_every_place() {
 
 #[tokio::test]
 async fn fault_is_told_in_a_sentence() {
-    let store = calls(6).await;
-    let lines = export(&store, &key(KEY), false).await;
-    let other = export(&store, &key(OTHER_KEY), false).await;
+    let stored = calls(6).await;
+    let lines = export(&stored, &key(KEY), false).await;
+    let other = export(&stored, &key(OTHER_KEY), false).await;
     let (own, foreign) = (key(KEY).public(), key(OTHER_KEY).public());
     let (own, foreign) = (own.fingerprint(), foreign.fingerprint());
     let with = |change: &dyn Fn(&mut Vec<String>)| {

@@ -4,7 +4,9 @@ use agent_host_engine::{
     observer::Unobserved,
     session::{FoldedSession, Session},
 };
-use agent_host_journal::{ImportAs, ImportSource, JournalStore as _, MemoryStore, Transcript};
+use agent_host_journal::{
+    ImportAs, ImportSource, JournalStore as _, SqliteOptions, SqliteStore, Transcript,
+};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -72,7 +74,10 @@ async fn short_session_is_not_kept() {
 async fn folded(bytes: usize) -> FoldedSession {
     let conversation = json!([{"role": "user", "content": "a".repeat(bytes)}]);
     let conversation = Transcript::from_json(conversation).unwrap();
-    let store = MemoryStore::new();
+    let state = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(state.path(), SqliteOptions::default())
+        .await
+        .unwrap();
     let source = ImportSource::Conversation(conversation);
     let imported = store.import_owned(source, ImportAs::NewCopy, None);
     let journal = store.open_session(imported.await.unwrap()).await.unwrap();

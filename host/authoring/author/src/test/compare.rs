@@ -162,10 +162,7 @@ fn text(output: &ToolResultOutput) -> String {
             None => json.to_string(),
         },
         ToolResultOutput::Content(parts) => {
-            let texts = parts.iter().filter_map(|part| match part {
-                ContentPart::Text { text } => Some(text.as_str()),
-                ContentPart::File(_) => None,
-            });
+            let texts = parts.iter().filter_map(ContentPart::text);
             texts.collect::<Vec<_>>().join("\n")
         }
         ToolResultOutput::ExecutionDenied(reason) => reason.clone().unwrap_or_default(),

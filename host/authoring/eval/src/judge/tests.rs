@@ -120,6 +120,21 @@ fn unmet_expectations_are_sentences() {
 }
 
 #[test]
+fn large_integers_are_compared_exactly() {
+    let expect = expect("call = [{ tool = \"read_file\", input = { id = 9007199254740993 } }]");
+    for (id, status) in [
+        (9_007_199_254_740_993_u64, Status::Passed),
+        // The same as a floating-point number.
+        (9_007_199_254_740_992, Status::Failed),
+    ] {
+        let mut run = run();
+        let input = Map::from_iter([("id".to_owned(), json!(id))]);
+        run.transcript.calls[0].input = input.into();
+        assert_eq!(judge(&expect, &run).status, status, "{id}");
+    }
+}
+
+#[test]
 fn run_without_answer_says_why() {
     let mut run = run();
     run.end = RunEnd::Exited(1);

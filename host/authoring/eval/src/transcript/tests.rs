@@ -113,6 +113,17 @@ fn calls_answer_and_figures_of_a_run_are_read() {
 }
 
 #[test]
+fn denial_without_a_reason_reads_as_a_sentence() {
+    let denied = json!({ "type": "execution-denied" });
+    let transcript = read(&[settled("a", &denied, &json!([]))]).unwrap();
+    assert_eq!(transcript.calls[0].result, "Tool call execution denied.");
+    assert_eq!(
+        transcript.denials,
+        ["the call of read_file was denied: Tool call execution denied."]
+    );
+}
+
+#[test]
 fn denied_request_of_a_call_is_a_denial() {
     let audit = json!([
         { "request": "GET http://a/", "verdict": "allowed", "rule": "r", "count": 1 },

@@ -5,20 +5,19 @@
 //! structure, since its files have ordinary names (`repository.rs`), and git configuration by its
 //! content (`git_config.rs`).
 
-mod document;
 mod git_config;
 mod repository;
-mod sources;
 mod table;
+#[cfg(test)]
+mod tests;
 
-pub use document::run_later_document;
 pub use git_config::{GitConfigContent, GitConfigScan};
 pub use repository::{RepositoryEntry, is_repository, repository_entries, repository_marker};
 
 use super::PathRules;
 use crate::text::{is_deceptive, is_invisible, is_joiner};
 use std::sync::LazyLock;
-use table::{RunLaterFiles, TABLE};
+use table::TABLE;
 
 /// The compiled patterns. A test checks that they compile; otherwise no write would be allowed.
 static RULES: LazyLock<Option<PathRules>> = LazyLock::new(|| PathRules::new(&patterns()).ok());
@@ -52,16 +51,11 @@ impl RunLater {
     };
 }
 
-/// Returns the files of all programs.
-fn all_files() -> impl Iterator<Item = (&'static str, &'static RunLaterFiles)> {
-    let groups = TABLE.iter();
-    groups.flat_map(|(reason, all)| all.iter().map(move |files| (*reason, files)))
-}
-
 /// Returns the patterns in the order of the table.
 pub(super) fn patterns() -> Vec<&'static str> {
-    all_files()
-        .flat_map(|(_, files)| files.patterns)
+    let groups = TABLE.iter();
+    groups
+        .flat_map(|(_, patterns)| *patterns)
         .copied()
         .collect()
 }
@@ -79,8 +73,8 @@ pub(super) fn find(path: &str, makes_dir: bool) -> Option<RunLater> {
     let path = fold(path);
     let on_the_way = || rules.first_below(&path).filter(|_| !makes_dir);
     let found = rules.first_match(&path).or_else(on_the_way)?;
-    all_files().find_map(|(reason, files)| {
-        let pattern = files.patterns.iter().find(|pattern| **pattern == found)?;
+    TABLE.iter().find_map(|(reason, patterns)| {
+        let pattern = patterns.iter().find(|pattern| **pattern == found)?;
         Some(RunLater { pattern, reason })
     })
 }

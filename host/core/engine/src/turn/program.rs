@@ -99,10 +99,7 @@ impl Agent {
 
 /// Returns the source in a program's first message.
 fn source(message: &Message) -> String {
-    let texts = message.content.iter().filter_map(|part| match part {
-        ContentPart::Text { text } => Some(text.as_str()),
-        ContentPart::File(_) => None,
-    });
+    let texts = message.content.iter().filter_map(ContentPart::text);
     texts.collect()
 }
 

@@ -7,7 +7,7 @@ use crate::{
 };
 use agent_host_engine::session::{Session, SessionStart};
 use agent_host_http::Token;
-use agent_host_journal::{JournalStore as _, MemoryStore};
+use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
 use agent_host_types::id::SessionId;
 use pretty_assertions::assert_eq;
 use std::{path::Path, sync::Arc};
@@ -22,10 +22,15 @@ async fn own(state: &Path) -> Caller {
 #[tokio::test]
 async fn link_that_expired_shows_nothing() {
     let state = tempfile::tempdir().unwrap();
-    let (store, caller) = (MemoryStore::new(), own(state.path()).await);
+    let store = SqliteStore::open(state.path(), SqliteOptions::default());
+    let (store, caller) = (store.await.unwrap(), own(state.path()).await);
     let session = SessionId::new();
     let journal = store.create(session).await.unwrap();
-    drop(Session::start(journal, SessionStart::default()));
+    drop(Session::start(
+        Arc::clone(&journal),
+        SessionStart::default(),
+    ));
+    journal.barrier().await.unwrap();
     let links = Links::new(Arc::new(store));
     let create = |hours| links.create(session, &caller, hours, false);
     let (_, text) = create(1).await.unwrap();

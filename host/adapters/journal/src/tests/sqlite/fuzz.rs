@@ -76,12 +76,12 @@ proptest! {
                     || error.to_string().contains("no session"), "{error}"),
             }
         }
-        match store.read_blob(KEPT.blob) {
+        match store.reader().blob(KEPT.blob) {
             Ok(found) => prop_assert_eq!(found, vec![7; 3_000]),
             Err(error) => prop_assert!(error.to_string().contains("agent-host.db"), "{error}"),
         }
         // A list is a summary and may be wrong; it must end.
-        let _ = store.list(&SessionScope::All);
+        let _ = store.reader().sessions(&SessionScope::All);
         let _ = text(store.find("no such session"));
     }
 }

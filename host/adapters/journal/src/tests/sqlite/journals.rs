@@ -59,9 +59,9 @@ async fn crash_keeps_everything_before_the_last_barrier() {
 
     let (_copy, crashed) = after_crash(&store);
     assert_eq!(read(&crashed, journal.session()).unwrap(), records);
-    assert_eq!(crashed.read_blob(kept.digest).unwrap(), kept.bytes);
+    assert_eq!(crashed.reader().blob(kept.digest).unwrap(), kept.bytes);
     assert!(matches!(
-        crashed.read_blob(lost.digest),
+        crashed.reader().blob(lost.digest),
         Err(JournalError::NotFound(_))
     ));
 
@@ -99,7 +99,10 @@ async fn barriers_during_a_commit_share_the_next() {
     // One for the batches that had arrived when the writer first looked, one for all others.
     let commits = store.commits();
     assert!((1..=2).contains(&commits), "{commits} commits");
-    assert_eq!(store.list(&SessionScope::All).unwrap().len(), SESSIONS);
+    assert_eq!(
+        store.reader().sessions(&SessionScope::All).unwrap().len(),
+        SESSIONS
+    );
 }
 
 #[tokio::test]
@@ -121,7 +124,7 @@ async fn long_queue_is_written_before_its_barrier() {
     // The next barrier has nothing of its own to send, and still waits for the earlier batch.
     journal.barrier().await.unwrap();
     assert_eq!(store.commits(), 2);
-    assert_eq!(Digest::of(&store.read_blob(digest).unwrap()), digest);
+    assert_eq!(Digest::of(&store.reader().blob(digest).unwrap()), digest);
 }
 
 #[tokio::test]
@@ -215,7 +218,7 @@ async fn retry_after_a_full_disk_stores_everything_once() {
     assert!(journal.retry());
     journal.barrier().await.unwrap();
     assert_eq!(read(&store, session).unwrap(), records);
-    assert_eq!(store.read_blob(blob.digest).unwrap(), blob.bytes);
+    assert_eq!(store.reader().blob(blob.digest).unwrap(), blob.bytes);
     assert_eq!(records_of(&journal).await.unwrap(), records);
 }
 

@@ -43,7 +43,8 @@ fn size_without_log(store: &Database) -> u64 {
 
 fn ids(store: &Database) -> Vec<SessionId> {
     store
-        .list(&SessionScope::All)
+        .reader()
+        .sessions(&SessionScope::All)
         .unwrap()
         .iter()
         .map(|row| row.id)

@@ -186,7 +186,10 @@ async fn damaged_session_leaves_others_readable() {
     tamper(&store, "UPDATE events SET json = 'x'");
     let (good, records) = session_of(&store, 1).await;
     assert_eq!(read(&store, good.session()).unwrap(), records);
-    assert_eq!(store.list(&SessionScope::All).unwrap().len(), 2);
+    assert_eq!(
+        store.reader().sessions(&SessionScope::All).unwrap().len(),
+        2
+    );
 }
 
 #[tokio::test]
@@ -203,11 +206,11 @@ async fn changed_blob_is_refused() {
         blob.digest,
         file.display()
     );
-    assert_eq!(text(store.read_blob(blob.digest)), expected);
+    assert_eq!(text(store.reader().blob(blob.digest)), expected);
     assert_eq!(text(journal.blob(blob.digest).await), expected);
     let never = Digest::of(b"never stored");
     assert_eq!(
-        text(store.read_blob(never)),
+        text(store.reader().blob(never)),
         format!("no blob {never} in {}; check the digest", file.display())
     );
 }

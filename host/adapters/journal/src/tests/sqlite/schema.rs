@@ -140,7 +140,7 @@ async fn claim_is_not_refused_while_lists_look() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while looks_on.load(Ordering::Relaxed) {
-                    store.list(&SessionScope::All).unwrap();
+                    store.reader().sessions(&SessionScope::All).unwrap();
                 }
             });
         }
@@ -168,7 +168,7 @@ fn session_that_ends_while_it_is_listed_is_done() {
         let lister = scope.spawn(|| {
             let mut seen = BTreeSet::new();
             while lists_on.load(Ordering::Relaxed) {
-                seen.insert(other.list(&SessionScope::All).unwrap()[0].status);
+                seen.insert(other.reader().sessions(&SessionScope::All).unwrap()[0].status);
             }
             seen
         });

@@ -69,18 +69,18 @@ async fn delete_removes_the_rows_of_a_session_and_its_blobs() {
     assert_eq!(rows(&store), counted(3, 8 + 8 + 5, 2, 2 + 1 + 2));
     store.delete(first).unwrap();
     assert_eq!(rows(&store), counted(2, 8 + 5, 2, 1 + 2));
-    assert_eq!(store.read_blob(own.digest).unwrap(), own.bytes);
+    assert_eq!(store.reader().blob(own.digest).unwrap(), own.bytes);
     store.delete(fork).unwrap();
     assert_eq!(rows(&store), counted(1, 8, 1, 1));
     assert_eq!(
-        text(store.read_blob(own.digest)),
+        text(store.reader().blob(own.digest)),
         format!(
             "no blob {} in {}; check the digest",
             own.digest,
             store.file().display()
         )
     );
-    assert_eq!(store.read_blob(shared.digest).unwrap(), shared.bytes);
+    assert_eq!(store.reader().blob(shared.digest).unwrap(), shared.bytes);
     store.delete(second).unwrap();
     assert_eq!(rows(&store), counted(0, 0, 0, 0));
 }

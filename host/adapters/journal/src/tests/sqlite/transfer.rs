@@ -114,7 +114,7 @@ mod fuzz {
             let mut file = FILE.clone();
             file[place] ^= mask;
             prop_assert!(import(&STORE.1, &file, ImportAs::NewCopy).is_err());
-            prop_assert_eq!(STORE.1.list(&SessionScope::All).unwrap(), []);
+            prop_assert_eq!(STORE.1.reader().sessions(&SessionScope::All).unwrap(), []);
         }
     }
 }

@@ -1,7 +1,11 @@
 //! Damaged conversations: refused in one sentence, or a session that can be imported.
 
 use super::{AI_SDK_4, AI_SDK_6, ANTHROPIC, OPENAI};
-use crate::{ImportAs, ImportSource, JournalStore as _, MemoryStore, transcript::Transcript};
+use crate::{
+    copy::TrialSink,
+    transcript::Transcript,
+    transfer::{ImportAs, ImportSource, import},
+};
 use proptest::{prelude::*, sample::select};
 
 proptest! {
@@ -17,10 +21,8 @@ proptest! {
             text.replace_range(at..end, &added);
         }
         if let Ok(Some(transcript)) = Transcript::read(&mut text.as_bytes()) {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             let source = ImportSource::Conversation(transcript);
-            let import = async { MemoryStore::default().import_owned(source, ImportAs::Copy, None).await };
-            prop_assert!(runtime.block_on(import).is_ok());
+            prop_assert!(import(source, ImportAs::Copy, &mut TrialSink).is_ok());
         }
     }
 }

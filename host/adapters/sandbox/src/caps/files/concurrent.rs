@@ -81,6 +81,25 @@ impl Copies {
     }
 }
 
+/// Makes a function of each operation of 0.2 that is called on a copy of the object behind the
+/// handle, with the function that converts its result, if that differs.
+macro_rules! on_copy {
+    ($(
+        fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty =
+            |$view:ident, $fd:ident| $call:expr $(=> $convert:path)?;
+    )*) => {$(
+        async fn $name(
+            store: &Accessor<U, Self>,
+            fd: Handle,
+            $($argument: $type),*
+        ) -> FilesystemResult<$result> {
+            let (mut copies, $fd) = Copies::of(store, &fd)?;
+            let mut $view = copies.view();
+            done($call.await)$(.map($convert))?
+        }
+    )*};
+}
+
 impl<U: 'static> types::HostDescriptorWithStore<U> for Files {
     fn read_via_stream(
         mut store: Access<'_, U, Self>,
@@ -137,53 +156,33 @@ impl<U: 'static> types::HostDescriptorWithStore<U> for Files {
         Ok((stream, FutureReader::new(&mut store, ended)?))
     }
 
-    async fn advise(
-        store: &Accessor<U, Self>,
-        fd: Handle,
-        offset: Filesize,
-        length: Filesize,
-        advice: Advice,
-    ) -> FilesystemResult<()> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        done(
-            copies
-                .view()
-                .advise(fd, offset, length, converted::advice(advice))
-                .await,
-        )
-    }
-
-    async fn sync_data(store: &Accessor<U, Self>, fd: Handle) -> FilesystemResult<()> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        done(copies.view().sync_data(fd).await)
-    }
-
-    async fn sync(store: &Accessor<U, Self>, fd: Handle) -> FilesystemResult<()> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        done(copies.view().sync(fd).await)
-    }
-
-    async fn get_flags(store: &Accessor<U, Self>, fd: Handle) -> FilesystemResult<DescriptorFlags> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        Ok(converted::descriptor_flags(done(
-            copies.view().get_flags(fd).await,
-        )?))
-    }
-
-    async fn get_type(store: &Accessor<U, Self>, fd: Handle) -> FilesystemResult<DescriptorType> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        Ok(converted::descriptor_type(done(
-            copies.view().get_type(fd).await,
-        )?))
-    }
-
-    async fn set_size(
-        store: &Accessor<U, Self>,
-        fd: Handle,
-        size: Filesize,
-    ) -> FilesystemResult<()> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        done(copies.view().set_size(fd, size).await)
+    on_copy! {
+        fn advise(offset: Filesize, length: Filesize, advice: Advice) -> () =
+            |view, fd| view.advise(fd, offset, length, converted::advice(advice));
+        fn sync_data() -> () = |view, fd| view.sync_data(fd);
+        fn sync() -> () = |view, fd| view.sync(fd);
+        fn get_flags() -> DescriptorFlags =
+            |view, fd| view.get_flags(fd) => converted::descriptor_flags;
+        fn get_type() -> DescriptorType =
+            |view, fd| view.get_type(fd) => converted::descriptor_type;
+        fn set_size(size: Filesize) -> () = |view, fd| view.set_size(fd, size);
+        fn create_directory_at(path: String) -> () =
+            |view, fd| view.create_directory_at(fd, path);
+        fn stat() -> DescriptorStat = |view, fd| view.stat(fd) => converted::descriptor_stat;
+        fn stat_at(flags: PathFlags, path: String) -> DescriptorStat =
+            |view, fd| view.stat_at(fd, converted::path_flags(flags), path)
+                => converted::descriptor_stat;
+        fn readlink_at(path: String) -> String = |view, fd| view.readlink_at(fd, path);
+        fn remove_directory_at(path: String) -> () =
+            |view, fd| view.remove_directory_at(fd, path);
+        fn symlink_at(target: String, path: String) -> () =
+            |view, fd| view.symlink_at(fd, target, path);
+        fn unlink_file_at(path: String) -> () = |view, fd| view.unlink_file_at(fd, path);
+        fn metadata_hash() -> MetadataHashValue =
+            |view, fd| view.metadata_hash(fd) => converted::metadata_hash;
+        fn metadata_hash_at(flags: PathFlags, path: String) -> MetadataHashValue =
+            |view, fd| view.metadata_hash_at(fd, converted::path_flags(flags), path)
+                => converted::metadata_hash;
     }
 
     async fn set_times(
@@ -195,99 +194,6 @@ impl<U: 'static> types::HostDescriptorWithStore<U> for Files {
         let [access, modification] = converted::timestamps([access, modification])?;
         let (mut copies, fd) = Copies::of(store, &fd)?;
         done(copies.view().set_times(fd, access, modification).await)
-    }
-
-    async fn create_directory_at(
-        store: &Accessor<U, Self>,
-        fd: Handle,
-        path: String,
-    ) -> FilesystemResult<()> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        done(copies.view().create_directory_at(fd, path).await)
-    }
-
-    async fn stat(store: &Accessor<U, Self>, fd: Handle) -> FilesystemResult<DescriptorStat> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        Ok(converted::descriptor_stat(done(
-            copies.view().stat(fd).await,
-        )?))
-    }
-
-    async fn stat_at(
-        store: &Accessor<U, Self>,
-        fd: Handle,
-        flags: PathFlags,
-        path: String,
-    ) -> FilesystemResult<DescriptorStat> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        Ok(converted::descriptor_stat(done(
-            copies
-                .view()
-                .stat_at(fd, converted::path_flags(flags), path)
-                .await,
-        )?))
-    }
-
-    async fn readlink_at(
-        store: &Accessor<U, Self>,
-        fd: Handle,
-        path: String,
-    ) -> FilesystemResult<String> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        done(copies.view().readlink_at(fd, path).await)
-    }
-
-    async fn remove_directory_at(
-        store: &Accessor<U, Self>,
-        fd: Handle,
-        path: String,
-    ) -> FilesystemResult<()> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        done(copies.view().remove_directory_at(fd, path).await)
-    }
-
-    async fn symlink_at(
-        store: &Accessor<U, Self>,
-        fd: Handle,
-        target: String,
-        path: String,
-    ) -> FilesystemResult<()> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        done(copies.view().symlink_at(fd, target, path).await)
-    }
-
-    async fn unlink_file_at(
-        store: &Accessor<U, Self>,
-        fd: Handle,
-        path: String,
-    ) -> FilesystemResult<()> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        done(copies.view().unlink_file_at(fd, path).await)
-    }
-
-    async fn metadata_hash(
-        store: &Accessor<U, Self>,
-        fd: Handle,
-    ) -> FilesystemResult<MetadataHashValue> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        Ok(converted::metadata_hash(done(
-            copies.view().metadata_hash(fd).await,
-        )?))
-    }
-
-    async fn metadata_hash_at(
-        store: &Accessor<U, Self>,
-        fd: Handle,
-        flags: PathFlags,
-        path: String,
-    ) -> FilesystemResult<MetadataHashValue> {
-        let (mut copies, fd) = Copies::of(store, &fd)?;
-        Ok(converted::metadata_hash(done(
-            copies
-                .view()
-                .metadata_hash_at(fd, converted::path_flags(flags), path)
-                .await,
-        )?))
     }
 
     async fn set_times_at(

@@ -3,8 +3,8 @@
 //! cannot be read is ignored.
 
 use super::names::FunctionPath;
+use crate::component::section::custom_section;
 use serde_json::Value;
-use wasmparser::{Parser, Payload};
 
 const SECTION: &str = "package-docs";
 
@@ -22,7 +22,7 @@ pub(crate) struct Docs(Value);
 impl Docs {
     /// Reads the section of a component that was compiled before, so it is well-formed.
     pub(crate) fn read(component: &[u8]) -> Self {
-        let found = section(component).and_then(|section| {
+        let found = custom_section(component, SECTION).and_then(|section| {
             let (version, json) = section.split_first()?;
             if section.len() > MAX_BYTES || !VERSIONS.contains(version) {
                 tracing::debug!("the docs of a component are too large or have another version");
@@ -72,20 +72,4 @@ fn of_function<'a, const N: usize>(
     keys.into_iter()
         .filter_map(|key| within.get(key)?.get(function))
         .find_map(|said| said.as_str().or_else(|| said.get("docs")?.as_str()))
-}
-
-/// Returns the section of the outermost component; nested ones have their own.
-fn section(component: &[u8]) -> Option<&[u8]> {
-    let mut depth = 0_usize;
-    for payload in Parser::new(0).parse_all(component) {
-        match payload.ok()? {
-            Payload::Version { .. } => depth += 1,
-            Payload::End(_) => depth = depth.saturating_sub(1),
-            Payload::CustomSection(section) if depth == 1 && section.name() == SECTION => {
-                return Some(section.data());
-            }
-            _ => {}
-        }
-    }
-    None
 }

@@ -3,7 +3,7 @@
 use super::{rules, short};
 use crate::policy::{
     DirGrant, DirMode, FileOp, Grants, PathRules, Ruling, decide_file, is_repository,
-    repository_entries, run_later, run_later_document,
+    repository_entries, run_later,
 };
 use agent_host_types::tool::Effect;
 use pretty_assertions::assert_eq;
@@ -264,15 +264,6 @@ fn run_later_near_misses_stay_writable() {
     ] {
         assert_eq!(rule(&[], FileOp::Move, path), allowed, "{path}");
     }
-}
-
-#[test]
-fn run_later_page_is_generated_from_the_table() {
-    assert_eq!(
-        include_str!("../../../RUN_LATER.md"),
-        run_later_document(),
-        "run: cargo run -p agent-host-engine --example run_later > host/core/engine/RUN_LATER.md"
-    );
 }
 
 #[test]

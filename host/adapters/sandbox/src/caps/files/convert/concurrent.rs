@@ -32,59 +32,45 @@ pub(in super::super) fn code_of<T>(
     }
 }
 
+/// Converts a value of an enumeration whose names are the same in both versions, but for the named
+/// ones.
+macro_rules! same_name {
+    (
+        $value:ident, $from:ident => $to:ident, $type:ident:
+        $($name:ident)* $(; $other:ident => $new:expr)?
+    ) => {
+        match $value {
+            $($from::$type::$name => $to::$type::$name,)*
+            $($from::$type::$other => $new,)?
+        }
+    };
+}
+
+/// Converts a set of flags whose names are the same in both versions.
+macro_rules! same_flags {
+    ($flags:ident, $from:ident => $to:ident, $type:ident: $($name:ident)*) => {{
+        let mut all = $to::$type::empty();
+        $(if $flags.contains($from::$type::$name) {
+            all |= $to::$type::$name;
+        })*
+        all
+    }};
+}
+
 pub(in super::super) fn error_code(code: v2::ErrorCode) -> ErrorCode {
-    match code {
-        v2::ErrorCode::Access => ErrorCode::Access,
-        v2::ErrorCode::WouldBlock => ErrorCode::Other(Some("would-block".to_owned())),
-        v2::ErrorCode::Already => ErrorCode::Already,
-        v2::ErrorCode::BadDescriptor => ErrorCode::BadDescriptor,
-        v2::ErrorCode::Busy => ErrorCode::Busy,
-        v2::ErrorCode::Deadlock => ErrorCode::Deadlock,
-        v2::ErrorCode::Quota => ErrorCode::Quota,
-        v2::ErrorCode::Exist => ErrorCode::Exist,
-        v2::ErrorCode::FileTooLarge => ErrorCode::FileTooLarge,
-        v2::ErrorCode::IllegalByteSequence => ErrorCode::IllegalByteSequence,
-        v2::ErrorCode::InProgress => ErrorCode::InProgress,
-        v2::ErrorCode::Interrupted => ErrorCode::Interrupted,
-        v2::ErrorCode::Invalid => ErrorCode::Invalid,
-        v2::ErrorCode::Io => ErrorCode::Io,
-        v2::ErrorCode::IsDirectory => ErrorCode::IsDirectory,
-        v2::ErrorCode::Loop => ErrorCode::Loop,
-        v2::ErrorCode::TooManyLinks => ErrorCode::TooManyLinks,
-        v2::ErrorCode::MessageSize => ErrorCode::MessageSize,
-        v2::ErrorCode::NameTooLong => ErrorCode::NameTooLong,
-        v2::ErrorCode::NoDevice => ErrorCode::NoDevice,
-        v2::ErrorCode::NoEntry => ErrorCode::NoEntry,
-        v2::ErrorCode::NoLock => ErrorCode::NoLock,
-        v2::ErrorCode::InsufficientMemory => ErrorCode::InsufficientMemory,
-        v2::ErrorCode::InsufficientSpace => ErrorCode::InsufficientSpace,
-        v2::ErrorCode::NotDirectory => ErrorCode::NotDirectory,
-        v2::ErrorCode::NotEmpty => ErrorCode::NotEmpty,
-        v2::ErrorCode::NotRecoverable => ErrorCode::NotRecoverable,
-        v2::ErrorCode::Unsupported => ErrorCode::Unsupported,
-        v2::ErrorCode::NoTty => ErrorCode::NoTty,
-        v2::ErrorCode::NoSuchDevice => ErrorCode::NoSuchDevice,
-        v2::ErrorCode::Overflow => ErrorCode::Overflow,
-        v2::ErrorCode::NotPermitted => ErrorCode::NotPermitted,
-        v2::ErrorCode::Pipe => ErrorCode::Pipe,
-        v2::ErrorCode::ReadOnly => ErrorCode::ReadOnly,
-        v2::ErrorCode::InvalidSeek => ErrorCode::InvalidSeek,
-        v2::ErrorCode::TextFileBusy => ErrorCode::TextFileBusy,
-        v2::ErrorCode::CrossDevice => ErrorCode::CrossDevice,
-    }
+    same_name!(code, v2 => v3, ErrorCode:
+        Access Already BadDescriptor Busy Deadlock Quota Exist FileTooLarge IllegalByteSequence
+        InProgress Interrupted Invalid Io IsDirectory Loop TooManyLinks MessageSize NameTooLong
+        NoDevice NoEntry NoLock InsufficientMemory InsufficientSpace NotDirectory NotEmpty
+        NotRecoverable Unsupported NoTty NoSuchDevice Overflow NotPermitted Pipe ReadOnly
+        InvalidSeek TextFileBusy CrossDevice;
+        WouldBlock => ErrorCode::Other(Some("would-block".to_owned())))
 }
 
 pub(in super::super) fn descriptor_type(kind: v2::DescriptorType) -> v3::DescriptorType {
-    match kind {
-        v2::DescriptorType::Unknown => v3::DescriptorType::Other(None),
-        v2::DescriptorType::BlockDevice => v3::DescriptorType::BlockDevice,
-        v2::DescriptorType::CharacterDevice => v3::DescriptorType::CharacterDevice,
-        v2::DescriptorType::Directory => v3::DescriptorType::Directory,
-        v2::DescriptorType::Fifo => v3::DescriptorType::Fifo,
-        v2::DescriptorType::SymbolicLink => v3::DescriptorType::SymbolicLink,
-        v2::DescriptorType::RegularFile => v3::DescriptorType::RegularFile,
-        v2::DescriptorType::Socket => v3::DescriptorType::Socket,
-    }
+    same_name!(kind, v2 => v3, DescriptorType:
+        BlockDevice CharacterDevice Directory Fifo SymbolicLink RegularFile Socket;
+        Unknown => v3::DescriptorType::Other(None))
 }
 
 pub(in super::super) fn entry(entry: v2::DirectoryEntry) -> v3::DirectoryEntry {
@@ -144,65 +130,23 @@ pub(in super::super) fn timestamps<const N: usize>(
 }
 
 pub(in super::super) fn advice(advice: v3::Advice) -> v2::Advice {
-    match advice {
-        v3::Advice::Normal => v2::Advice::Normal,
-        v3::Advice::Sequential => v2::Advice::Sequential,
-        v3::Advice::Random => v2::Advice::Random,
-        v3::Advice::WillNeed => v2::Advice::WillNeed,
-        v3::Advice::DontNeed => v2::Advice::DontNeed,
-        v3::Advice::NoReuse => v2::Advice::NoReuse,
-    }
+    same_name!(advice, v3 => v2, Advice: Normal Sequential Random WillNeed DontNeed NoReuse)
 }
 
-/// The flags of a descriptor in both versions, in pairs.
-const DESCRIPTOR_FLAGS: [(v2::DescriptorFlags, v3::DescriptorFlags); 6] = [
-    (v2::DescriptorFlags::READ, v3::DescriptorFlags::READ),
-    (v2::DescriptorFlags::WRITE, v3::DescriptorFlags::WRITE),
-    (
-        v2::DescriptorFlags::FILE_INTEGRITY_SYNC,
-        v3::DescriptorFlags::FILE_INTEGRITY_SYNC,
-    ),
-    (
-        v2::DescriptorFlags::DATA_INTEGRITY_SYNC,
-        v3::DescriptorFlags::DATA_INTEGRITY_SYNC,
-    ),
-    (
-        v2::DescriptorFlags::REQUESTED_WRITE_SYNC,
-        v3::DescriptorFlags::REQUESTED_WRITE_SYNC,
-    ),
-    (
-        v2::DescriptorFlags::MUTATE_DIRECTORY,
-        v3::DescriptorFlags::MUTATE_DIRECTORY,
-    ),
-];
-
 pub(in super::super) fn descriptor_flags(flags: v2::DescriptorFlags) -> v3::DescriptorFlags {
-    let set = DESCRIPTOR_FLAGS.into_iter();
-    set.filter(|(old, _)| flags.contains(*old))
-        .fold(v3::DescriptorFlags::empty(), |all, (_, new)| all | new)
+    same_flags!(flags, v2 => v3, DescriptorFlags:
+        READ WRITE FILE_INTEGRITY_SYNC DATA_INTEGRITY_SYNC REQUESTED_WRITE_SYNC MUTATE_DIRECTORY)
 }
 
 pub(in super::super) fn wanted_flags(flags: v3::DescriptorFlags) -> v2::DescriptorFlags {
-    let set = DESCRIPTOR_FLAGS.into_iter();
-    set.filter(|(_, new)| flags.contains(*new))
-        .fold(v2::DescriptorFlags::empty(), |all, (old, _)| all | old)
+    same_flags!(flags, v3 => v2, DescriptorFlags:
+        READ WRITE FILE_INTEGRITY_SYNC DATA_INTEGRITY_SYNC REQUESTED_WRITE_SYNC MUTATE_DIRECTORY)
 }
 
 pub(in super::super) fn path_flags(flags: v3::PathFlags) -> v2::PathFlags {
-    if flags.contains(v3::PathFlags::SYMLINK_FOLLOW) {
-        v2::PathFlags::SYMLINK_FOLLOW
-    } else {
-        v2::PathFlags::empty()
-    }
+    same_flags!(flags, v3 => v2, PathFlags: SYMLINK_FOLLOW)
 }
 
 pub(in super::super) fn open_flags(flags: v3::OpenFlags) -> v2::OpenFlags {
-    let pairs = [
-        (v2::OpenFlags::CREATE, v3::OpenFlags::CREATE),
-        (v2::OpenFlags::DIRECTORY, v3::OpenFlags::DIRECTORY),
-        (v2::OpenFlags::EXCLUSIVE, v3::OpenFlags::EXCLUSIVE),
-        (v2::OpenFlags::TRUNCATE, v3::OpenFlags::TRUNCATE),
-    ];
-    let set = pairs.into_iter().filter(|(_, new)| flags.contains(*new));
-    set.fold(v2::OpenFlags::empty(), |all, (old, _)| all | old)
+    same_flags!(flags, v3 => v2, OpenFlags: CREATE DIRECTORY EXCLUSIVE TRUNCATE)
 }
