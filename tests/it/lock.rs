@@ -2,7 +2,7 @@
 //! command accepts them.
 
 use agent_host_test_guests::{Definition, Guest, RANDOM, STATE_GET};
-use agent_host_test_support::{Ran, TestEnv, dist};
+use agent_host_test_support::{Ran, TestEnv, dist, program};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -411,4 +411,57 @@ fn locked_run_uses_what_is_accepted() {
     );
     assert_eq!((ran.code, ran.stderr), (Some(2), why));
     assert_eq!(std::fs::read(&path).unwrap(), accepted);
+}
+
+/// Without an agent.toml nothing is locked, so nothing but built-ins runs.
+#[test]
+fn locked_commands_without_a_configuration_refuse_components() {
+    let env = TestEnv::new();
+    env.write(
+        "mine.wasm",
+        std::fs::read(dist().join("files.wasm")).unwrap(),
+    );
+    let refused: [&[&str]; 2] = [
+        &["run", "--locked", "--tool", "mine.wasm", "look"],
+        &["call", "--locked", "mine.wasm", "list_directory", "path=."],
+    ];
+    for command in refused {
+        let ran = env.run(command);
+        let why = "agent.lock, and `--locked` accepts nothing new, so nothing runs";
+        assert!(ran.code == Some(2) && ran.stderr.contains(why), "{ran:?}");
+    }
+    ends_well(&env.run(&["run", "--locked", "look"]));
+    ends_well(&env.run(&[
+        "call",
+        "--locked",
+        "builtin:files",
+        "list_directory",
+        "path=.",
+    ]));
+}
+
+/// A server's command line is compared before it starts: the new one would run on the machine.
+#[test]
+fn changed_command_of_a_server_is_refused_before_it_starts() {
+    let env = TestEnv::new();
+    let configure = |args: &str| {
+        let mcp =
+            format!("[[mcp]]\nname = \"mine\"\ncommand = \"sh\"\nargs = [\"-c\", {args:?}]\n");
+        env.configure(mcp);
+    };
+    let server = format!(
+        "mkdir -p other && cd other && exec {} mcp --state-dir state",
+        program()
+    );
+    configure(&server);
+    ends_well(&env.run(&["run", "look"]));
+    configure(&format!("touch started; {server}"));
+    let ran = env.run(&["run", "look"]);
+    assert!(
+        ran.stderr
+            .contains("the MCP server `mine` has changed since it was accepted"),
+        "{ran:?}"
+    );
+    assert_eq!(ran.code, Some(2));
+    assert!(!env.work().join("started").exists());
 }

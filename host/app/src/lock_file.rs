@@ -37,13 +37,15 @@ pub struct LockFile {
 }
 
 impl LockFile {
-    /// Reads the lock of a configuration; none without an `agent.toml`: a component of the command
-    /// line is accepted by being named.
+    /// Reads the lock of a configuration; none without an `agent.toml`, unless only what it has may
+    /// run: a component of the command line is accepted by being named.
     ///
     /// # Errors
     /// The file cannot be read, every user may write to it, or it is not a lock of a known version.
     pub fn open(config: &Config) -> Result<Option<Self>, HostError> {
-        let file = config.file.as_deref().map(Self::beside).transpose()?;
+        let absent = config.locked.then(|| config.project_dir.join("agent.toml"));
+        let file = config.file.clone().or(absent);
+        let file = file.as_deref().map(Self::beside).transpose()?;
         Ok(file.map(|file| Self {
             is_fixed: config.locked,
             ..file

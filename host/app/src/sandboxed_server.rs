@@ -66,9 +66,12 @@ impl Serving<'_> {
         })
     }
 
-    /// Compares the component of a server with the accepted one. Its tools are compared when they
-    /// are known.
-    fn check_lock(self, name: &str, server: String) -> Result<(), HostError> {
+    /// Compares the address, the command line or the component of a server that is to run with the
+    /// accepted one, before it starts. Its tools are compared when they are known.
+    pub(crate) fn check_lock(self, name: &str, server: String) -> Result<(), HostError> {
+        if self.purpose != Purpose::Run {
+            return Ok(());
+        }
         let Some(mut lock) = LockFile::open(self.config)? else {
             return Ok(());
         };

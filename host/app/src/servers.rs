@@ -71,7 +71,9 @@ pub(crate) async fn connect(
             None => None,
         };
         let opened = server.open(component, supervisor, elicitor, &config.state_dir);
-        Ok::<_, HostError>(McpServer::connect(opened.await?).await)
+        let opened = opened.await?;
+        serving.check_lock(&server.name, opened.reach.identity())?;
+        Ok::<_, HostError>(McpServer::connect(opened).await)
     });
     let mut connected = Connected::default();
     for (config, result) in servers.iter().zip(join_all(each).await) {

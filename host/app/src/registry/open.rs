@@ -96,10 +96,8 @@ impl Registry {
 
     fn open_for(config: &Config, purpose: Purpose) -> BoxFuture<'_, Result<Self, HostError>> {
         Box::pin(async move {
-            if purpose == Purpose::Run
-                && let Some(lock) = LockFile::open(config)?
-            {
-                lock.check_known(config)?;
+            if purpose == Purpose::Run {
+                check_known(config)?;
             }
             let packages = Packages::new(config, purpose);
             let sandbox = new_sandbox(config)?;
@@ -126,11 +124,12 @@ impl Registry {
     /// There is none, it cannot be loaded or used, it is not the accepted one, or a granted secret
     /// cannot be read.
     pub async fn open_one(config: &Config, name: &str) -> Result<Self, HostError> {
+        check_known(config)?;
         let mut registry = Self::open_one_for(config, name, Purpose::Run).await?;
         let mut hooks = config.hooks.iter();
         let configured = config.tools.iter().any(|tool| tool.name == name)
             || hooks.any(|hook| hook.name == name);
-        if configured || !registry.servers().is_empty() {
+        if configured || config.locked || !registry.servers().is_empty() {
             registry.check_lock(config, &config.skills)?;
         }
         registry.read_secrets(config).await?;
@@ -285,4 +284,10 @@ fn new_sandbox(config: &Config) -> Result<Arc<Sandbox>, HostError> {
         ..config.sandbox.clone()
     })?;
     Ok(Arc::new(sandbox))
+}
+
+/// Refuses what is configured and not in a lock that stays as it is, before anything of it runs.
+fn check_known(config: &Config) -> Result<(), HostError> {
+    let lock = LockFile::open(config)?;
+    lock.map_or(Ok(()), |lock| lock.check_known(config))
 }

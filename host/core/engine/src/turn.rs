@@ -375,14 +375,13 @@ impl Agent {
         Box::pin(async move {
             let started = Instant::now();
             session.rulings.clear();
-            let checked = match &input {
-                AgentInput::Text(_) | AgentInput::Message(_) => {
+            let read = self.read_labelled_files(session).await;
+            let checked = match (&input, read) {
+                (_, Err(error)) => Err(error),
+                (AgentInput::Text(_) | AgentInput::Message(_), _) => {
                     self.abandon_children(session, cx).await
                 }
-                _ => match self.check_handed_down(session, &input).await {
-                    Ok(()) => self.read_labelled_files(session).await,
-                    refused => refused,
-                },
+                _ => self.check_handed_down(session, &input).await,
             };
             let first = match checked.and_then(|()| self.begin(session, input, cx)) {
                 Ok(first) => first,

@@ -60,8 +60,9 @@ impl LabelledFiles {
         self.run.clone()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.run.lock().is_empty()
+    /// Returns the number of files of the run.
+    pub(crate) fn count(&self) -> usize {
+        self.run.lock().len()
     }
 
     /// Adds sources of a file.

@@ -225,7 +225,7 @@ impl FlowState {
     /// Notes the files that a call wrote, if untrusted text can be in them: of what the model has
     /// seen, of the result, or of a file that the call moved or linked.
     fn wrote(&mut self, labels: &[String], audit: &[AuditEntry]) {
-        if self.files.is_empty() && self.seen.is_empty() && labels.is_empty() {
+        if self.files.count() == 0 && self.seen.is_empty() && labels.is_empty() {
             return;
         }
         let written = audit.iter().filter(|entry| is_allowed(entry));

@@ -34,7 +34,7 @@ const TRUE: Value = Value::Bool(true);
 pub type ArgumentCondition = Condition<ArgumentPath>;
 
 /// The path to a part of the arguments of a call, such as `amount`, `to.0` or `headers['X-Id']`. One
-/// that is no word, or a word of the language, follows `$`: `$['a key']`, `$.in`.
+/// that is no word, begins with a digit or is a word of the language follows `$`: `$['a key']`, `$.in`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentPath(Vec<String>);
 
@@ -81,7 +81,11 @@ impl Named for ArgumentPath {
     fn parse(source: &mut Unparsed<'_>) -> ModalResult<Self> {
         let mut path = match opt('$').parse_next(source)? {
             Some(_) => Vec::new(),
-            None => vec![syntax::word.parse_next(source)?.to_owned()],
+            None => {
+                let is_name =
+                    |word: &&str| !word.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+                vec![syntax::word.verify(is_name).parse_next(source)?.to_owned()]
+            }
         };
         path.append(&mut steps(source)?);
         match path.is_empty() {

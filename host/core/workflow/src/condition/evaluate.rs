@@ -11,7 +11,7 @@ use std::{borrow::Cow, cmp::Ordering};
 pub(super) enum Types {
     /// They differ, and have no order.
     Differ,
-    /// What reads them may convert one, so they may be equal and in any order.
+    /// A tool may convert one, so they may be equal and in any order.
     MayMeanTheSame,
 }
 

@@ -257,6 +257,10 @@ fn condition_over_arguments_that_never_holds_is_refused() {
     let cases = [
         ("$ == 1", "a key after `$`, as in `$['a key']` at column 2"),
         (
+            "a >= 1e6",
+            "an argument, a quoted text, a number, `true`, `false`, `null` or a list at column 6",
+        ),
+        (
             "a in [1, null]",
             "a value other than null, since no condition about a missing argument holds, at column 10",
         ),

@@ -244,8 +244,17 @@ impl Agent {
         if self.settings.flow.is_off() {
             return Ok(());
         }
-        for (call_id, child) in self.open_agents(session) {
-            drop(self.open_child(&child, session, &call_id).await?);
+        let agents = self.open_agents(session);
+        let files = &session.state().flow.files;
+        loop {
+            let before = files.count();
+            for (call_id, child) in &agents {
+                drop(self.open_child(child, session, call_id).await?);
+            }
+            // A file that one wrote, another one can have moved.
+            if agents.len() < 2 || files.count() == before {
+                break;
+            }
         }
         Ok(())
     }

@@ -38,6 +38,7 @@ pub(super) struct Launcher {
     config: PathBuf,
     grants: Vec<String>,
     write: bool,
+    locked: bool,
     environment: Environment,
 }
 
@@ -58,6 +59,7 @@ impl Launcher {
             root: root.to_owned(),
             grants: args.config.grants.clone(),
             write: args.config.write,
+            locked: args.config.locked,
             environment: Environment::from_process()?,
         })
     }
@@ -81,6 +83,7 @@ impl Launcher {
             model: model.map(str::to_owned),
             grants: self.grants.clone(),
             write: self.write,
+            locked: self.locked,
             state_dir: Some(self.root.join("state")),
             ..Overrides::default()
         };
@@ -172,6 +175,9 @@ impl Launcher {
             .arg(&self.config)
             .arg("--state-dir")
             .arg(directory.join("state"));
+        if self.locked {
+            command.arg("--locked");
+        }
         if self.write {
             command.arg("--write");
         }

@@ -134,6 +134,8 @@ impl RunParts<'_> {
                 } else {
                     format!("\nThe session is kept: {}", self.resume)
                 };
+                // A line of a tool's text would be one of its own in the log of a pipeline.
+                let error = escape_line(&error.to_string());
                 let failure = Failure::new((&report.end).into(), format!("{error}{near}{kept}"));
                 return Err(failure.documented());
             }
