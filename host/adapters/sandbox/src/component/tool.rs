@@ -5,6 +5,7 @@ use crate::{
     component::{
         act::{self, TIMEOUT_KEYWORD},
         link::{CONTRACT_VERSION, EntryPoint, LinkedComponent},
+        program::ProgramEntry,
         shared::SharedParts,
     },
     engine::Allocator,
@@ -183,7 +184,10 @@ impl ToolComponent {
             EntryPoint::Contract(_) => format!("agent:tool@{CONTRACT_VERSION}"),
             EntryPoint::Hooks => format!("hooks of agent:tool@{CONTRACT_VERSION}"),
             EntryPoint::Plain(_) => "functions".to_owned(),
-            EntryPoint::Program(_) => "a program".to_owned(),
+            EntryPoint::Program(_) => {
+                let program = self.loaded.linked.program.as_ref();
+                program.map_or("a program", ProgramEntry::form).to_owned()
+            }
             EntryPoint::Act(_) => act::PACKAGE.to_owned(),
         };
         let imports = || self.imports().iter();

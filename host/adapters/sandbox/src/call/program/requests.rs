@@ -1,0 +1,198 @@
+//! The requests that a program answers as a handler of HTTP, from the host to its instance. They
+//! wait in a queue; no socket is involved.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{instance::store::CallState, mutex::lock, schedule::activity::Activity, text};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use http::{Request, Response};
+use http_body_util::{BodyDataStream, BodyExt as _, Full};
+use std::{
+    convert::Infallible,
+    io,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+use tokio::{
+    io::AsyncRead,
+    sync::{mpsc, oneshot},
+};
+use tokio_util::io::StreamReader;
+use wasmtime::Store;
+use wasmtime_wasi_http::{
+    Error, WasiBody,
+    p2::bindings::{
+        ProxyPre,
+        http::types::{ErrorCode, Scheme},
+    },
+};
+
+/// The most requests that wait for a program.
+const MAX_WAITING: usize = 64;
+
+/// The most bytes shown of an error that a handler returned.
+const MAX_ERROR_BYTES: usize = 200;
+
+/// The body of a response. Its error is [`io::ErrorKind::BrokenPipe`] if the program ended before
+/// the body did.
+pub type ResponseBody = Box<dyn AsyncRead + Send + Unpin>;
+
+/// Why a program gave no response to a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestFailure {
+    /// It has ended.
+    #[error("it ended")]
+    Ended,
+    /// It did not answer, for this reason.
+    #[error("{0}")]
+    Unanswered(String),
+}
+
+type Reply = Result<Response<WasiBody>, RequestFailure>;
+
+/// A request, with the place for its response.
+struct PendingRequest {
+    request: Request<Vec<u8>>,
+    reply: oneshot::Sender<Reply>,
+}
+
+/// The host's end of the requests of a program. Dropping it ends the program.
+pub struct ProgramRequests {
+    queue: mpsc::Sender<PendingRequest>,
+    activity: Arc<Activity>,
+}
+
+/// The guest's end.
+pub(crate) struct RequestQueue {
+    queue: mpsc::Receiver<PendingRequest>,
+    answering: Arc<AtomicUsize>,
+    activity: Arc<Activity>,
+}
+
+/// Counts the requests that a program answers now.
+pub(crate) struct Answering(Arc<AtomicUsize>);
+
+impl Answering {
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// Returns both ends of the requests of a program, and the number of those that it answers.
+pub(crate) fn requests(activity: &Arc<Activity>) -> (ProgramRequests, RequestQueue, Answering) {
+    let (sender, queue) = mpsc::channel(MAX_WAITING);
+    let answering = Arc::new(AtomicUsize::new(0));
+    let requests = ProgramRequests {
+        queue: sender,
+        activity: Arc::clone(activity),
+    };
+    let guest = RequestQueue {
+        queue,
+        answering: Arc::clone(&answering),
+        activity: Arc::clone(activity),
+    };
+    (requests, guest, Answering(answering))
+}
+
+impl ProgramRequests {
+    /// Sends a request, which waits its turn when this returns. The future is that of the response;
+    /// dropping it, or the body of the response, gives the request up.
+    pub fn send(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> impl Future<Output = Result<Response<ResponseBody>, RequestFailure>> + Send + 'static {
+        let (reply, answer) = oneshot::channel();
+        let queued = self.queue.try_send(PendingRequest { request, reply });
+        let activity = Arc::clone(&self.activity);
+        async move {
+            queued.map_err(|error| match error {
+                mpsc::error::TrySendError::Closed(_) => RequestFailure::Ended,
+                mpsc::error::TrySendError::Full(_) => RequestFailure::Unanswered(format!(
+                    "{MAX_WAITING} requests wait for it already"
+                )),
+            })?;
+            let response = answer.await.map_err(|_| RequestFailure::Ended)??;
+            Ok(response.map(|body| reader(body, activity)))
+        }
+    }
+}
+
+/// Converts the body of a response. A program that ends leaves a body that seems complete.
+fn reader(body: WasiBody, activity: Arc<Activity>) -> ResponseBody {
+    let ended = Arc::clone(&activity);
+    let pieces = BodyDataStream::new(body).map(move |piece| {
+        activity.sent();
+        piece.map_err(io::Error::other)
+    });
+    let end = stream::once(async move { ended.has_ended() })
+        .filter(|has_ended| std::future::ready(*has_ended))
+        .map(|_| Err(io::ErrorKind::BrokenPipe.into()));
+    Box::new(StreamReader::new(pieces.chain(end).boxed()))
+}
+
+impl RequestQueue {
+    /// Waits for a request that is not given up yet; `None` when none can come any more.
+    async fn next(&mut self) -> Option<PendingRequest> {
+        loop {
+            let pending = self.queue.recv().await?;
+            if !pending.reply.is_closed() {
+                self.activity.received();
+                return Some(pending);
+            }
+        }
+    }
+
+    /// Instantiates a component once, and has it answer each request in turn: an instance of WASI
+    /// 0.2 runs one function at a time.
+    pub(super) async fn answer(
+        mut self,
+        pre: &ProxyPre<CallState>,
+        store: &mut Store<CallState>,
+    ) -> wasmtime::Result<()> {
+        let proxy = pre.instantiate_async(&mut *store).await?;
+        while let Some(PendingRequest { request, reply }) = self.next().await {
+            let reply = Arc::new(Mutex::new(Some(reply)));
+            let settle = {
+                let reply = Arc::clone(&reply);
+                move |answer: Reply| {
+                    if let Some(reply) = lock(&reply).take() {
+                        // The host may have given it up.
+                        let _ = reply.send(answer);
+                    }
+                }
+            };
+            let respond = settle.clone();
+            let mut http = store.data_mut().http();
+            let request = request.map(body);
+            let request = http.new_incoming_request(Scheme::Http, request)?;
+            let place = http.new_response_outparam_from_callback(move |answer| {
+                respond(answer.map_err(|error| refused(&error)));
+            })?;
+            self.answering.fetch_add(1, Ordering::Relaxed);
+            let handler = proxy.wasi_http_incoming_handler();
+            handler.call_handle(&mut *store, request, place).await?;
+            self.answering.fetch_sub(1, Ordering::Relaxed);
+            let unanswered = "its handler returned without a response".to_owned();
+            settle(Err(RequestFailure::Unanswered(unanswered)));
+        }
+        Ok(())
+    }
+}
+
+fn body(bytes: Vec<u8>) -> WasiBody {
+    let body =
+        Full::new(Bytes::from(bytes)).map_err(|never: Infallible| -> Error { match never {} });
+    body.boxed_unsync()
+}
+
+/// Returns the failure of a request that the handler answered with an error.
+fn refused(error: &ErrorCode) -> RequestFailure {
+    let error = format!("{error:?}");
+    let error = error.trim_start_matches("ErrorCode::");
+    let error = text::sanitize(error, MAX_ERROR_BYTES);
+    RequestFailure::Unanswered(format!("its handler returned an error: {error}"))
+}
