@@ -262,7 +262,7 @@ fn component_server_is_shown_with_its_grants() {
     let data = env.work().join("data").canonicalize().unwrap();
     let grant = format!("  {} as /workspace, read-only", data.display());
     for says in [
-        "  runs        in the sandbox",
+        "  runs        in the sandbox, as a program with standard streams (wasi:cli/run@0.2)",
         "  ends        after 60 s without a call, and at an age of 86400 s; the next call starts it again",
         grant.as_str(),
         "  no network",
@@ -272,6 +272,10 @@ fn component_server_is_shown_with_its_grants() {
     assert!(!shown.contains("outside of the sandbox"), "{shown}");
     let shown = env.run(&["inspect", "s", "--json"]).json();
     assert_eq!(shown["component"]["idle-seconds"], 60);
+    assert_eq!(
+        shown["component"]["form"],
+        "a program with standard streams (wasi:cli/run@0.2)"
+    );
     assert_eq!(
         shown["component"]["grants"]["dir"].as_array().map(Vec::len),
         Some(1)
@@ -367,5 +371,46 @@ fn http_component_server_that_answers_badly_is_explained() {
         let bad: Value = serde_json::from_str(bad).unwrap();
         assert_eq!(bad, json!({"error": error}), "{with}");
         assert_eq!(next, with);
+    }
+}
+
+/// A component of WASI 0.3 runs where that is on. One with both ways in has its main function run.
+#[test]
+fn component_server_of_wasi_0_3_runs_where_it_is_on() {
+    let newer = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../tests/guests/dist/mcp-server-async.wasm"
+    );
+    let refused = call(&place_of(newer, ""), "count", &json!({}));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    let says = "WASI 0.3 is off: set `wasi = \"0.3\"` in `[sandbox]`";
+    assert!(refused.stderr.contains(says), "{}", refused.stderr);
+    let on = "[sandbox]\nwasi = \"0.3\"";
+    let with = fs::read(newer).unwrap();
+    // Without its main function.
+    let mut without = with.clone();
+    let main = b"wasi:cli/run@";
+    for at in 0..without.len() - main.len() {
+        if without[at..].starts_with(main) {
+            without[at..at + 4].copy_from_slice(b"test");
+        }
+    }
+    for (component, form) in [
+        (with, "a program with standard streams (wasi:cli/run@0.3)"),
+        (
+            without,
+            "a handler of HTTP requests (wasi:http/handler@0.3)",
+        ),
+    ] {
+        let env = place(on);
+        env.write("server.wasm", component);
+        let shown = env.run(&["inspect", "s", "--json"]).json();
+        assert_eq!(shown["component"]["form"], form);
+        let counted = [
+            ("s_count", json!({})),
+            ("s_steps", json!({})),
+            ("s_count", json!({})),
+        ];
+        assert_eq!(results(&env, &counted), ["1", "done", "3"], "{form}");
     }
 }

@@ -68,6 +68,7 @@ impl Serving<'_> {
         };
         Ok(ServerComponent {
             digest,
+            form: component.program_form().unwrap_or_default(),
             secrets,
             sandbox: Arc::new(LoadedServer { component, using }),
         })

@@ -54,9 +54,6 @@ const VERSION: &str = "mcp-protocol-version";
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// The version of the protocol in a message, from 2026-07-28 on.
-const VERSION_IN_MESSAGE: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
-
 /// Returns the client's ends: what it writes messages to, and what it reads them from.
 pub(crate) fn connect(
     server: Arc<dyn RequestHandler>,
@@ -119,6 +116,49 @@ impl From<io::Error> for Fault {
     }
 }
 
+/// The parts of a message of the client that matter here.
+#[derive(Deserialize)]
+struct Message {
+    id: Option<RequestId>,
+    method: Option<String>,
+    params: Option<Params>,
+}
+
+#[derive(Deserialize)]
+struct Params {
+    name: Option<String>,
+    uri: Option<String>,
+    #[serde(rename = "requestId")]
+    request: Option<RequestId>,
+    #[serde(rename = "_meta")]
+    meta: Option<Meta>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    /// From 2026-07-28 on.
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<String>,
+}
+
+impl Message {
+    fn is(&self, method: &str) -> bool {
+        self.method.as_deref() == Some(method)
+    }
+
+    /// Returns the headers that each request has since 2026-07-28.
+    fn headers(&self) -> Option<[(&'static str, Option<&str>); 3]> {
+        let params = self.params.as_ref()?;
+        let version = params.meta.as_ref()?.version.as_deref()?;
+        let name = params.name.as_deref().or(params.uri.as_deref());
+        Some([
+            (VERSION, Some(version)),
+            ("mcp-method", self.method.as_deref()),
+            ("mcp-name", name),
+        ])
+    }
+}
+
 /// The parts of a received message that matter here.
 #[derive(Deserialize)]
 struct Received {
@@ -143,19 +183,19 @@ impl Posts {
                     let Some(Ok(Line::Complete(line))) = line else {
                         return;
                     };
-                    let Ok(message) = serde_json::from_slice::<Value>(&line) else {
+                    let Ok(message) = serde_json::from_slice::<Message>(&line) else {
                         continue;
                     };
-                    if message["method"] == "notifications/cancelled" {
-                        let stop = stops.get(&id(&message["params"]["requestId"]));
-                        stop.into_iter().for_each(AbortHandle::abort);
+                    if message.is("notifications/cancelled") {
+                        let cancelled = message.params.as_ref().and_then(|params| params.request.clone());
+                        stops.get(&cancelled).into_iter().for_each(AbortHandle::abort);
                     }
-                    let post = Post {
-                        id: id(&message["id"]).filter(|_| message["method"].is_string()),
-                        is_initialize: message["method"] == "initialize",
-                    };
                     // It has its place in the queue before the next message is read.
                     let sent = self.server.send(self.request(&message, line.to_vec()));
+                    let post = Post {
+                        is_initialize: message.is("initialize"),
+                        id: message.id.filter(|_| message.method.is_some()),
+                    };
                     let id = post.id.clone();
                     let (answered, stop) = abortable(self.answer(post, sent));
                     if id.is_some() {
@@ -167,7 +207,7 @@ impl Posts {
         }
     }
 
-    fn request(&self, message: &Value, body: Vec<u8>) -> Request<Vec<u8>> {
+    fn request(&self, message: &Message, body: Vec<u8>) -> Request<Vec<u8>> {
         let mut request = Request::new(body);
         *request.method_mut() = Method::POST;
         *request.uri_mut() = Uri::from_static(ADDRESS);
@@ -178,19 +218,10 @@ impl Posts {
         headers.insert(header::CONTENT_LENGTH, bytes.into());
         let accepted = HeaderValue::from_static("application/json, text/event-stream");
         headers.insert(header::ACCEPT, accepted);
-        let Some(version) = message.pointer(VERSION_IN_MESSAGE) else {
-            return request;
-        };
-        let params = &message["params"];
-        let name = params.get("name").or_else(|| params.get("uri"));
-        for (header, value) in [
-            (VERSION, Some(version)),
-            ("mcp-method", message.get("method")),
-            ("mcp-name", name),
-        ] {
-            let value = value.and_then(Value::as_str).map(header_value);
+        for (name, value) in message.headers().into_iter().flatten() {
+            let value = value.map(header_value);
             if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
-                headers.insert(header, value);
+                headers.insert(name, value);
             }
         }
         request
@@ -311,8 +342,8 @@ impl Posts {
         if is_answer
             && post.is_initialize
             && let Ok(message) = serde_json::from_slice::<Value>(&message)
-            && let Some(version) = message["result"]["protocolVersion"].as_str()
-            && let Ok(version) = HeaderValue::from_str(version)
+            && let Some(version) = message.pointer("/result/protocolVersion")
+            && let Some(Ok(version)) = version.as_str().map(HeaderValue::from_str)
         {
             self.session().insert(VERSION, version);
         }
@@ -367,10 +398,6 @@ async fn read(body: ResponseBody, most: usize) -> Result<Option<Vec<u8>>, Fault>
     let most = most as u64;
     body.take(most + 1).read_to_end(&mut bytes).await?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))
-}
-
-fn id(value: &Value) -> Option<RequestId> {
-    serde_json::from_value(value.clone()).ok()
 }
 
 /// Encodes the value of a header as the protocol does since 2026-07-28.

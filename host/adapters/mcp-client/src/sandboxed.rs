@@ -16,6 +16,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub struct ServerComponent {
     /// The digest of its bytes.
     pub digest: Digest,
+    /// How it is spoken to, for the operator.
+    pub form: &'static str,
     /// The secrets that it may use, redacted in everything it sends.
     pub secrets: Arc<Secrets>,
     /// Starts it.

@@ -110,25 +110,21 @@ struct Connected {
 
 impl Connected {
     fn new(entry: &ProgramEntry, activity: &Arc<Activity>) -> Self {
-        match entry {
-            ProgramEntry::Main(_) => {
-                let (input, output, guest) = pipe::pipes(activity);
-                Self {
-                    waiting: Waiting::Input(input.wait()),
-                    host: ProgramIo::Streams(input, output),
-                    pipes: Some(guest),
-                    requests: None,
-                }
-            }
-            ProgramEntry::Handler(_) => {
-                let (host, guest, answering) = requests::requests(activity);
-                Self {
-                    waiting: Waiting::Requests(answering),
-                    host: ProgramIo::Requests(host),
-                    pipes: None,
-                    requests: Some(guest),
-                }
-            }
+        if entry.takes_requests() {
+            let (host, guest, answering) = requests::requests(activity);
+            return Self {
+                waiting: Waiting::Requests(answering),
+                host: ProgramIo::Requests(host),
+                pipes: None,
+                requests: Some(guest),
+            };
+        }
+        let (input, output, guest) = pipe::pipes(activity);
+        Self {
+            waiting: Waiting::Input(input.wait()),
+            host: ProgramIo::Streams(input, output),
+            pipes: Some(guest),
+            requests: None,
         }
     }
 }
@@ -371,8 +367,17 @@ async fn enter(
             let command = pre.instantiate_async(&mut *store).await?;
             command.wasi_cli_run().call_run(store).await
         }
+        (ProgramEntry::AsyncMain(pre), _) => {
+            let command = pre.instantiate_async(&mut *store).await?;
+            store
+                .run_concurrent(async |store| command.wasi_cli_run().call_run(store).await)
+                .await?
+        }
         (ProgramEntry::Handler(pre), Some(requests)) => requests.answer(pre, store).await.map(Ok),
-        (ProgramEntry::Handler(_), None) => Ok(Ok(())),
+        (ProgramEntry::AsyncHandler(pre), Some(requests)) => {
+            requests.answer_at_once(pre, store).await.map(Ok)
+        }
+        (ProgramEntry::Handler(_) | ProgramEntry::AsyncHandler(_), None) => Ok(Ok(())),
     }
 }
 

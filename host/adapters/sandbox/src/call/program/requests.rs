@@ -6,11 +6,15 @@ mod tests;
 
 use crate::{instance::store::CallState, mutex::lock, schedule::activity::Activity, text};
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
+use futures_util::{
+    StreamExt as _,
+    stream::{self, FuturesUnordered},
+};
 use http::{Request, Response};
 use http_body_util::{BodyDataStream, BodyExt as _, Full};
 use std::{
     convert::Infallible,
+    fmt::Debug,
     io,
     sync::{
         Arc, Mutex,
@@ -22,12 +26,13 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 use tokio_util::io::StreamReader;
-use wasmtime::Store;
+use wasmtime::{Store, component::Accessor};
 use wasmtime_wasi_http::{
     Error, WasiBody,
-    p2::bindings::{
-        ProxyPre,
-        http::types::{ErrorCode, Scheme},
+    p2::bindings::{ProxyPre, http::types::Scheme},
+    p3::{
+        self,
+        bindings::{Service, ServicePre},
     },
 };
 
@@ -181,6 +186,57 @@ impl RequestQueue {
         }
         Ok(())
     }
+
+    /// Instantiates a component once, and has it answer requests as they come.
+    pub(super) async fn answer_at_once(
+        mut self,
+        pre: &ServicePre<CallState>,
+        store: &mut Store<CallState>,
+    ) -> wasmtime::Result<()> {
+        let service = pre.instantiate_async(&mut *store).await?;
+        let service = &service;
+        let answer = async |store: &Accessor<CallState>| {
+            let mut answers = FuturesUnordered::new();
+            loop {
+                self.answering.store(answers.len(), Ordering::Relaxed);
+                tokio::select! {
+                    Some(answered) = answers.next(), if !answers.is_empty() => answered?,
+                    pending = self.next(), if answers.len() < MAX_WAITING => match pending {
+                        Some(pending) => answers.push(handle(store, service, pending)),
+                        None => return Ok(()),
+                    }
+                }
+            }
+        };
+        store.run_concurrent(answer).await?
+    }
+}
+
+/// Has a handler of WASI 0.3 answer a request.
+async fn handle(
+    store: &Accessor<CallState>,
+    service: &Service,
+    pending: PendingRequest,
+) -> wasmtime::Result<()> {
+    let request = store.with(|mut store| {
+        let http = store.data_mut().http();
+        let (request, _) = p3::Request::from_http(http.hooks, pending.request.map(body));
+        http.table.push(request)
+    })?;
+    let handler = service.wasi_http_handler();
+    let reply = match handler.call_handle(store, request).await? {
+        Ok(response) => store
+            .with(|mut store| {
+                let response = store.data_mut().http().table.delete(response)?;
+                let sent = std::future::ready(Ok(()));
+                response.into_http_with_getter(&mut store, sent, CallState::http)
+            })
+            .map(Ok)?,
+        Err(error) => Err(refused(&error)),
+    };
+    // The host may have given it up.
+    let _ = pending.reply.send(reply);
+    Ok(())
 }
 
 fn body(bytes: Vec<u8>) -> WasiBody {
@@ -189,8 +245,8 @@ fn body(bytes: Vec<u8>) -> WasiBody {
     body.boxed_unsync()
 }
 
-/// Returns the failure of a request that the handler answered with an error.
-fn refused(error: &ErrorCode) -> RequestFailure {
+/// Returns the failure of a request that the handler answered with this error code.
+fn refused(error: &impl Debug) -> RequestFailure {
     let error = format!("{error:?}");
     let error = error.trim_start_matches("ErrorCode::");
     let error = text::sanitize(error, MAX_ERROR_BYTES);

@@ -2,7 +2,8 @@
 
 use super::{ProgramControl, ProgramIo, ProgramUse};
 use crate::{
-    LoadFault, ProgramInput, ProgramOutput, Sandbox, SandboxConfig, ToolComponent, guests::Guest,
+    LoadFault, ProgramInput, ProgramOutput, Sandbox, SandboxConfig, ToolComponent, WasiVersion,
+    guests::Guest,
 };
 use agent_host_engine::policy::{DirGrant, DirMode, Grants};
 use agent_host_types::{accounting::AuditVerdict, limits::Limits};
@@ -19,10 +20,25 @@ const SERVER: &[u8] = include_bytes!(concat!(
     "/../../../tests/guests/dist/mcp-server.wasm"
 ));
 
+/// It has both ways in, with WASI 0.3.
+pub(super) const ASYNC_SERVER: &[u8] = include_bytes!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../../tests/guests/dist/mcp-server-async.wasm"
+));
+
 pub(super) const LONG: Duration = Duration::from_secs(600);
 
 pub(super) fn sandbox() -> Sandbox {
     Sandbox::new(SandboxConfig::default()).unwrap()
+}
+
+/// One that runs WASI 0.3.
+pub(super) fn newer_sandbox() -> Sandbox {
+    Sandbox::new(SandboxConfig {
+        wasi: WasiVersion::V0_3,
+        ..SandboxConfig::default()
+    })
+    .unwrap()
 }
 
 async fn server(sandbox: &Sandbox) -> ToolComponent {
@@ -273,7 +289,10 @@ async fn quotas_are_renewed_when_a_call_begins_alone() {
 async fn programs_and_tools_are_told_apart() {
     let sandbox = sandbox();
     let server = server(&sandbox).await;
-    assert_eq!(server.format(), "a program with standard streams, WASI 0.2");
+    assert_eq!(
+        server.format(),
+        "a program with standard streams (wasi:cli/run@0.2), WASI 0.2"
+    );
     let refused = sandbox.load(SERVER).await.unwrap_err();
     assert_eq!(refused.fault(), LoadFault::ContractMismatch);
     let says = "none of the functions that the component exports can be a tool: `wasi:cli/run@";
@@ -285,4 +304,49 @@ async fn programs_and_tools_are_told_apart() {
     assert!(refused.starts_with(says), "{refused}");
     let tool = sandbox.load(guest.as_slice()).await.unwrap();
     assert!(tool.serve(using()).is_err());
+}
+
+/// A component that has a main function and a handler is entered by the former.
+#[tokio::test]
+async fn program_of_wasi_0_3_answers_and_ends_as_one_of_0_2() {
+    let sandbox = newer_sandbox();
+    let server = sandbox.load_program(ASYNC_SERVER, &|_| {}).await.unwrap();
+    assert_eq!(
+        server.format(),
+        "a program with standard streams (wasi:cli/run@0.3), WASI 0.2, WASI 0.3"
+    );
+    let mut program = start(&server, using());
+    for count in ["1", "2"] {
+        assert_eq!(call(&mut program, "count", json!({})).await.0, count);
+    }
+    drop(program.input);
+    let ended = program.control.ended().await;
+    assert_eq!(ended.as_deref(), Some("it ended itself"));
+    for (tool, says) in [
+        ("crash", "it crashed: the tool `crash` was called"),
+        (
+            "spin",
+            "it was stopped: it computed for more than 100 ms without taking another message (`deadline-ms`)",
+        ),
+    ] {
+        let limits = Limits {
+            deadline_ms: 100,
+            ..Limits::default()
+        };
+        let mut program = start(&server, ProgramUse { limits, ..using() });
+        send(&mut program, tool, json!({})).await;
+        assert_eq!(program.output.read(&mut [0]).await.unwrap(), 0, "{tool}");
+        let ended = program.control.ended().await.unwrap();
+        assert!(ended.starts_with(says), "{tool}: {ended}");
+    }
+}
+
+#[tokio::test]
+async fn program_of_wasi_0_3_is_refused_while_that_is_off() {
+    let refused = sandbox().load_program(ASYNC_SERVER, &|_| {}).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.contains("WASI 0.3 is off: set `wasi = \"0.3\"` in `[sandbox]`"),
+        "{refused}"
+    );
 }

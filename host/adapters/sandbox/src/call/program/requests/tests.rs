@@ -5,7 +5,7 @@ use crate::{
     Sandbox, ToolComponent,
     call::program::{
         ProgramControl, ProgramIo, ProgramUse,
-        tests::{LONG, sandbox, using},
+        tests::{ASYNC_SERVER, LONG, newer_sandbox, sandbox, using},
     },
 };
 use agent_host_types::limits::Limits;
@@ -73,7 +73,10 @@ async fn answer(requests: &ProgramRequests, tool: &str, input: Value) -> String 
 async fn handler_answers_requests_from_one_instance() {
     let sandbox = sandbox();
     let server = server(&sandbox).await;
-    assert_eq!(server.format(), "a handler of HTTP requests, WASI 0.2");
+    assert_eq!(
+        server.format(),
+        "a handler of HTTP requests (wasi:http/incoming-handler@0.2), WASI 0.2"
+    );
     let (requests, control) = start(&server, using());
     assert!(control.begin_call());
     // They wait for each other.
@@ -180,4 +183,40 @@ async fn crash_limits_and_idleness_end_a_handler_with_the_reason() {
         let after = call(&requests, "count", json!({})).await.map(drop);
         assert_eq!(after.unwrap_err(), RequestFailure::Ended, "{tool}");
     }
+}
+
+/// Each of the two calls ends when the other runs.
+#[tokio::test]
+async fn handler_of_wasi_0_3_answers_requests_at_once() {
+    let sandbox = newer_sandbox();
+    // Without its main function, by which it would be entered.
+    let server = renamed(ASYNC_SERVER, b"wasi:cli/run@", b"test:cli/run@");
+    let server = sandbox.load_program(server, &|_| {}).await.unwrap();
+    assert_eq!(
+        server.program_form(),
+        Some("a handler of HTTP requests (wasi:http/handler@0.3)")
+    );
+    let (requests, control) = start(&server, using());
+    let answers = tokio::join!(
+        answer(&requests, "meet", json!({})),
+        answer(&requests, "meet", json!({}))
+    );
+    assert_eq!(answers, ("met".to_owned(), "met".to_owned()));
+    assert_eq!(answer(&requests, "count", json!({})).await, "1");
+    assert!(call(&requests, "crash", json!({})).await.is_err());
+    let ended = control.ended().await.unwrap();
+    assert!(
+        ended.starts_with("it crashed: the tool `crash` was called"),
+        "{ended}"
+    );
+}
+
+fn renamed(component: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut bytes = component.to_vec();
+    for at in 0..=bytes.len() - from.len() {
+        if bytes[at..].starts_with(from) {
+            bytes[at..at + to.len()].copy_from_slice(to);
+        }
+    }
+    bytes
 }
