@@ -1,7 +1,18 @@
-//! An MCP server in Python that runs in the sandbox. The one in Rust is tested in `it`.
+//! MCP servers that others' tools made and that run in the sandbox: one in Python, and one of the
+//! official SDK of TypeScript; and the official client, with each form of the one in Rust, which is
+//! tested in `it`.
 
-use agent_host_test_support::{TestEnv, installed::component_of_python};
+use agent_host_test_support::{
+    Ran, TestEnv,
+    installed::{compiler_from_npm, component_of_python, here, mcp_packages, mcp_sdk},
+    program,
+};
 use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{
+    io::{Seek as _, Write as _},
+    process::{Command, Stdio},
+};
 
 #[test]
 fn server_in_python_runs_in_the_sandbox() {
@@ -31,4 +42,100 @@ fn server_in_python_runs_in_the_sandbox() {
         let ended = ran.stderr.contains("it ended itself with exit code");
         assert_eq!(ended, tool == "exit", "{}", ran.stderr);
     }
+}
+
+/// Its engine answers one request for each instance, so its count stays 1.
+#[test]
+fn server_of_the_official_sdk_answers_requests_in_the_sandbox() {
+    let (Some(compiler), Some(packages)) = (compiler_from_npm(), mcp_packages()) else {
+        return;
+    };
+    let env = TestEnv::new();
+    let built = Command::new(&packages.node)
+        .arg(here("interop/mcp_component/build_official.mjs"))
+        .args([compiler, packages.directory.join("node_modules")])
+        .arg(env.work().join("server.wasm"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{said}");
+    env.configure(
+        "tool = []\n[[mcp]]\nname = \"o\"\ncomponent = \"server.wasm\"\n[mcp.limits]\nmemory-bytes = \"256MiB\"\n",
+    );
+    let shown = env.run(&["inspect", "o", "--json"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let shown = shown.json();
+    assert_eq!(
+        shown["component"]["form"],
+        "a handler of HTTP requests (wasi:http/incoming-handler@0.2)"
+    );
+    assert_eq!(shown["protocol"], "2026-07-28");
+    for (tool, arguments, code, output) in [
+        ("add", r#"{"a":1,"b":2}"#, 0, json!({"type": "text", "value": "3"})),
+        ("count", "{}", 0, json!({"type": "text", "value": "1"})),
+        (
+            "fail",
+            "{}",
+            1,
+            json!({"type": "error-text", "value": "out of order"}),
+        ),
+    ] {
+        let ran = env.run(&["call", "o", tool, arguments, "--json"]);
+        assert_eq!(
+            (ran.code, ran.json()),
+            (Some(code), output),
+            "{tool}: {}",
+            ran.stderr
+        );
+    }
+}
+
+/// The official client hears the same from each form of a server.
+#[test]
+fn official_client_gets_the_same_from_each_form() {
+    let Some(python) = mcp_sdk() else {
+        return;
+    };
+    let heard = ["mcp-server", "mcp-server-http", "mcp-server-async"].map(|server| {
+        let env = TestEnv::new();
+        let component = here("guests/dist").join(server).with_extension("wasm");
+        env.configure(format!(
+            "tool = []\n[[mcp]]\nname = \"s\"\ncomponent = {component:?}\n\
+             tools = [\"echo\", \"count\", \"steps\", \"variable\"]\napproval = \"never\"\n\
+             [sandbox]\nwasi = \"0.3\"\n"
+        ));
+        let mut calls = tempfile::tempfile().unwrap();
+        for (name, arguments) in [
+            ("s_echo", json!({"text": "hello"})),
+            ("s_count", json!({})),
+            ("s_steps", json!({})),
+            ("s_variable", json!({"name": "PATH"})),
+            ("s_count", json!({})),
+        ] {
+            let call = json!({"name": name, "arguments": arguments, "answer": "accept"});
+            writeln!(calls, "{call}").unwrap();
+        }
+        calls.rewind().unwrap();
+        let mut command = Command::new(&python);
+        env.prepare(command.arg("-B").arg(here("interop/mcp_clients/client.py")))
+            .arg("auto")
+            .arg(program())
+            .arg("mcp")
+            .stdin(Stdio::from(calls));
+        let ran: Ran = command.output().unwrap().into();
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.json_lines()
+    });
+    let texts = |lines: &[Value]| -> Vec<Value> {
+        let lines = lines.iter().skip(1);
+        lines
+            .map(|line| line["result"]["content"][0]["text"].clone())
+            .collect()
+    };
+    let missing = "environment variable not found";
+    assert_eq!(texts(&heard[0]), ["hello", "2", "done", missing, "5"]);
+    let progress = json!([[1.0, 3.0, "step 1"], [2.0, 3.0, "step 2"], [3.0, 3.0, "step 3"]]);
+    assert_eq!(heard[0][3]["progress"], progress);
+    assert_eq!(heard[1], heard[0]);
+    assert_eq!(heard[2], heard[0]);
 }

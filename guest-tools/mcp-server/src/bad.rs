@@ -2,10 +2,17 @@
 
 use crate::{JSON, stream, whole};
 use serde_json::{Value, json};
-use std::{io, time::Duration};
+use std::{
+    fs::OpenOptions,
+    io::{self, Write as _},
+    time::Duration,
+};
 use wasip2::http::types::{ErrorCode, ResponseOutparam};
 
 pub(crate) const NAME: &str = "answer_badly";
+
+/// The variable with which an instance answers one request, as those of some toolchains do.
+pub(crate) const ONE_REQUEST: &str = "ONE_REQUEST";
 
 const MIB: usize = 1024 * 1024;
 
@@ -29,7 +36,12 @@ pub(crate) fn respond(to: ResponseOutparam, with: &str) -> io::Result<()> {
         }
         "a page" => whole(to, 200, "text/html", b"<html></html>"),
         "half a message" => whole(to, 200, JSON, br#"{"jsonrpc": "2.0", "#),
-        "another message" => whole(to, 200, JSON, br#"{"jsonrpc": "2.0", "id": 0, "result": {}}"#),
+        "another message" => whole(
+            to,
+            200,
+            JSON,
+            br#"{"jsonrpc": "2.0", "id": 0, "result": {}}"#,
+        ),
         "acceptance" => whole(to, 202, JSON, b""),
         "an empty stream" => whole(to, 200, "text/event-stream", b": nothing\n\n"),
         "too much" => stream(to, 200, JSON, |body| {
@@ -43,6 +55,10 @@ pub(crate) fn respond(to: ResponseOutparam, with: &str) -> io::Result<()> {
             let why = ErrorCode::InternalError(Some("out of order".to_owned()));
             ResponseOutparam::set(to, Err(why));
             Ok(())
+        }
+        "a change" => {
+            let file = OpenOptions::new().create(true).append(true).open("log.txt");
+            file?.write_all(b"x")
         }
         "silence" => {
             std::thread::sleep(Duration::from_secs(3600));

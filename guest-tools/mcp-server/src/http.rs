@@ -9,7 +9,8 @@ mod tools;
 
 use serde_json::Value;
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
+    env,
     io::{self, Read as _, Write as _},
 };
 use tools::Session;
@@ -28,6 +29,7 @@ const EVENTS: &str = "text/event-stream";
 
 thread_local! {
     static STATE: RefCell<Session> = RefCell::default();
+    static HAS_ANSWERED: Cell<bool> = const { Cell::new(false) };
 }
 
 struct Handler;
@@ -36,6 +38,9 @@ wasip2::http::proxy::export!(Handler);
 
 impl Guest for Handler {
     fn handle(request: IncomingRequest, response: ResponseOutparam) {
+        if env::var_os(bad::ONE_REQUEST).is_some() && HAS_ANSWERED.replace(true) {
+            return;
+        }
         if let Err(error) = respond(&request, response) {
             let _ = writeln!(io::stderr(), "cannot answer: {error}");
         }

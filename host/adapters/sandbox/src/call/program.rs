@@ -150,6 +150,8 @@ impl Drop for ProgramControl {
 struct ProgramJob {
     setup: CallSetup,
     entry: ProgramEntry,
+    /// The streams of a main function.
+    pipes: Option<GuestPipes>,
     /// The requests of a handler.
     requests: Option<RequestQueue>,
     activity: Arc<Activity>,
@@ -200,11 +202,11 @@ impl ToolComponent {
                 client: Arc::clone(&handle.client),
                 secrets: Arc::clone(&secrets),
                 telemetry: Arc::clone(&telemetry),
-                pipes,
                 progress_interval: shared.progress_interval,
                 context: CallContext::default(),
             },
             entry,
+            pipes,
             requests,
             activity: Arc::clone(&activity),
             secrets: Arc::clone(&secrets),
@@ -335,11 +337,14 @@ async fn main(job: Box<ProgramJob>) -> Ended {
     let (engine, setup) = (job.entry.engine().clone(), job.setup);
     // Declared after the permit, so the store and its instance drop before it.
     let _permit = job.permit;
-    let mut store = match configure_store(&engine, setup).await {
+    let mut store = match configure_store(&engine, setup.clone()).await {
         Ok(store) => store,
         Err(failure) => return Ended::Stopped(clause(&failure)),
     };
-    let ran = enter(&job.entry, job.requests, &mut store).await;
+    if let Some(pipes) = job.pipes {
+        store.data_mut().wasi.connect(pipes);
+    }
+    let ran = enter(&job.entry, job.requests, &mut store, &setup).await;
     job.activity.set_ended();
     let code = match ran {
         Ok(Ok(())) => 0,
@@ -361,6 +366,7 @@ async fn enter(
     entry: &ProgramEntry,
     requests: Option<RequestQueue>,
     store: &mut Store<CallState>,
+    setup: &CallSetup,
 ) -> wasmtime::Result<Result<(), ()>> {
     match (entry, requests) {
         (ProgramEntry::Main(pre), _) => {
@@ -373,7 +379,9 @@ async fn enter(
                 .run_concurrent(async |store| command.wasi_cli_run().call_run(store).await)
                 .await?
         }
-        (ProgramEntry::Handler(pre), Some(requests)) => requests.answer(pre, store).await.map(Ok),
+        (ProgramEntry::Handler(pre), Some(requests)) => {
+            requests.answer(pre, store, setup).await.map(Ok)
+        }
         (ProgramEntry::AsyncHandler(pre), Some(requests)) => {
             requests.answer_at_once(pre, store).await.map(Ok)
         }

@@ -4,7 +4,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{instance::store::CallState, mutex::lock, schedule::activity::Activity, text};
+use crate::{
+    instance::store::{CallSetup, CallState, configure_store},
+    mutex::lock,
+    schedule::activity::Activity,
+    text,
+};
 use bytes::Bytes;
 use futures_util::{
     StreamExt as _,
@@ -29,7 +34,7 @@ use tokio_util::io::StreamReader;
 use wasmtime::{Store, component::Accessor};
 use wasmtime_wasi_http::{
     Error, WasiBody,
-    p2::bindings::{ProxyPre, http::types::Scheme},
+    p2::bindings::{Proxy, ProxyPre, http::types::Scheme},
     p3::{
         self,
         bindings::{Service, ServicePre},
@@ -151,38 +156,41 @@ impl RequestQueue {
         }
     }
 
-    /// Instantiates a component once, and has it answer each request in turn: an instance of WASI
-    /// 0.2 runs one function at a time.
+    /// Instantiates a component, and has it answer each request in turn: an instance of WASI 0.2
+    /// runs one function at a time.
+    ///
+    /// One instance answers all requests, if it can: some toolchains make components that answer one.
+    /// So an instance that leaves a further request without a response is replaced, and so are all
+    /// after it if that helped. What had changed the world is not run again.
     pub(super) async fn answer(
         mut self,
         pre: &ProxyPre<CallState>,
         store: &mut Store<CallState>,
+        setup: &CallSetup,
     ) -> wasmtime::Result<()> {
-        let proxy = pre.instantiate_async(&mut *store).await?;
+        let mut proxy = pre.instantiate_async(&mut *store).await?;
+        let (mut has_answered, mut is_for_one) = (false, false);
         while let Some(PendingRequest { request, reply }) = self.next().await {
-            let reply = Arc::new(Mutex::new(Some(reply)));
-            let settle = {
-                let reply = Arc::clone(&reply);
-                move |answer: Reply| {
-                    if let Some(reply) = lock(&reply).take() {
-                        // The host may have given it up.
-                        let _ = reply.send(answer);
-                    }
-                }
-            };
-            let respond = settle.clone();
-            let mut http = store.data_mut().http();
-            let request = request.map(body);
-            let request = http.new_incoming_request(Scheme::Http, request)?;
-            let place = http.new_response_outparam_from_callback(move |answer| {
-                respond(answer.map_err(|error| refused(&error)));
-            })?;
-            self.answering.fetch_add(1, Ordering::Relaxed);
-            let handler = proxy.wasi_http_incoming_handler();
-            handler.call_handle(&mut *store, request, place).await?;
-            self.answering.fetch_sub(1, Ordering::Relaxed);
+            self.answering.store(1, Ordering::Relaxed);
+            let reply = ReplySlot(Arc::new(Mutex::new(Some(reply))));
+            if has_answered && is_for_one {
+                proxy = renew(pre, store, setup).await?;
+                has_answered = false;
+            }
+            let again = has_answered.then(|| request.clone());
+            let mut handled = hand_over(&proxy, store, request, &reply).await;
+            if let (Some(request), false, false) =
+                (again, reply.is_settled(), setup.gate.is_dirty())
+            {
+                proxy = renew(pre, store, setup).await?;
+                handled = hand_over(&proxy, store, request, &reply).await;
+                is_for_one = reply.is_settled();
+            }
+            handled?;
+            has_answered |= reply.is_settled();
             let unanswered = "its handler returned without a response".to_owned();
-            settle(Err(RequestFailure::Unanswered(unanswered)));
+            reply.settle(Err(RequestFailure::Unanswered(unanswered)));
+            self.answering.store(0, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -210,6 +218,51 @@ impl RequestQueue {
         };
         store.run_concurrent(answer).await?
     }
+}
+
+/// The place for a response, until there is one.
+#[derive(Clone)]
+struct ReplySlot(Arc<Mutex<Option<oneshot::Sender<Reply>>>>);
+
+impl ReplySlot {
+    fn settle(&self, answer: Reply) {
+        if let Some(reply) = lock(&self.0).take() {
+            // The host may have given it up.
+            let _ = reply.send(answer);
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        lock(&self.0).is_none()
+    }
+}
+
+/// Replaces an instance by a new one, in a store of its own.
+async fn renew(
+    pre: &ProxyPre<CallState>,
+    store: &mut Store<CallState>,
+    setup: &CallSetup,
+) -> wasmtime::Result<Proxy> {
+    let renewed = configure_store(pre.engine(), setup.clone()).await;
+    *store = renewed.map_err(|failure| wasmtime::format_err!("{}", failure.message()))?;
+    pre.instantiate_async(store).await
+}
+
+/// Has a handler of WASI 0.2 answer a request.
+async fn hand_over(
+    proxy: &Proxy,
+    store: &mut Store<CallState>,
+    request: Request<Vec<u8>>,
+    reply: &ReplySlot,
+) -> wasmtime::Result<()> {
+    let mut http = store.data_mut().http();
+    let request = http.new_incoming_request(Scheme::Http, request.map(body))?;
+    let reply = reply.clone();
+    let place = http.new_response_outparam_from_callback(move |answer| {
+        reply.settle(answer.map_err(|error| refused(&error)));
+    })?;
+    let handler = proxy.wasi_http_incoming_handler();
+    handler.call_handle(store, request, place).await
 }
 
 /// Has a handler of WASI 0.3 answer a request.

@@ -8,11 +8,12 @@ use crate::{
         tests::{ASYNC_SERVER, LONG, newer_sandbox, sandbox, using},
     },
 };
+use agent_host_engine::policy::{DirGrant, DirMode, EnvGrant, Grants};
 use agent_host_types::limits::Limits;
 use http::{Request, Response};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 use tokio::io::AsyncReadExt as _;
 
 const SERVER: &[u8] = include_bytes!(concat!(
@@ -118,6 +119,54 @@ async fn handler_without_a_response_says_so() {
         assert_eq!(failure, RequestFailure::Unanswered(says.to_owned()));
     }
     assert_eq!(answer(&requests, "count", json!({})).await, "1");
+}
+
+/// Some toolchains make components that answer one request.
+#[tokio::test]
+async fn instance_that_answers_one_request_is_replaced() {
+    let sandbox = sandbox();
+    let grants = Grants {
+        env: vec![EnvGrant {
+            name: "ONE_REQUEST".to_owned(),
+            value: "1".to_owned(),
+        }],
+        ..Grants::default()
+    };
+    let using = ProgramUse {
+        grants: Arc::new(grants),
+        ..using()
+    };
+    let (requests, control) = start(&server(&sandbox).await, using);
+    for _ in 0..3 {
+        assert_eq!(answer(&requests, "count", json!({})).await, "1");
+    }
+    assert!(!control.has_ended());
+}
+
+/// A request that changed something runs once, whatever becomes of it.
+#[tokio::test]
+async fn request_that_changed_something_is_not_repeated() {
+    let dir = tempfile::tempdir().unwrap();
+    let sandbox = sandbox();
+    let grants = Grants {
+        dirs: vec![DirGrant::new(dir.path(), "/data", DirMode::ReadWrite)],
+        ..Grants::default()
+    };
+    let using = ProgramUse {
+        grants: Arc::new(grants),
+        ..using()
+    };
+    let (requests, _control) = start(&server(&sandbox).await, using);
+    assert_eq!(answer(&requests, "count", json!({})).await, "1");
+    let answered = call(&requests, "answer_badly", json!({"with": "a change"})).await;
+    let says = "its handler returned without a response".to_owned();
+    assert_eq!(
+        answered.map(drop).unwrap_err(),
+        RequestFailure::Unanswered(says)
+    );
+    assert_eq!(std::fs::read(dir.path().join("log.txt")).unwrap(), b"x");
+    // The instance is the same.
+    assert_eq!(answer(&requests, "count", json!({})).await, "2");
 }
 
 #[tokio::test]
