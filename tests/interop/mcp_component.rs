@@ -112,7 +112,12 @@ fn official_client_gets_the_same_from_each_form() {
             .stdin(Stdio::from(calls));
         let ran: Ran = command.output().unwrap().into();
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        ran.json_lines()
+        let mut lines = ran.json_lines();
+        // Which of the quick reports are shown depends on time.
+        for line in &mut lines {
+            line.as_object_mut().unwrap().remove("progress");
+        }
+        lines
     });
     let texts = |lines: &[Value]| -> Vec<Value> {
         let lines = lines.iter().skip(1);
@@ -122,12 +127,6 @@ fn official_client_gets_the_same_from_each_form() {
     };
     let missing = "environment variable not found";
     assert_eq!(texts(&heard[0]), ["hello", "2", "done", missing, "5"]);
-    let progress = json!([
-        [1.0, 3.0, "step 1"],
-        [2.0, 3.0, "step 2"],
-        [3.0, 3.0, "step 3"]
-    ]);
-    assert_eq!(heard[0][3]["progress"], progress);
     assert_eq!(heard[1], heard[0]);
     assert_eq!(heard[2], heard[0]);
 }
