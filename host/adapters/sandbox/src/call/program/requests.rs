@@ -160,8 +160,8 @@ impl RequestQueue {
     /// runs one function at a time.
     ///
     /// One instance answers all requests, if it can: some toolchains make components that answer one.
-    /// So an instance that leaves a further request without a response is replaced, and so are all
-    /// after it if that helped. What had changed the world is not run again.
+    /// So a second request that is left without a response runs again in a new instance, unless the
+    /// first instance changed the world. If that helped, each later request has an instance, too.
     pub(super) async fn answer(
         mut self,
         pre: &ProxyPre<CallState>,
@@ -169,25 +169,27 @@ impl RequestQueue {
         setup: &CallSetup,
     ) -> wasmtime::Result<()> {
         let mut proxy = pre.instantiate_async(&mut *store).await?;
-        let (mut has_answered, mut is_for_one) = (false, false);
+        // The requests that the instance has answered.
+        let (mut answered, mut is_for_one) = (0_u64, false);
         while let Some(PendingRequest { request, reply }) = self.next().await {
             self.answering.store(1, Ordering::Relaxed);
             let reply = ReplySlot(Arc::new(Mutex::new(Some(reply))));
-            if has_answered && is_for_one {
+            if answered > 0 && is_for_one {
                 proxy = renew(pre, store, setup).await?;
-                has_answered = false;
+                answered = 0;
             }
-            let again = has_answered.then(|| request.clone());
+            let again = (answered == 1).then(|| request.clone());
             let mut handled = hand_over(&proxy, store, request, &reply).await;
             if let (Some(request), false, false) =
                 (again, reply.is_settled(), setup.gate.is_dirty())
             {
                 proxy = renew(pre, store, setup).await?;
+                answered = 0;
                 handled = hand_over(&proxy, store, request, &reply).await;
                 is_for_one = reply.is_settled();
             }
             handled?;
-            has_answered |= reply.is_settled();
+            answered = answered.saturating_add(reply.is_settled().into());
             let unanswered = "its handler returned without a response".to_owned();
             reply.settle(Err(RequestFailure::Unanswered(unanswered)));
             self.answering.store(0, Ordering::Relaxed);

@@ -143,6 +143,19 @@ async fn instance_that_answers_one_request_is_replaced() {
     assert!(!control.has_ended());
 }
 
+/// A later request without a response is none of a toolchain.
+#[tokio::test]
+async fn instance_that_answered_twice_keeps_its_state() {
+    let sandbox = sandbox();
+    let (requests, _control) = start(&server(&sandbox).await, using());
+    for count in ["1", "2"] {
+        assert_eq!(answer(&requests, "count", json!({})).await, count);
+    }
+    let answered = call(&requests, "answer_badly", json!({"with": "nothing"})).await;
+    assert!(answered.is_err());
+    assert_eq!(answer(&requests, "count", json!({})).await, "3");
+}
+
 /// A request that changed something runs once, whatever becomes of it.
 #[tokio::test]
 async fn request_that_changed_something_is_not_repeated() {
