@@ -53,6 +53,8 @@ fn manifests_match_components_and_sources() {
             ("conformance", "conformance/rust"),
             ("guard", "examples/guard"),
             ("mcp-server", "mcp-server"),
+            ("mcp-server-async", "mcp-server"),
+            ("mcp-server-http", "mcp-server"),
             ("mcp-suite", "mcp-suite"),
             ("probe", "probe"),
             ("redact", "examples/redact"),

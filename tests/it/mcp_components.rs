@@ -1,5 +1,5 @@
-//! Tests MCP servers that run in the sandbox, with the server of `guest-tools/mcp-server`: calls,
-//! grants, bounds, restarts and pins.
+//! Tests MCP servers that run in the sandbox, with the server of `guest-tools/mcp-server` in both of
+//! its forms: calls, grants, bounds, restarts and pins.
 
 use agent_host_test_support::{
     Ran, TestEnv,
@@ -15,10 +15,20 @@ const SERVER: &str = concat!(
     "/../../../tests/guests/dist/mcp-server.wasm"
 );
 
+/// The same server as a handler of HTTP requests.
+const HTTP_SERVER: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../../tests/guests/dist/mcp-server-http.wasm"
+);
+
 /// A test directory with the server `s` in the sandbox, with these further lines.
 fn place(more: &str) -> TestEnv {
+    place_of(SERVER, more)
+}
+
+fn place_of(server: &str, more: &str) -> TestEnv {
     let env = TestEnv::new();
-    env.write("server.wasm", fs::read(SERVER).unwrap());
+    env.write("server.wasm", fs::read(server).unwrap());
     env.configure(format!(
         "tool = []\n[[mcp]]\nname = \"s\"\ncomponent = \"server.wasm\"\napproval = \"never\"\n{more}\n"
     ));
@@ -53,7 +63,12 @@ fn results(env: &TestEnv, calls: &[(&str, Value)]) -> Vec<String> {
 
 #[test]
 fn component_server_answers_calls() {
-    let env = place("");
+    for server in [SERVER, HTTP_SERVER] {
+        answers_calls(&place_of(server, ""));
+    }
+}
+
+fn answers_calls(env: &TestEnv) {
     for (tool, input, code, output) in [
         (
             "echo",
@@ -74,7 +89,7 @@ fn component_server_answers_calls() {
             json!({"type": "error-text", "value": "environment variable not found"}),
         ),
     ] {
-        let ran = call(&env, tool, &input);
+        let ran = call(env, tool, &input);
         assert_eq!(
             (ran.code, ran.json()),
             (Some(code), output),
@@ -87,28 +102,36 @@ fn component_server_answers_calls() {
     let pinned = lock["mcp"]["s"]["server"].as_str().unwrap();
     assert!(pinned.starts_with("sha256:"), "{pinned}");
     // Arguments that do not fit are refused here.
-    let ran = call(&env, "echo", &json!({}));
+    let ran = call(env, "echo", &json!({}));
     assert_eq!(ran.code, Some(2));
 }
 
 /// One instance answers all calls of a session, and reports progress during them.
 #[test]
 fn component_server_keeps_its_state_and_reports_progress() {
-    let env = place("");
-    let results = results(
-        &env,
-        &[
-            ("s_count", json!({})),
-            ("s_steps", json!({})),
-            ("s_count", json!({})),
-        ],
-    );
-    assert_eq!(results, ["1", "done", "3"]);
+    for server in [SERVER, HTTP_SERVER] {
+        let results = results(
+            &place_of(server, ""),
+            &[
+                ("s_count", json!({})),
+                ("s_steps", json!({})),
+                ("s_count", json!({})),
+            ],
+        );
+        assert_eq!(results, ["1", "done", "3"]);
+    }
 }
 
 #[test]
 fn component_server_reaches_what_it_is_granted() {
-    let env = place(
+    for server in [SERVER, HTTP_SERVER] {
+        reaches_what_it_is_granted(server);
+    }
+}
+
+fn reaches_what_it_is_granted(server: &str) {
+    let env = place_of(
+        server,
         "[[mcp.grants.dir]]\nhost = \"data\"\n[[mcp.grants.env]]\nname = \"API_TOKEN\"\nvalue = \"tok-correct-horse\"",
     );
     env.write("data/a.txt", "granted");
@@ -148,7 +171,16 @@ fn component_server_reaches_what_it_is_granted() {
 /// A crash, a loop and too much memory end the instance; the next call has a new one.
 #[test]
 fn component_server_starts_again_after_it_ended() {
-    let env = place("deadline-ms = 500\n[mcp.limits]\nmemory-bytes = \"32MiB\"");
+    for server in [SERVER, HTTP_SERVER] {
+        starts_again_after_it_ended(server);
+    }
+}
+
+fn starts_again_after_it_ended(server: &str) {
+    let env = place_of(
+        server,
+        "deadline-ms = 500\n[mcp.limits]\nmemory-bytes = \"32MiB\"",
+    );
     let calls = [
         ("s_crash", json!({})),
         ("s_count", json!({})),
@@ -168,8 +200,13 @@ fn component_server_starts_again_after_it_ended() {
 
 #[test]
 fn component_server_that_computes_or_floods_times_out() {
-    let env = place("deadline-ms = 500");
-    for tool in ["s_spin", "s_flood"] {
+    for (server, tool) in [
+        (SERVER, "s_spin"),
+        (SERVER, "s_flood"),
+        (HTTP_SERVER, "s_spin"),
+        (HTTP_SERVER, "s_flood"),
+    ] {
+        let env = place_of(server, "deadline-ms = 500");
         let results = results(&env, &[(tool, json!({})), ("s_count", json!({}))]);
         let says = "did not answer within 500 ms, so the call was cancelled";
         assert!(results[0].contains(says), "{tool}: {results:?}");
@@ -225,7 +262,7 @@ fn component_server_is_shown_with_its_grants() {
     let data = env.work().join("data").canonicalize().unwrap();
     let grant = format!("  {} as /workspace, read-only", data.display());
     for says in [
-        "  runs        in the sandbox",
+        "  runs        in the sandbox, as a program with standard streams (wasi:cli/run@0.2)",
         "  ends        after 60 s without a call, and at an age of 86400 s; the next call starts it again",
         grant.as_str(),
         "  no network",
@@ -235,6 +272,10 @@ fn component_server_is_shown_with_its_grants() {
     assert!(!shown.contains("outside of the sandbox"), "{shown}");
     let shown = env.run(&["inspect", "s", "--json"]).json();
     assert_eq!(shown["component"]["idle-seconds"], 60);
+    assert_eq!(
+        shown["component"]["form"],
+        "a program with standard streams (wasi:cli/run@0.2)"
+    );
     assert_eq!(
         shown["component"]["grants"]["dir"].as_array().map(Vec::len),
         Some(1)
@@ -248,7 +289,7 @@ fn component_that_is_not_a_server_is_refused() {
     for (file, says) in [
         (
             "conformance.wasm",
-            "the component is not a program: it does not export `wasi:cli/run@0.2`",
+            "the component is not a program: it exports neither `wasi:cli/run@0.2` nor",
         ),
         ("absent.wasm", "cannot read the component's file"),
     ] {
@@ -261,5 +302,115 @@ fn component_that_is_not_a_server_is_refused() {
         let ran = call(&env, "count", &json!({}));
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains(says), "{says}: {}", ran.stderr);
+    }
+}
+
+/// Each bad response of a handler of HTTP requests is one sentence about its call, and the next call
+/// is answered.
+#[test]
+fn http_component_server_that_answers_badly_is_explained() {
+    let env = place_of(HTTP_SERVER, "deadline-ms = 500");
+    let cases = [
+        (
+            "not found",
+            "with the HTTP status 404 Not Found: \"no such session\"",
+        ),
+        (
+            "an error",
+            "with the HTTP status 500 Internal Server Error: \"out of order\"",
+        ),
+        (
+            "a page",
+            "with the content type \"text/html\", and MCP has `application/json` and `text/event-stream`",
+        ),
+        (
+            "half a message",
+            "its answer is not a JSON message: EOF while parsing a value at line 1 column 19",
+        ),
+        ("another message", "without a response to the request"),
+        ("acceptance", "without a message: HTTP status 202 Accepted"),
+        ("an empty stream", "without a response to the request"),
+        (
+            "a refusal",
+            "its handler returned an error: InternalError(Some(\"out of order\"))",
+        ),
+        ("nothing", "its handler returned without a response"),
+    ];
+    let cases = cases.map(|(with, says)| {
+        let says = format!("answered, but {says}. The call may or may not have taken effect.");
+        (
+            with,
+            json!({"code": "invalid-output", "message": format!("The MCP server `s` {says}")}),
+        )
+    });
+    let large = "The MCP server `s` sent too large an answer: it sent a message of more than 16777216 bytes. The call ran; ask for less.";
+    let large = json!({"code": "output-too-large", "message": large});
+    let late = "The MCP server `s` did not answer within 500 ms, so the call was cancelled. It may or may not have taken effect.";
+    let refused = "The MCP server `s` refused the call: out of order (code -32000)";
+    let cases = cases.into_iter().chain([
+        ("an error in JSON", json!(refused)),
+        ("too much", large.clone()),
+        ("a long line", large),
+        ("silence", json!({"code": "timeout", "message": late})),
+    ]);
+    let cases: Vec<(&str, Value)> = cases.collect();
+    let calls: Vec<(&str, Value)> = cases
+        .iter()
+        .flat_map(|(with, _)| {
+            [
+                ("s_answer_badly", json!({"with": with})),
+                ("s_echo", json!({"text": with})),
+            ]
+        })
+        .collect();
+    let results = results(&env, &calls);
+    for ((with, error), results) in cases.iter().zip(results.chunks(2)) {
+        let [bad, next] = results else {
+            panic!("{results:?}");
+        };
+        let bad: Value = serde_json::from_str(bad).unwrap();
+        assert_eq!(bad, json!({"error": error}), "{with}");
+        assert_eq!(next, with);
+    }
+}
+
+/// A component of WASI 0.3 runs where that is on. One with both ways in has its main function run.
+#[test]
+fn component_server_of_wasi_0_3_runs_where_it_is_on() {
+    let newer = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../tests/guests/dist/mcp-server-async.wasm"
+    );
+    let refused = call(&place_of(newer, ""), "count", &json!({}));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    let says = "WASI 0.3 is off: set `wasi = \"0.3\"` in `[sandbox]`";
+    assert!(refused.stderr.contains(says), "{}", refused.stderr);
+    let on = "[sandbox]\nwasi = \"0.3\"";
+    let with = fs::read(newer).unwrap();
+    // Without its main function.
+    let mut without = with.clone();
+    let main = b"wasi:cli/run@";
+    for at in 0..without.len() - main.len() {
+        if without[at..].starts_with(main) {
+            without[at..at + 4].copy_from_slice(b"test");
+        }
+    }
+    for (component, form) in [
+        (with, "a program with standard streams (wasi:cli/run@0.3)"),
+        (
+            without,
+            "a handler of HTTP requests (wasi:http/handler@0.3)",
+        ),
+    ] {
+        let env = place(on);
+        env.write("server.wasm", component);
+        let shown = env.run(&["inspect", "s", "--json"]).json();
+        assert_eq!(shown["component"]["form"], form);
+        let counted = [
+            ("s_count", json!({})),
+            ("s_steps", json!({})),
+            ("s_count", json!({})),
+        ];
+        assert_eq!(results(&env, &counted), ["1", "done", "3"], "{form}");
     }
 }

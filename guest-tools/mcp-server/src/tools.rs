@@ -1,8 +1,8 @@
 //! The tools of the server. Those from `crash` on try the bounds of the sandbox.
 
-use crate::send;
+use crate::server::Send;
 use serde_json::{Value, json};
-use std::{env, fs, io, io::Write as _};
+use std::{env, fs, io};
 
 const MIB: usize = 1024 * 1024;
 
@@ -48,11 +48,16 @@ pub(crate) fn list() -> Value {
 
 impl Session {
     /// Calls a tool. What goes wrong in it is a result for the model.
-    pub(crate) fn call(&mut self, params: Option<&Value>) -> io::Result<Value> {
+    pub(crate) fn call(
+        &mut self,
+        params: Option<&Value>,
+        send: &mut Send<'_>,
+    ) -> io::Result<Value> {
         self.calls += 1;
         let part = |path| params.and_then(|params| params.pointer(path));
         let name = part("/name").and_then(Value::as_str).unwrap_or_default();
-        let result = self.run(name, part("/arguments"), part("/_meta/progressToken"))?;
+        let token = part("/_meta/progressToken");
+        let result = self.run(name, part("/arguments"), token, send)?;
         let (text, is_error) = match result {
             Ok(text) => (text, false),
             Err(why) => (why, true),
@@ -65,6 +70,7 @@ impl Session {
         name: &str,
         input: Option<&Value>,
         token: Option<&Value>,
+        send: &mut Send<'_>,
     ) -> io::Result<Result<String, String>> {
         let argument = |key: &str| input.and_then(|input| input.get(key));
         let text = |key: &str| argument(key).and_then(Value::as_str).unwrap_or_default();
@@ -89,7 +95,7 @@ impl Session {
             "variable" => env::var(text("name")).map_err(|error| error.to_string()),
             "crash" => crash(),
             "spin" => spin(),
-            "flood" => flood()?,
+            "flood" => flood(send)?,
             "allocate" => {
                 let mib = argument("mib").and_then(Value::as_u64).unwrap_or_default();
                 let bytes = usize::try_from(mib).unwrap_or_default() * MIB;
@@ -117,13 +123,12 @@ fn spin() -> Result<String, String> {
 }
 
 /// Writes until the host closes the connection.
-fn flood() -> io::Result<Result<String, String>> {
+fn flood(send: &mut Send<'_>) -> io::Result<Result<String, String>> {
     let message = json!({
         "jsonrpc": "2.0", "method": "notifications/message",
         "params": {"level": "info", "data": "x".repeat(1024)},
     });
     loop {
         send(&message)?;
-        io::stdout().flush()?;
     }
 }

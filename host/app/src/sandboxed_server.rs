@@ -9,13 +9,20 @@ use crate::{
     packages::{Packages, Purpose},
 };
 use agent_host_engine::BoxFuture;
-use agent_host_mcp_client::{SandboxedServer, ServerComponent, ServerControl, StartedServer};
-use agent_host_sandbox::{ProgramControl, ProgramUse, RunningProgram, Sandbox, ToolComponent};
+use agent_host_mcp_client::{
+    RequestFault, RequestHandler, ResponseBody, SandboxedServer, ServerComponent, ServerControl,
+    ServerIo, StartedServer,
+};
+use agent_host_sandbox::{
+    ProgramControl, ProgramIo, ProgramRequests, ProgramUse, RequestFailure, RunningProgram,
+    Sandbox, ToolComponent,
+};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     lock::{LockEntry, LockedServer},
     reason::Reason,
 };
+use http::{Request, Response};
 use std::sync::Arc;
 
 /// Where the servers of a configuration run.
@@ -61,6 +68,7 @@ impl Serving<'_> {
         };
         Ok(ServerComponent {
             digest,
+            form: component.program_form().unwrap_or_default(),
             secrets,
             sandbox: Arc::new(LoadedServer { component, using }),
         })
@@ -93,15 +101,34 @@ struct LoadedServer {
 impl SandboxedServer for LoadedServer {
     fn start(&self) -> Result<StartedServer, Reason> {
         let started = self.component.serve(self.using.clone());
-        let RunningProgram {
-            input,
-            output,
-            control,
-        } = started.map_err(|failure| failure.message().to_owned())?;
+        let RunningProgram { io, control } =
+            started.map_err(|failure| failure.message().to_owned())?;
         Ok(StartedServer {
-            input: Box::new(input),
-            output: Box::new(output),
+            io: match io {
+                ProgramIo::Streams(input, output) => ServerIo::Streams {
+                    input: Box::new(input),
+                    output: Box::new(output),
+                },
+                ProgramIo::Requests(requests) => ServerIo::Requests(Arc::new(Handler(requests))),
+            },
             control: Arc::new(RunningServer(control)),
+        })
+    }
+}
+
+struct Handler(ProgramRequests);
+
+impl RequestHandler for Handler {
+    fn send(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> BoxFuture<'static, Result<Response<ResponseBody>, RequestFault>> {
+        let response = self.0.send(request);
+        Box::pin(async move {
+            response.await.map_err(|failure| match failure {
+                RequestFailure::Ended => RequestFault::Ended,
+                RequestFailure::Unanswered(why) => RequestFault::Unanswered(why.into()),
+            })
         })
     }
 }

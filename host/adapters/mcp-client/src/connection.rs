@@ -11,10 +11,10 @@ use crate::{
     http::{self, Challenge},
     lines::Lines,
     listing::ToolPages,
-    oauth,
+    oauth, posts,
     request::ToolRequest,
     result::redact,
-    sandboxed::ServerControl,
+    sandboxed::{ServerControl, ServerIo},
     started::Started,
 };
 use agent_host_engine::{text, tool::ProgressSink};
@@ -140,7 +140,11 @@ impl Connection {
             }
             Reach::Component(component) => {
                 let server = component.sandbox.start().map_err(fault)?;
-                let lines = Lines::new(server.output, server.input, Arc::clone(&signals));
+                let (input, output) = match server.io {
+                    ServerIo::Streams { input, output } => (input, output),
+                    ServerIo::Requests(handler) => posts::connect(handler),
+                };
+                let lines = Lines::new(output, input, Arc::clone(&signals));
                 let handshake = serve_client_with_lifecycle(handler, lines, lifecycle).boxed();
                 let started = Started::Sandboxed(server.control);
                 (timeout(limit, handshake).await, Some(started))

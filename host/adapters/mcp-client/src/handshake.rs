@@ -42,9 +42,14 @@ pub(crate) fn handshake_error(
     error: &ClientInitializeError,
     detail: &str,
 ) -> HandshakeError {
+    // The server knows the older way alone, or none.
+    let reason = match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
+        error => error,
+    };
     let told = ConnectError::Unusable {
         server: config.name.clone(),
-        why: text::sanitize(&config.redact(&with_sources(error)), SHOWN_BYTES),
+        why: text::sanitize(&config.redact(&with_sources(reason)), SHOWN_BYTES),
         detail: text::sanitize(detail, SHOWN_BYTES),
     };
     match error {

@@ -23,6 +23,7 @@ mod lines;
 mod listing;
 mod names;
 mod oauth;
+mod posts;
 mod reconnect;
 mod request;
 mod resources;
@@ -43,6 +44,9 @@ pub use names::{MAX_SERVER_NAME, offered_name};
 pub use oauth::{Login, LoginError, LoginStore, LoginTokens, OAuth};
 pub use request::AGENT_DEPTH_META;
 pub use result::{OUTPUT_META, output};
-pub use sandboxed::{SandboxedServer, ServerComponent, ServerControl, StartedServer};
+pub use sandboxed::{
+    RequestFault, RequestHandler, ResponseBody, SandboxedServer, ServerComponent, ServerControl,
+    ServerIo, StartedServer,
+};
 pub use server::{McpServer, ServerCall};
 pub use supervisor::supervise;

@@ -110,8 +110,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             if let Some(id) = self.failed.pop_front() {
-                let why = format!("it sent a message of more than {MAX_MESSAGE_BYTES} bytes");
-                return Some(error(id, TOO_LARGE, why));
+                return Some(error(id, TOO_LARGE, too_large()));
             }
             if self.permit.is_none() {
                 let permit = Arc::clone(&self.shared.permits);
@@ -306,14 +305,19 @@ fn keep_tools(mut message: ServerJsonRpcMessage, line: &[u8]) -> ServerJsonRpcMe
     message
 }
 
+/// Returns the reason of [`TOO_LARGE`], as a clause.
+pub(crate) fn too_large() -> String {
+    format!("it sent a message of more than {MAX_MESSAGE_BYTES} bytes")
+}
+
 /// Returns the id as it was sent: a number, which some servers return as a string.
-fn as_sent(id: &RequestId) -> RequestId {
+pub(crate) fn as_sent(id: &RequestId) -> RequestId {
     match id {
         RequestId::Number(_) => id.clone(),
         RequestId::String(text) => text.parse().map_or_else(|_| id.clone(), RequestId::Number),
     }
 }
 
-fn error(id: RequestId, code: ErrorCode, why: String) -> ServerJsonRpcMessage {
+pub(crate) fn error(id: RequestId, code: ErrorCode, why: String) -> ServerJsonRpcMessage {
     JsonRpcMessage::Error(JsonRpcError::new(Some(id), ErrorData::new(code, why, None)))
 }

@@ -1,5 +1,5 @@
-//! A server that runs in the sandbox of this process, as the client sees it: its streams, and an
-//! account of what it does. The sandbox itself is another crate's.
+//! A server that runs in the sandbox of this process, as the client sees it: its streams or its
+//! handler of requests, and an account of what it does. The sandbox itself is another crate's.
 
 use agent_host_engine::{BoxFuture, secrets::Secrets};
 use agent_host_types::{
@@ -7,6 +7,7 @@ use agent_host_types::{
     id::Digest,
     reason::Reason,
 };
+use http::{Request, Response};
 use std::{fmt, sync::Arc};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -15,6 +16,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub struct ServerComponent {
     /// The digest of its bytes.
     pub digest: Digest,
+    /// How it is spoken to, for the operator.
+    pub form: &'static str,
     /// The secrets that it may use, redacted in everything it sends.
     pub secrets: Arc<Secrets>,
     /// Starts it.
@@ -32,12 +35,46 @@ pub trait SandboxedServer: fmt::Debug + Send + Sync {
 
 /// A server that runs in the sandbox.
 pub struct StartedServer {
-    /// Its input.
-    pub input: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Its output.
-    pub output: Box<dyn AsyncRead + Send + Unpin>,
+    /// How messages reach it.
+    pub io: ServerIo,
     /// Its control. Dropping it ends the server.
     pub control: Arc<dyn ServerControl>,
+}
+
+/// How messages reach a server.
+pub enum ServerIo {
+    /// By its standard streams.
+    Streams {
+        /// Its input.
+        input: Box<dyn AsyncWrite + Send + Unpin>,
+        /// Its output.
+        output: Box<dyn AsyncRead + Send + Unpin>,
+    },
+    /// By requests, as streamable HTTP.
+    Requests(Arc<dyn RequestHandler>),
+}
+
+/// The body of a response. Its error is [`std::io::ErrorKind::BrokenPipe`] if the server ended
+/// before the body did.
+pub type ResponseBody = Box<dyn AsyncRead + Send + Unpin>;
+
+/// Answers HTTP requests.
+pub trait RequestHandler: Send + Sync {
+    /// Sends a request, which waits its turn when this returns. Dropping the future, or the body of
+    /// the response, gives the request up.
+    fn send(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> BoxFuture<'static, Result<Response<ResponseBody>, RequestFault>>;
+}
+
+/// Why a request has no response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestFault {
+    /// The server has ended.
+    Ended,
+    /// The server gave none, for this reason, as a clause.
+    Unanswered(Reason),
 }
 
 /// Counts the calls of a server that runs in the sandbox, so that it is not ended meanwhile.

@@ -14,7 +14,7 @@
 )]
 
 use agent_host_process::{Child, ChildKind};
-use agent_host_sandbox::{ProgramUse, Sandbox, SandboxConfig};
+use agent_host_sandbox::{ProgramIo, ProgramUse, Sandbox, SandboxConfig};
 use agent_host_types::limits::Limits;
 use std::{
     error::Error,
@@ -61,7 +61,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let sandbox = Sandbox::new(SandboxConfig::default())?;
     let server = sandbox.load_program(component, &|_| {}).await?;
-    let mut sandboxed = server.serve(ProgramUse {
+    let sandboxed = server.serve(ProgramUse {
         name: "speed".to_owned(),
         grants: Arc::default(),
         secrets: Arc::default(),
@@ -69,7 +69,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         idle: AGE,
         lifetime: AGE,
     })?;
-    let mut sandboxed_output = BufReader::new(sandboxed.output);
+    let ProgramIo::Streams(mut sandboxed_input, sandboxed_output) = sandboxed.io else {
+        return Err("the component has no main function".into());
+    };
+    let mut sandboxed_output = BufReader::new(sandboxed_output);
     let mut command = Command::new(program);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let (_process, pipes) = Child::spawn(command, ChildKind::Service).await?;
@@ -77,7 +80,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut output = BufReader::new(pipes.output.ok_or("it has no output")?);
     let mut ratios = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
-        let in_sandbox = median(&mut sandboxed.input, &mut sandboxed_output).await?;
+        let in_sandbox = median(&mut sandboxed_input, &mut sandboxed_output).await?;
         let as_process = median(&mut input, &mut output).await?;
         ratios.push((
             in_sandbox.as_secs_f64() / as_process.as_secs_f64(),

@@ -183,7 +183,6 @@ impl ToolComponent {
             client: Arc::clone(&handle.client),
             secrets: Arc::clone(secrets),
             telemetry: Arc::clone(&telemetry),
-            pipes: None,
             progress_interval: shared.progress_interval,
             context,
             limits: limits.clone(),

@@ -12,6 +12,7 @@ pub(crate) mod error;
 pub(crate) mod link;
 pub(crate) mod load;
 pub(crate) mod plain;
+pub(crate) mod program;
 pub(crate) mod section;
 pub(crate) mod shared;
 pub(crate) mod skill;

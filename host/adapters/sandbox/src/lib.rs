@@ -48,7 +48,10 @@ pub use agent_host_engine::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, Secrets
 pub use call::{
     Call,
     hook::{HookReply, HookRequest, HookUse},
-    program::{ProgramControl, ProgramUse, RunningProgram},
+    program::{
+        ProgramControl, ProgramIo, ProgramUse, RunningProgram,
+        requests::{ProgramRequests, RequestFailure, ResponseBody},
+    },
 };
 pub use caps::{
     http::Recording,

@@ -1,18 +1,22 @@
 //! A program that runs until it ends itself, such as an MCP server: its main function, with its
-//! standard streams connected to the host. The store, the limits and the gate are those of a call,
-//! and in place of the deadline a program has a lifespan.
+//! standard streams connected to the host, or its handler of HTTP requests. The store, the limits
+//! and the gate are those of a call, and in place of the deadline a program has a lifespan.
 
+pub(crate) mod requests;
 #[cfg(test)]
 mod tests;
 
 use crate::{
     caps::{
         as_count,
-        pipe::{self, InputWait, ProgramInput, ProgramOutput},
+        pipe::{self, GuestPipes, InputWait, ProgramInput, ProgramOutput},
         telemetry::Telemetry,
         unwind::Unwind,
     },
-    component::tool::{HandleState, ToolComponent},
+    component::{
+        program::ProgramEntry,
+        tool::{HandleState, ToolComponent},
+    },
     gate::Gate,
     instance::{
         failure,
@@ -32,10 +36,12 @@ use agent_host_types::{
     limits::Limits,
     tool::Effect,
 };
+use requests::{Answering, ProgramRequests, RequestQueue};
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
-use wasmtime_wasi::{I32Exit, p2::bindings::CommandPre};
+use wasmtime::Store;
+use wasmtime_wasi::I32Exit;
 
 /// The most bytes shown of how a program ended.
 const MAX_END_BYTES: usize = 500;
@@ -62,14 +68,65 @@ pub struct ProgramUse {
     pub lifetime: Duration,
 }
 
-/// A program that runs, with the host's ends of its streams.
+/// A program that runs.
 pub struct RunningProgram {
-    /// Its input.
-    pub input: ProgramInput,
-    /// Its output.
-    pub output: ProgramOutput,
+    /// How it is spoken to.
+    pub io: ProgramIo,
     /// Its control.
     pub control: ProgramControl,
+}
+
+/// The host's end of what a program reads and writes.
+pub enum ProgramIo {
+    /// The standard streams of a main function.
+    Streams(ProgramInput, ProgramOutput),
+    /// The requests of a handler of HTTP.
+    Requests(ProgramRequests),
+}
+
+/// Tells whether a program waits for a message.
+enum Waiting {
+    Input(InputWait),
+    Requests(Answering),
+}
+
+impl Waiting {
+    fn get(&self) -> bool {
+        match self {
+            Self::Input(input) => input.get(),
+            Self::Requests(answering) => answering.is_none(),
+        }
+    }
+}
+
+/// Both ends of what a program reads and writes.
+struct Connected {
+    host: ProgramIo,
+    /// The guest's ends, of which it has one.
+    pipes: Option<GuestPipes>,
+    requests: Option<RequestQueue>,
+    waiting: Waiting,
+}
+
+impl Connected {
+    fn new(entry: &ProgramEntry, activity: &Arc<Activity>) -> Self {
+        if entry.takes_requests() {
+            let (host, guest, answering) = requests::requests(activity);
+            return Self {
+                waiting: Waiting::Requests(answering),
+                host: ProgramIo::Requests(host),
+                pipes: None,
+                requests: Some(guest),
+            };
+        }
+        let (input, output, guest) = pipe::pipes(activity);
+        Self {
+            waiting: Waiting::Input(input.wait()),
+            host: ProgramIo::Streams(input, output),
+            pipes: Some(guest),
+            requests: None,
+        }
+    }
 }
 
 /// Counts the calls of a running program. Dropping it ends the program.
@@ -78,7 +135,7 @@ pub struct ProgramControl {
     secrets: Arc<Secrets>,
     telemetry: Arc<Telemetry>,
     activity: Arc<Activity>,
-    waits: InputWait,
+    waiting: Waiting,
     ended: watch::Receiver<Option<String>>,
     stop: CancellationToken,
 }
@@ -89,10 +146,14 @@ impl Drop for ProgramControl {
     }
 }
 
-/// One run of a program's main function.
+/// One run of a program.
 struct ProgramJob {
     setup: CallSetup,
-    pre: CommandPre<CallState>,
+    entry: ProgramEntry,
+    /// The streams of a main function.
+    pipes: Option<GuestPipes>,
+    /// The requests of a handler.
+    requests: Option<RequestQueue>,
     activity: Arc<Activity>,
     secrets: Arc<Secrets>,
     permit: OwnedSemaphorePermit,
@@ -108,8 +169,8 @@ impl ToolComponent {
         let shared = &self.loaded.shared;
         let (grants, secrets, limits) = (using.grants, using.secrets, using.limits);
         let unavailable = |why| ToolFailure::new(ToolErrorCode::ToolUnavailable, why);
-        let pre = self.loaded.linked.program.clone();
-        let pre = pre.ok_or_else(|| unavailable("The component is not a program."))?;
+        let entry = self.loaded.linked.program.clone();
+        let entry = entry.ok_or_else(|| unavailable("The component is not a program."))?;
         let permit = Arc::clone(&shared.servers)
             .try_acquire_owned()
             .map_err(|_| unavailable("the maximum number of servers runs in the sandbox"))?;
@@ -121,7 +182,12 @@ impl ToolComponent {
         // Its effects are bounded by its grants alone.
         let gate = Gate::new(Arc::clone(&grants), Effect::Effectful, &limits);
         let telemetry = Telemetry::new(as_count(limits.stdio_bytes), &secrets);
-        let (input, output, guest) = pipe::pipes(&activity);
+        let Connected {
+            host,
+            pipes,
+            requests,
+            waiting,
+        } = Connected::new(&entry, &activity);
         // Files of network file systems and connections are counted apart from those of its calls.
         let handle = HandleState::new(shared, None, None);
         let mounts_dirs = !grants.dirs.is_empty() && self.imports_preopens();
@@ -136,11 +202,12 @@ impl ToolComponent {
                 client: Arc::clone(&handle.client),
                 secrets: Arc::clone(&secrets),
                 telemetry: Arc::clone(&telemetry),
-                pipes: Some(guest),
                 progress_interval: shared.progress_interval,
                 context: CallContext::default(),
             },
-            pre,
+            entry,
+            pipes,
+            requests,
             activity: Arc::clone(&activity),
             secrets: Arc::clone(&secrets),
             permit,
@@ -163,12 +230,11 @@ impl ToolComponent {
                 secrets,
                 telemetry,
                 activity,
-                waits: input.wait(),
+                waiting,
                 ended: supervised.spawn(&shared.guests),
                 stop,
             },
-            input,
-            output,
+            io: host,
         })
     }
 }
@@ -194,7 +260,7 @@ impl ProgramControl {
     /// ends, and the next call starts another. The limits are left out, since files that it
     /// changes are not kept to undo the call.
     pub fn end_call(&self, is_answered: bool) -> (Accounting, Vec<AuditEntry>) {
-        if self.activity.end_call(is_answered, self.waits.get()) {
+        if self.activity.end_call(is_answered, self.waiting.get()) {
             self.stop.cancel();
         }
         let mut stats = self.gate.take_stats();
@@ -231,14 +297,18 @@ impl ProgramControl {
     }
 }
 
-/// Runs the main function, and returns how it ended, as a clause.
+/// Runs the program, and returns how it ended, as a clause.
 async fn run(job: Box<ProgramJob>) -> String {
     let (activity, telemetry) = (Arc::clone(&job.activity), Arc::clone(&job.setup.telemetry));
     let (secrets, limits) = (Arc::clone(&job.secrets), job.setup.limits.clone());
     let mut main = Box::pin(main(job));
     // Its slices are added up by the task that polls this.
     let ended = poll_fn(|context| match activity.is_busy_for_too_long() {
-        true => Poll::Ready(Ended::Stopped(busy(&limits))),
+        true => {
+            // Before its store drops: see `requests::reader`.
+            activity.set_ended();
+            Poll::Ready(Ended::Stopped(busy(&limits)))
+        }
         false => main.as_mut().poll(context),
     })
     .await;
@@ -257,24 +327,25 @@ async fn run(job: Box<ProgramJob>) -> String {
     text::sanitize(&secrets.text(&said), MAX_END_BYTES)
 }
 
-/// How a main function ended, as a clause.
+/// How a program ended, as a clause.
 enum Ended {
     Itself(String),
     Stopped(String),
 }
 
 async fn main(job: Box<ProgramJob>) -> Ended {
-    let (engine, setup) = (job.pre.engine().clone(), job.setup);
+    let (engine, setup) = (job.entry.engine().clone(), job.setup);
     // Declared after the permit, so the store and its instance drop before it.
     let _permit = job.permit;
-    let mut store = match configure_store(&engine, setup).await {
+    let mut store = match configure_store(&engine, setup.clone()).await {
         Ok(store) => store,
         Err(failure) => return Ended::Stopped(clause(&failure)),
     };
-    let ran = match job.pre.instantiate_async(&mut store).await {
-        Ok(command) => command.wasi_cli_run().call_run(&mut store).await,
-        Err(error) => Err(error),
-    };
+    if let Some(pipes) = job.pipes {
+        store.data_mut().wasi.connect(pipes);
+    }
+    let ran = enter(&job.entry, job.requests, &mut store, &setup).await;
+    job.activity.set_ended();
     let code = match ran {
         Ok(Ok(())) => 0,
         Ok(Err(())) => 1,
@@ -288,6 +359,34 @@ async fn main(job: Box<ProgramJob>) -> Ended {
         0 => "it ended itself".to_owned(),
         code => format!("it ended itself with exit code {code}"),
     })
+}
+
+/// Runs the main function, or answers requests until none can come any more.
+async fn enter(
+    entry: &ProgramEntry,
+    requests: Option<RequestQueue>,
+    store: &mut Store<CallState>,
+    setup: &CallSetup,
+) -> wasmtime::Result<Result<(), ()>> {
+    match (entry, requests) {
+        (ProgramEntry::Main(pre), _) => {
+            let command = pre.instantiate_async(&mut *store).await?;
+            command.wasi_cli_run().call_run(store).await
+        }
+        (ProgramEntry::AsyncMain(pre), _) => {
+            let command = pre.instantiate_async(&mut *store).await?;
+            store
+                .run_concurrent(async |store| command.wasi_cli_run().call_run(store).await)
+                .await?
+        }
+        (ProgramEntry::Handler(pre), Some(requests)) => {
+            requests.answer(pre, store, setup).await.map(Ok)
+        }
+        (ProgramEntry::AsyncHandler(pre), Some(requests)) => {
+            requests.answer_at_once(pre, store).await.map(Ok)
+        }
+        (ProgramEntry::Handler(_) | ProgramEntry::AsyncHandler(_), None) => Ok(Ok(())),
+    }
 }
 
 /// A running program, as the task sees it that ends it.

@@ -31,16 +31,20 @@ impl LazyWasiCtx {
         telemetry: Arc<Telemetry>,
         random_bytes: u64,
         seed: Option<Seed>,
-        pipes: Option<GuestPipes>,
     ) -> Self {
         Self {
             gate,
             telemetry,
             random_bytes,
             seed,
-            pipes,
+            pipes: None,
             made: None,
         }
+    }
+
+    /// Connects the standard streams of a program, before it runs.
+    pub(crate) fn connect(&mut self, pipes: GuestPipes) {
+        self.pipes = Some(pipes);
     }
 
     pub(crate) fn get(&mut self) -> &mut WasiCtx {

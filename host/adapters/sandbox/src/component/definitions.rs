@@ -65,7 +65,6 @@ pub(crate) async fn query(
         client: Arc::clone(&shared.client),
         secrets,
         telemetry: Arc::clone(&telemetry),
-        pipes: None,
         progress_interval: shared.progress_interval,
         limits: limits.clone(),
     };

@@ -101,7 +101,7 @@ pub enum LoadError {
     Functions(String),
     /// The component is not a program.
     #[error(
-        "the component is not a program: it does not export `wasi:cli/run@0.2`. Build the program's main function for wasm32-wasip2, or run the component as a `[[tool]]` (contract-mismatch)"
+        "the component is not a program: it exports neither `wasi:cli/run@0.2` nor `wasi:http/incoming-handler@0.2`. Build the program's main function for wasm32-wasip2, or run the component as a `[[tool]]` (contract-mismatch)"
     )]
     NotAProgram,
     /// The compile worker does not work.

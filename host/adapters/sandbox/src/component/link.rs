@@ -10,13 +10,13 @@ use crate::{
         code::shorten,
         error::LoadError,
         plain::PlainComponent,
+        program::ProgramEntry,
     },
     engine::Allocator,
     instance::{linker::linker, store::CallState},
     text,
 };
 use wasmtime::component::{Component, types::ComponentItem};
-use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// The package of the contract, and its version.
 const PACKAGE: &str = "agent:tool/";
@@ -27,9 +27,6 @@ pub(super) const EXPORT: &str = "agent:tool/tool@0.1.0";
 
 /// The export of a component with hooks.
 const HOOK_EXPORT: &str = "agent:tool/hook@0.1.0";
-
-/// The export of a program, without the last number of its version.
-const PROGRAM_EXPORT: &str = "wasi:cli/run@0.2";
 
 /// The interfaces of the package that a component can import. Those of types have no
 /// functions, but bindings import them.
@@ -65,8 +62,8 @@ pub(crate) struct LinkedComponent {
     pub(crate) entry_point: EntryPoint,
     /// Its hooks, if it has some.
     pub(crate) hook: Option<HookHostPre<CallState>>,
-    /// Its main function, if it is a program.
-    pub(crate) program: Option<CommandPre<CallState>>,
+    /// The way into it, if it is a program.
+    pub(crate) program: Option<ProgramEntry>,
     pub(crate) imports: Vec<String>,
     pub(crate) allocator: Allocator,
 }
@@ -123,11 +120,8 @@ pub(crate) fn link(
     let hook = hook
         .transpose()
         .map_err(|error| mismatch(HOOK_EXPORT, &error))?;
-    let is_program = exports.iter().any(|name| name.starts_with(PROGRAM_EXPORT));
-    let program = is_program.then(|| CommandPre::new(pre.clone()));
-    let program = program
-        .transpose()
-        .map_err(|error| mismatch(PROGRAM_EXPORT, &error))?;
+    let program = ProgramEntry::find(&pre, &exports);
+    let program = program.map_err(|(export, error)| mismatch(export, &error))?;
     let entry_point = if is_contract {
         EntryPoint::Contract(HostPre::new(pre).map_err(|error| mismatch(EXPORT, &error))?)
     } else if is_act {
@@ -137,7 +131,7 @@ pub(crate) fn link(
     } else {
         match PlainComponent::new(pre, reaches_outside, left_out) {
             Ok(plain) => EntryPoint::Plain(plain),
-            Err(LoadError::Functions(why)) if is_program => EntryPoint::Program(why),
+            Err(LoadError::Functions(why)) if program.is_some() => EntryPoint::Program(why),
             Err(error) => return Err(error),
         }
     };

@@ -5,6 +5,7 @@ use crate::{
     component::{
         act::{self, TIMEOUT_KEYWORD},
         link::{CONTRACT_VERSION, EntryPoint, LinkedComponent},
+        program::ProgramEntry,
         shared::SharedParts,
     },
     engine::Allocator,
@@ -183,7 +184,7 @@ impl ToolComponent {
             EntryPoint::Contract(_) => format!("agent:tool@{CONTRACT_VERSION}"),
             EntryPoint::Hooks => format!("hooks of agent:tool@{CONTRACT_VERSION}"),
             EntryPoint::Plain(_) => "functions".to_owned(),
-            EntryPoint::Program(_) => "a program".to_owned(),
+            EntryPoint::Program(_) => self.program_form().unwrap_or("a program").to_owned(),
             EntryPoint::Act(_) => act::PACKAGE.to_owned(),
         };
         let imports = || self.imports().iter();
@@ -197,6 +198,13 @@ impl ToolComponent {
             .chain(used)
             .collect::<Vec<_>>()
             .join(", ")
+    }
+
+    /// How it is spoken to as a program, with the export: standard streams or HTTP requests; `None`
+    /// if it is not one.
+    #[must_use]
+    pub fn program_form(&self) -> Option<&'static str> {
+        self.loaded.linked.program.as_ref().map(ProgramEntry::form)
     }
 
     /// The validated definitions of the component's tools, without [`Self::toolchain_definitions`].

@@ -145,7 +145,7 @@ impl CallState {
         }
     }
 
-    fn http(&mut self) -> WasiHttpCtxView<'_> {
+    pub(crate) fn http(&mut self) -> WasiHttpCtxView<'_> {
         self.http.view(&mut self.table)
     }
 }

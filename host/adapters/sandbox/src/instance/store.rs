@@ -11,7 +11,6 @@ use crate::{
         http::{HttpClient, HttpCtx},
         human::HumanCtx,
         partial::PartialCtx,
-        pipe::GuestPipes,
         progress::ProgressCtx,
         seeded::Seed,
         state::StateCtx,
@@ -122,7 +121,8 @@ pub struct ProgramContext {
     pub started_ms: u64,
 }
 
-/// The parts of one call. The caller shares some of them and reads them after the call's end.
+/// The parts of one call, or of an instance of a program. The caller shares some of them and reads them after the call's end.
+#[derive(Clone)]
 pub(crate) struct CallSetup {
     pub(crate) gate: Arc<Gate>,
     pub(crate) limits: Limits,
@@ -138,8 +138,6 @@ pub(crate) struct CallSetup {
     /// The secrets of all tools.
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) telemetry: Arc<Telemetry>,
-    /// The input and output of a program; absent for a call.
-    pub(crate) pipes: Option<GuestPipes>,
     /// The least time between two progress reports.
     pub(crate) progress_interval: Duration,
     pub(crate) context: CallContext,
@@ -229,13 +227,7 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
             permit: setup.permit,
             deadline,
         },
-        wasi: LazyWasiCtx::new(
-            gate,
-            Arc::clone(&telemetry),
-            limits.random_bytes,
-            seed,
-            setup.pipes,
-        ),
+        wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes, seed),
         limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,
         secrets,

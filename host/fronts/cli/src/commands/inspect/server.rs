@@ -8,6 +8,7 @@ use crate::{
 };
 use agent_host_app::{ComponentServer, ServerEntry, grant_lines};
 use agent_host_engine::policy::CallRule;
+use agent_host_mcp_client::Reach;
 use serde_json::{Value, json};
 
 pub(super) async fn show(
@@ -49,7 +50,9 @@ pub(super) async fn show(
         lines.push(format!("  note        {}", escape_line(&note.to_string())));
     }
     match component {
-        Some(component) => lines.extend(sandbox_lines(component, args.limits)),
+        Some(component) => {
+            lines.extend(sandbox_lines(component, form(&config.reach), args.limits));
+        }
         None => {
             let worst =
                 format!("  everything that {identity} can access: it is outside of the sandbox");
@@ -82,6 +85,7 @@ fn as_json(entry: &ServerEntry, version: Option<&str>, rules: &[CallRule]) -> Va
     let component = entry.config.component().map(|component| {
         json!({
             "file": component.source.to_string(),
+            "form": form(&config.reach),
             "grants": component.grants.to_json(),
             "limits": component.limits,
             "idle-seconds": component.idle.as_secs(),
@@ -103,10 +107,18 @@ fn as_json(entry: &ServerEntry, version: Option<&str>, rules: &[CallRule]) -> Va
     })
 }
 
+/// Returns how a server in the sandbox is spoken to.
+fn form(reach: &Reach) -> &'static str {
+    match reach {
+        Reach::Component(component) => component.form,
+        Reach::Command(_) | Reach::Http(_) => "",
+    }
+}
+
 /// Formats what a server in the sandbox is granted, and its bounds.
-fn sandbox_lines(component: &ComponentServer, with_limits: bool) -> Vec<String> {
+fn sandbox_lines(component: &ComponentServer, form: &str, with_limits: bool) -> Vec<String> {
     let mut lines = vec![
-        "  runs        in the sandbox".to_owned(),
+        format!("  runs        in the sandbox, as {form}"),
         format!(
             "  ends        after {} s without a call, and at an age of {} s; the next call starts it again",
             component.idle.as_secs(),
