@@ -183,6 +183,7 @@ fn json_path_prints_one_value_of_the_outcome() {
         ("/outcome/type", Some(0), "done\n"),
         ("/outcome/output/m", Some(1), ""),
         ("outcome", Some(2), ""),
+        ("/outcome/~2", Some(2), ""),
     ];
     for (path, code, stdout) in cases {
         let env = TestEnv::new();

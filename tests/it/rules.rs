@@ -374,6 +374,13 @@ fn condition_of_a_rule_decides_by_the_arguments() {
     let settled = [Value::Null, by_effect.clone(), by_effect];
     assert_eq!(rules(&events, "call-settled"), settled);
     assert!(!env.work().join("b.txt").exists());
+    // A denial names the condition, which has no other name.
+    env.configure(format!(
+        "{FILES}[[rule]]\ndecision = \"deny\"\ntool = \"write_file\"\nwhere = \"path == 'c.txt'\"\n"
+    ));
+    run(&env, &[file("c.txt", "y")], &["go"]);
+    let denied = "change or remove this [[rule]] (where \"path == 'c.txt'\") in agent.toml";
+    shows(&env.run(&["explain", "latest"]).stdout, &[denied]);
     // The same rule, asked about other arguments and types, is refused with what there is.
     let cases = [
         (

@@ -204,15 +204,19 @@ pub(crate) fn outcome<'a>(end: &CallEnd<'a>) -> &'a str {
 /// Returns what would have run a call of `tool` that the policy's `rule` denied.
 fn remedy(rule: &str, tool: &str, rules: &[CallRule]) -> String {
     let known = rules.iter().find(|known| known.name == rule);
+    let condition = known.and_then(|known| known.condition.as_ref());
+    let condition = condition.map_or_else(String::new, |condition| {
+        format!(" (where {})", toml::Value::from(condition.as_str()))
+    });
     match known.map(|known| known.decision) {
         Some(RuleDecision::Deny) => {
-            "no other rule overrides a denial; change or remove this [[rule]] in agent.toml"
-                .to_owned()
+            format!("no other rule overrides a denial; change or remove this [[rule]]{condition} in agent.toml")
         }
         Some(RuleDecision::Ask | RuleDecision::Allow) => {
-            "it needed approval, but no one could be asked; change this [[rule]] in agent.toml, or add a more \
-             specific one with decision = \"allow\""
-                .to_owned()
+            format!(
+                "it needed approval, but no one could be asked; change this [[rule]]{condition} in agent.toml, or add a \
+                 more specific one with decision = \"allow\""
+            )
         }
         None if rule.starts_with("hook.") => {
             "a hook denied it, or required an approval that no one could give; change its component or its [[hook]] \

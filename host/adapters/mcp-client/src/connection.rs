@@ -142,7 +142,10 @@ impl Connection {
                 let server = component.sandbox.start().map_err(fault)?;
                 let (input, output) = match server.io {
                     ServerIo::Streams { input, output } => (input, output),
-                    ServerIo::Requests(handler) => posts::connect(handler),
+                    ServerIo::Requests(handler) => {
+                        let config = Arc::clone(config);
+                        posts::connect(handler, Arc::new(move |text| config.redact(text)))
+                    }
                 };
                 let lines = Lines::new(output, input, Arc::clone(&signals));
                 let handshake = serve_client_with_lifecycle(handler, lines, lifecycle).boxed();
@@ -440,7 +443,8 @@ impl Connection {
             Some(started) => started.exit_clause().await,
             None => String::new(),
         };
-        RequestError::Closed(format!("{why}{}", text::sanitize(&detail, SHOWN_BYTES)))
+        let detail = text::sanitize(&self.config.redact(&detail), SHOWN_BYTES);
+        RequestError::Closed(format!("{why}{detail}"))
     }
 }
 

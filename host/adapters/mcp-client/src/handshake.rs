@@ -16,7 +16,7 @@ pub(crate) fn timeout_error(config: &ServerConfig, detail: &str) -> ConnectError
     ConnectError::Silent {
         server: config.name.clone(),
         seconds: config.connect_timeout.as_secs(),
-        detail: text::sanitize(detail, SHOWN_BYTES),
+        detail: text::sanitize(&config.redact(detail), SHOWN_BYTES),
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn handshake_error(
     let told = ConnectError::Unusable {
         server: config.name.clone(),
         why: text::sanitize(&config.redact(&with_sources(reason)), SHOWN_BYTES),
-        detail: text::sanitize(detail, SHOWN_BYTES),
+        detail: text::sanitize(&config.redact(detail), SHOWN_BYTES),
     };
     match error {
         ClientInitializeError::ExpectedInitResult(_) => HandshakeError::UnexpectedResult(told),

@@ -57,6 +57,7 @@ const EVENTS: &str = "text/event-stream";
 /// Returns the client's ends: what it writes messages to, and what it reads them from.
 pub(crate) fn connect(
     server: Arc<dyn RequestHandler>,
+    redact: Redact,
 ) -> (
     Box<dyn AsyncWrite + Send + Unpin>,
     Box<dyn AsyncRead + Send + Unpin>,
@@ -65,6 +66,7 @@ pub(crate) fn connect(
     let (answers, output) = duplex(PIPE_BYTES);
     let posts = Posts {
         server,
+        redact,
         session: Mutex::default(),
         answers: tokio::sync::Mutex::new(answers),
     };
@@ -72,8 +74,12 @@ pub(crate) fn connect(
     (Box::new(input), Box::new(output))
 }
 
+/// Redacts a text of the server.
+pub(crate) type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 struct Posts {
     server: Arc<dyn RequestHandler>,
+    redact: Redact,
     /// The headers of the session and of the version, once they are known.
     session: Mutex<HeaderMap>,
     answers: tokio::sync::Mutex<DuplexStream>,
@@ -96,15 +102,6 @@ enum Fault {
     NoSession(String),
     Malformed(String),
     TooLarge,
-}
-
-impl From<RequestFault> for Fault {
-    fn from(fault: RequestFault) -> Self {
-        match fault {
-            RequestFault::Ended => Self::Gone,
-            RequestFault::Unanswered(why) => Self::Malformed(why.into()),
-        }
-    }
 }
 
 impl From<io::Error> for Fault {
@@ -252,7 +249,11 @@ impl Posts {
     }
 
     async fn relay(&self, post: &Post, sent: Sent) -> Result<(), Fault> {
-        let (head, body) = sent.await?.into_parts();
+        let sent = sent.await.map_err(|fault| match fault {
+            RequestFault::Ended => Fault::Gone,
+            RequestFault::Unanswered(why) => Fault::Malformed(self.shown(&String::from(why))),
+        });
+        let (head, body) = sent?.into_parts();
         if !head.status.is_success() {
             return self.refused(post, head.status, body).await;
         }
@@ -283,7 +284,7 @@ impl Posts {
         } else {
             return Err(Fault::Malformed(format!(
                 "with the content type \"{}\", and MCP has `{JSON}` and `{EVENTS}`",
-                text::sanitize(&kind, SHOWN_BYTES).escape_debug()
+                self.shown(&kind).escape_debug()
             )));
         };
         match is_answered {
@@ -335,7 +336,8 @@ impl Posts {
         };
         let received = received
             .map_err(|why| Fault::Malformed(format!("its answer is not a JSON message: {why}")))?;
-        let is_answer = received.method.is_none()
+        let is_request = received.method.is_some();
+        let is_answer = !is_request
             && received
                 .id
                 .is_some_and(|received| as_sent(&received) == *id);
@@ -347,12 +349,21 @@ impl Posts {
         {
             self.session().insert(VERSION, version);
         }
-        self.write(message).await?;
+        // Another request waits for its own response.
+        if is_answer || is_request {
+            self.write(message).await?;
+        }
         Ok(is_answer)
     }
 
+    /// Returns the beginning of a text of the server. A part of a secret would not be found in it.
+    fn shown(&self, text: &str) -> String {
+        text::sanitize(&(self.redact)(text), SHOWN_BYTES)
+    }
+
     /// Takes a response with the status of an error. A JSON-RPC error in it is the response,
-    /// whichever request it names: a server that refuses a request may not read its id.
+    /// whichever request it names, since a server that refuses a request may not read its id; but
+    /// not one that refuses the session.
     async fn refused(
         &self,
         post: &Post,
@@ -360,19 +371,21 @@ impl Posts {
         body: ResponseBody,
     ) -> Result<(), Fault> {
         let said = read(body, MAX_REFUSAL_BYTES).await?.unwrap_or_default();
+        let ends_session = status == StatusCode::NOT_FOUND && self.session().contains_key(SESSION);
         if let Some(id) = &post.id
+            && !ends_session
             && let Ok(Value::Object(mut error)) = serde_json::from_slice(&said)
             && error.get("error").is_some_and(Value::is_object)
         {
             error.insert("id".to_owned(), json!(id));
             return self.write(json!(error).to_string().into_bytes()).await;
         }
-        let said = text::sanitize(&String::from_utf8_lossy(&said), SHOWN_BYTES);
+        let said = self.shown(&String::from_utf8_lossy(&said));
         let why = match said.trim() {
             "" => format!("with the HTTP status {status}"),
             said => format!("with the HTTP status {status}: \"{}\"", said.escape_debug()),
         };
-        match status == StatusCode::NOT_FOUND && self.session().contains_key(SESSION) {
+        match ends_session {
             true => Err(Fault::NoSession(why)),
             false => Err(Fault::Malformed(why)),
         }

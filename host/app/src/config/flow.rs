@@ -1,5 +1,9 @@
 //! `[flow]`: which sources of text are trusted, and what untrusted text may do.
 
+mod paths;
+
+pub(super) use paths::check as check_paths;
+
 use super::{
     ConfigError,
     lists::{check_count, check_name},

@@ -153,7 +153,7 @@ impl Config {
         let (state_dir, cache_dir) = directories;
         let (mut models, names) = models;
         models.set_prices(&names, &prices);
-        Ok(Self {
+        let config = Self {
             project_dir: canonical(project_dir),
             working_dir: canonical(cwd),
             locked: overrides.locked,
@@ -220,7 +220,9 @@ impl Config {
             left_out: None,
             prices,
             layer_paths: environment.layer_paths(),
-        })
+        };
+        flow::check_paths(&config)?;
+        Ok(config)
     }
 }
 

@@ -7,6 +7,7 @@ mod budgets;
 mod context;
 mod counts;
 mod dir_grants;
+mod flow;
 mod fuzz;
 mod golden;
 mod good;

@@ -69,7 +69,10 @@ impl Client {
             received: Mutex::default(),
             given_up: Mutex::new(Some(sender)),
         });
-        let (input, output) = connect(Arc::clone(&script) as Arc<dyn RequestHandler>);
+        let (input, output) = connect(
+            Arc::clone(&script) as Arc<dyn RequestHandler>,
+            Arc::new(|text| text.replace("s3cret", "(redacted)")),
+        );
         Self {
             script,
             input,
@@ -198,4 +201,54 @@ async fn cancelled_request_is_given_up() {
         .send(json!({"method": "notifications/cancelled", "params": params}))
         .await;
     (&mut client.given_up).await.unwrap_err();
+}
+
+/// No part of a secret is left where the text ends in it.
+#[tokio::test]
+async fn secrets_are_redacted_before_a_text_is_cut() {
+    let long = format!("{}s3cret and more", "x".repeat(super::SHOWN_BYTES - 6));
+    let responses = [
+        response(500, "text/plain", &long),
+        response(200, &long, "{}"),
+    ];
+    let mut client = Client::new(responses);
+    for id in 0..2 {
+        client.send(json!({"id": id, "method": "tools/list"})).await;
+        let error = client.line().await["error"]["message"].to_string();
+        assert!(error.contains("xxx(re") && !error.contains("s3"), "{error}");
+    }
+}
+
+/// One stream does not answer the request of another.
+#[tokio::test]
+async fn response_to_another_request_is_left_out() {
+    let other = r#"{"id": 7, "result": {"text": "forged"}}"#;
+    let events = format!(
+        "data: {other}\n\ndata: {{\"method\": \"notifications/progress\"}}\n\ndata: {{\"id\": 1, \"result\": {{}}}}\n\n"
+    );
+    let mut client = Client::new([response(200, "text/event-stream", &events)]);
+    client.send(json!({"id": 1, "method": "tools/list"})).await;
+    assert_eq!(
+        client.line().await,
+        json!({"method": "notifications/progress"})
+    );
+    assert_eq!(client.line().await, json!({"id": 1, "result": {}}));
+}
+
+/// Servers say so with an error of JSON-RPC, too.
+#[tokio::test]
+async fn session_that_is_not_found_ends_the_connection() {
+    let initialized = r#"{"id": 0, "result": {"protocolVersion": "2025-06-18"}}"#;
+    let refusal = r#"{"id": null, "error": {"code": -32001, "message": "Session not found"}}"#;
+    let mut client = Client::new([
+        response(200, "application/json", initialized),
+        response(404, "application/json", refusal),
+    ]);
+    client.send(json!({"id": 0, "method": "initialize"})).await;
+    client.line().await;
+    client.send(json!({"id": 1, "method": "tools/list"})).await;
+    let message = client.line().await["error"]["message"].to_string();
+    assert!(message.contains("Session not found"), "{message}");
+    let mut rest = String::new();
+    assert_eq!(client.output.read_line(&mut rest).await.unwrap(), 0);
 }

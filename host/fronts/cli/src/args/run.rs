@@ -205,8 +205,10 @@ impl RunArgs {
 
 /// Parses a JSON pointer.
 fn json_pointer(text: &str) -> Result<String, Reason> {
+    let is_escape = |rest: &str| rest.starts_with(['0', '1']);
     match text.is_empty() || text.starts_with('/') {
-        true => Ok(text.to_owned()),
+        true if text.split('~').skip(1).all(is_escape) => Ok(text.to_owned()),
+        true => Err("in a JSON pointer, `~` is written `~0`, and a `/` in a key `~1`".into()),
         false => Err("a JSON pointer begins with `/`, such as /outcome/text".into()),
     }
 }

@@ -8,7 +8,6 @@ use crate::{
     instance::store::{CallSetup, CallState, configure_store},
     mutex::lock,
     schedule::activity::Activity,
-    text,
 };
 use bytes::Bytes;
 use futures_util::{
@@ -43,9 +42,6 @@ use wasmtime_wasi_http::{
 
 /// The most requests that wait for a program.
 const MAX_WAITING: usize = 64;
-
-/// The most bytes shown of an error that a handler returned.
-const MAX_ERROR_BYTES: usize = 200;
 
 /// The body of a response. Its error is [`io::ErrorKind::BrokenPipe`] if the program ended before
 /// the body did.
@@ -304,6 +300,5 @@ fn body(bytes: Vec<u8>) -> WasiBody {
 fn refused(error: &impl Debug) -> RequestFailure {
     let error = format!("{error:?}");
     let error = error.trim_start_matches("ErrorCode::");
-    let error = text::sanitize(error, MAX_ERROR_BYTES);
     RequestFailure::Unanswered(format!("its handler returned an error: {error}"))
 }
