@@ -42,12 +42,12 @@ impl Truth {
         }
     }
 
-    fn of_any(of: impl Iterator<Item = Self> + Clone) -> Self {
+    fn of_any(of: &[Self]) -> Self {
         Self {
-            surely_holds: of.clone().any(|truth| truth.surely_holds),
-            surely_fails: of.clone().all(|truth| truth.surely_fails),
-            may_hold: of.clone().any(|truth| truth.may_hold),
-            may_fail: of.clone().all(|truth| truth.may_fail),
+            surely_holds: of.iter().any(|truth| truth.surely_holds),
+            surely_fails: of.iter().all(|truth| truth.surely_fails),
+            may_hold: of.iter().any(|truth| truth.may_hold),
+            may_fail: of.iter().all(|truth| truth.may_fail),
         }
     }
 
@@ -106,17 +106,17 @@ impl Types {
     }
 
     fn is_in(self, left: &Term<'_>, right: &Term<'_>) -> Truth {
-        let of_items = |items: &[Value]| {
-            let items = items.iter().map(Term::from);
-            Truth::of_any(items.map(|item| self.are_equal(left, &item)))
-        };
         match (left, right) {
             (_, Term::List(items)) => {
-                Truth::of_any(items.iter().map(|item| self.are_equal(left, item)))
+                let items = items.iter().map(|item| self.are_equal(left, item));
+                Truth::of_any(&items.collect::<Vec<_>>())
             }
             (Term::Text(part), Term::Text(text)) => Truth::known(text.contains(part.as_ref())),
             (_, Term::Json(json)) => match json.as_array() {
-                Some(items) => of_items(items),
+                Some(items) => {
+                    let items = items.iter().map(|item| self.are_equal(left, &item.into()));
+                    Truth::of_any(&items.collect::<Vec<_>>())
+                }
                 None => self.mixed(false),
             },
             (_, Term::Text(_)) => self.mixed(false),
@@ -132,14 +132,11 @@ impl Types {
         let all =
             |nodes: &'a [ConditionNode<R>]| nodes.iter().map(|node| self.judge(node, value_of));
         match node {
-            ConditionNode::Any(nodes) => {
-                let truths: Vec<Truth> = all(nodes).collect();
-                Truth::of_any(truths.into_iter())
-            }
+            ConditionNode::Any(nodes) => Truth::of_any(&all(nodes).collect::<Vec<_>>()),
             // All hold unless any fails.
             ConditionNode::All(nodes) => {
-                let truths: Vec<Truth> = all(nodes).map(Truth::negated).collect();
-                Truth::of_any(truths.into_iter()).negated()
+                let fails = all(nodes).map(Truth::negated);
+                Truth::of_any(&fails.collect::<Vec<_>>()).negated()
             }
             ConditionNode::Not(node) => self.judge(node, value_of).negated(),
             ConditionNode::IsTrue(operand) => match Term::of(operand, value_of) {
