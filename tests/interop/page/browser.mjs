@@ -99,7 +99,14 @@ export async function settled(page) {
 export async function start(page, text) {
   await page.fill("#message", text);
   await page.press("#message", "Enter");
-  await page.waitForFunction(() => location.hash.startsWith("#/s/"));
+  try {
+    await page.waitForFunction(() => location.hash.startsWith("#/s/"));
+  } catch (error) {
+    // What the page says of a message that was not sent, or is still being sent.
+    const composer = page.locator(".composer");
+    const busy = await composer.locator("button.primary").isDisabled();
+    throw new Error(`${error.message}; busy: ${busy}; it says: ${await composer.textContent()}; message: ${await page.inputValue("#message")}`);
+  }
 }
 
 export async function accessible(page, where) {
