@@ -1,11 +1,7 @@
 //! Tests MCP servers that run in the sandbox, with the server of `guest-tools/mcp-server` in both of
 //! its forms: calls, grants, bounds, restarts and pins.
 
-use agent_host_test_support::{
-    Ran, TestEnv,
-    chat::{Answer, ChatServer, ask},
-    of_kind,
-};
+use agent_host_test_support::{Ran, TestEnv, chat::results_of, of_kind};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::fs;
@@ -37,28 +33,6 @@ fn place_of(server: &str, more: &str) -> TestEnv {
 
 fn call(env: &TestEnv, tool: &str, input: &Value) -> Ran {
     env.run(&["call", "s", tool, &input.to_string(), "--json"])
-}
-
-/// Runs a session whose model makes these calls one after the other, and returns their results.
-fn results(env: &TestEnv, calls: &[(&str, Value)]) -> Vec<String> {
-    let mut answers: Vec<Answer> = calls
-        .iter()
-        .map(|call| Answer::calls(std::slice::from_ref(call)))
-        .collect();
-    answers.push(Answer::text("Done."));
-    let server = ChatServer::start(answers);
-    let ran = ask(env, &server, &["go"]);
-    assert_eq!(
-        (ran.code, ran.stdout.as_str()),
-        (Some(0), "Done.\n"),
-        "{ran:?}"
-    );
-    let requests = server.requests();
-    let messages = requests.last().unwrap()["messages"].as_array().unwrap();
-    let results = messages.iter().filter(|message| message["role"] == "tool");
-    results
-        .map(|message| message["content"].as_str().unwrap().to_owned())
-        .collect()
 }
 
 #[test]
@@ -110,7 +84,7 @@ fn answers_calls(env: &TestEnv) {
 #[test]
 fn component_server_keeps_its_state_and_reports_progress() {
     for server in [SERVER, HTTP_SERVER] {
-        let results = results(
+        let results = results_of(
             &place_of(server, ""),
             &[
                 ("s_count", json!({})),
@@ -142,7 +116,7 @@ fn reaches_what_it_is_granted(server: &str) {
         ("s_write", json!({"path": "a.txt", "text": "x"})),
         ("s_variable", json!({"name": "API_TOKEN"})),
     ];
-    let results = results(&env, &calls);
+    let results = results_of(&env, &calls);
     assert_eq!(results[0], "granted");
     assert!(!results[1].contains("not granted"), "{results:?}");
     assert_eq!(results[3], "[secret:s.API_TOKEN]");
@@ -187,7 +161,7 @@ fn starts_again_after_it_ended(server: &str) {
         ("s_allocate", json!({"mib": 64})),
         ("s_count", json!({})),
     ];
-    let results = results(&env, &calls);
+    let results = results_of(&env, &calls);
     for (result, says) in results.iter().step_by(2).zip([
         "the tool `crash` was called",
         "it needed more memory than the 33554432 bytes allowed for one call (limit `memory-bytes`)",
@@ -207,7 +181,7 @@ fn component_server_that_computes_or_floods_times_out() {
         (HTTP_SERVER, "s_flood"),
     ] {
         let env = place_of(server, "deadline-ms = 500");
-        let results = results(&env, &[(tool, json!({})), ("s_count", json!({}))]);
+        let results = results_of(&env, &[(tool, json!({})), ("s_count", json!({}))]);
         let says = "did not answer within 500 ms, so the call was cancelled";
         assert!(results[0].contains(says), "{tool}: {results:?}");
         // Another instance answers.
@@ -363,7 +337,7 @@ fn http_component_server_that_answers_badly_is_explained() {
             ]
         })
         .collect();
-    let results = results(&env, &calls);
+    let results = results_of(&env, &calls);
     for ((with, error), results) in cases.iter().zip(results.chunks(2)) {
         let [bad, next] = results else {
             panic!("{results:?}");
@@ -411,6 +385,6 @@ fn component_server_of_wasi_0_3_runs_where_it_is_on() {
             ("s_steps", json!({})),
             ("s_count", json!({})),
         ];
-        assert_eq!(results(&env, &counted), ["1", "done", "3"], "{form}");
+        assert_eq!(results_of(&env, &counted), ["1", "done", "3"], "{form}");
     }
 }

@@ -46,7 +46,8 @@ pub fn results_of(env: &TestEnv, calls: &[(&str, Value)]) -> Vec<String> {
     answers.push(Answer::text("Done."));
     let server = ChatServer::start(answers);
     let ran = ask(env, &server, &["go"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ended = (ran.code, ran.stdout.as_str());
+    assert_eq!(ended, (Some(0), "Done.\n"), "{ran:?}");
     let sent = server.requests().pop().unwrap();
     let sent = sent["messages"].as_array().unwrap().iter();
     let results = sent.filter(|message| message["role"] == "tool");

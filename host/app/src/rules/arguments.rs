@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(super) enum Misfit {
     /// The tool has no such argument.
     Unknown {
-        /// Those that there are in its place.
+        /// The names that it has instead.
         known: Vec<String>,
     },
     /// It has another type than the literal.
@@ -47,8 +47,8 @@ pub(super) fn misfit(schema: &Value, compared: &ComparedArgument<'_>) -> Option<
     })
 }
 
-/// Returns the schema of a part of the arguments, or the names that there are in place of an unknown
-/// one; `None` where other names may be.
+/// Returns the schema of a part of the arguments, or the known names where one is unknown; `None`
+/// where the schema allows others.
 fn at<'s>(schema: &'s Value, path: &ArgumentPath) -> Result<Option<&'s Value>, Vec<String>> {
     let mut part = schema;
     for step in path.steps() {

@@ -1,6 +1,7 @@
 //! The events of a session: a complete, ordered record from which every other view is derived.
 
 mod call;
+mod kind;
 mod stored;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -581,24 +582,4 @@ pub struct ParentCall {
     pub session: SessionId,
     /// The call.
     pub call_id: CallId,
-}
-
-impl Event {
-    /// Returns the `kind` of the JSON form.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        self.into()
-    }
-
-    /// Whether it was made between turns, and belongs to none: the last turn stays the last.
-    #[must_use]
-    pub fn is_between_turns(&self) -> bool {
-        matches!(
-            self,
-            Self::ApprovalRevoked { .. }
-                | Self::FilesRestored { .. }
-                | Self::RunPlaced { .. }
-                | Self::LoopConfigured { .. }
-        )
-    }
 }

@@ -6,7 +6,7 @@ use wasmtime_wasi::{p2::bindings::CommandPre, p3::bindings::CommandPre as AsyncC
 use wasmtime_wasi_http::{p2::bindings::ProxyPre, p3::bindings::ServicePre};
 
 /// The exports of programs, without the last number of their versions. A component that has several
-/// is entered by the first of these: a main function can send messages of its own accord.
+/// is entered by the first of these: a main function can send messages without a request.
 const MAIN: &str = "wasi:cli/run@0.2";
 const ASYNC_MAIN: &str = "wasi:cli/run@0.3";
 const HANDLER: &str = "wasi:http/incoming-handler@0.2";

@@ -33,8 +33,9 @@ const TRUE: Value = Value::Bool(true);
 /// ```
 pub type ArgumentCondition = Condition<ArgumentPath>;
 
-/// The path to a part of the arguments of a call, such as `amount`, `to.0` or `headers['X-Id']`. One
-/// that is no word, begins with a digit or is a word of the language follows `$`: `$['a key']`, `$.in`.
+/// The path to a part of the arguments of a call, such as `amount`, `to.0` or `headers['X-Id']`. A
+/// name that has other characters, begins with a digit or is a keyword follows `$`: `$['a key']`,
+/// `$.in`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentPath(Vec<String>);
 
