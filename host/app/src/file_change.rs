@@ -7,7 +7,7 @@
 
 use crate::{ComponentSource, Registry, host_path};
 use agent_host_engine::{
-    flow::Audience,
+    flow::CallFlow,
     tool::{Invocation, RunEnd},
 };
 use agent_host_types::{
@@ -185,7 +185,7 @@ impl Registry {
             agent_depth: 0,
             traceparent: None,
             sources: Vec::new(),
-            audience: Audience::default(),
+            flow: CallFlow::default(),
             can_ask: false,
             cancel: CancellationToken::new(),
         };

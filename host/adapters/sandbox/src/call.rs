@@ -170,8 +170,8 @@ impl ToolComponent {
         let permit = RunPermit::new(&handle.queue, permit, program);
         let started = Instant::now();
         let deadline = Arc::new(Deadline::new(started + timeout));
-        let audience = context.audience.clone();
-        let gate = Gate::within(audience, Arc::clone(grants), effect, limits);
+        let flow = context.flow.clone();
+        let gate = Gate::within(flow, Arc::clone(grants), effect, limits);
         let telemetry = Telemetry::new(as_count(limits.stdio_bytes), secrets);
         let mounts_dirs = !grants.dirs.is_empty() && self.imports_preopens();
         let setup = CallSetup {

@@ -2,7 +2,7 @@
 
 use crate::{caps::http::is_denied, gate::Gate};
 use agent_host_engine::{
-    flow::Audience,
+    flow::CallFlow,
     policy::{DEFAULT_DENY, DirMode, FileOp, Grants},
     secrets::Secrets,
     tool::CallReport,
@@ -47,9 +47,9 @@ impl NamedRequest<'_> {
         effect: Effect,
         limits: &Limits,
         secrets: &Secrets,
-        audience: &Audience,
+        flow: &CallFlow,
     ) -> Option<CallReport> {
-        let gate = Gate::within(audience.clone(), Arc::clone(grants), effect, limits);
+        let gate = Gate::within(flow.clone(), Arc::clone(grants), effect, limits);
         let is_denied = match self {
             Self::File { path, changes } => is_file_denied(&gate, path, changes),
             Self::Http { method, url } => is_denied(method, url, &gate),

@@ -11,7 +11,7 @@ mod tests;
 
 use crate::mutex::lock;
 use agent_host_engine::{
-    flow::Audience,
+    flow::{CallFlow, SHARED_STATE},
     policy::{
         DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, RunLater, SecretPlace,
         decide_address, decide_artifact, decide_file, decide_http, decide_run_later, decide_secret,
@@ -85,24 +85,27 @@ pub(crate) struct Gate {
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,
     log: Mutex<AuditLog>,
-    /// Where what the call gets may go; absent for a call without such limits.
-    audience: Option<Mutex<Audience>>,
+    /// Where what the call gets may go, and what it reaches; absent where that is not recorded.
+    flow: Option<Mutex<CallFlow>>,
+    /// Whether the call read the state of the session.
+    has_read_state: AtomicBool,
 }
 
 impl Gate {
     pub(crate) fn new(grants: Arc<Grants>, effect: Effect, limits: &Limits) -> Arc<Self> {
-        Self::within(Audience::default(), grants, effect, limits)
+        Self::within(CallFlow::default(), grants, effect, limits)
     }
 
-    /// Creates the gate of a call whose text goes to an audience alone.
+    /// Creates the gate of a call that takes part in the flow of text.
     pub(crate) fn within(
-        audience: Audience,
+        flow: CallFlow,
         grants: Arc<Grants>,
         effect: Effect,
         limits: &Limits,
     ) -> Arc<Self> {
         Arc::new(Self {
-            audience: audience.is_limited().then(|| Mutex::new(audience)),
+            flow: flow.is_watched().then(|| Mutex::new(flow)),
+            has_read_state: AtomicBool::new(false),
             quotas: Quotas::new(&grants, limits),
             grants,
             effect,
@@ -188,18 +191,29 @@ impl Gate {
         }
     }
 
-    /// Returns the sources with an audience that were read.
+    /// Takes in that the call reads the state of the session.
+    pub(crate) fn note_state_read(&self) {
+        self.has_read_state.store(true, Ordering::Relaxed);
+        if let Some(flow) = &self.flow {
+            lock(flow).read_state();
+        }
+    }
+
+    /// Returns the sources of what was read that the log does not name: the state, and those with
+    /// an audience.
     pub(crate) fn read_sources(&self) -> Vec<String> {
-        let audience = self.audience.as_ref();
-        audience.map_or_else(Vec::new, |audience| lock(audience).read())
+        let has_read_state = self.has_read_state.load(Ordering::Relaxed);
+        let state = has_read_state.then(|| SHARED_STATE.to_owned());
+        let flow = self.flow.iter().flat_map(|flow| lock(flow).read());
+        state.into_iter().chain(flow).collect()
     }
 
     /// Checks that what is at a path may get another place or name, and so another audience.
     pub(crate) fn check_moved(&self, grant: usize, path: &str) -> Result<(), Refused> {
-        let Some(audience) = &self.audience else {
+        let Some(flow) = &self.flow else {
             return Ok(());
         };
-        match lock(audience).admit_move(&self.guest_path(grant, path)) {
+        match lock(flow).admit_move(&self.guest_path(grant, path)) {
             None => Ok(()),
             Some(denial) => self.enforce(self.file_request(grant, FileAction::Move, path), denial),
         }
@@ -358,8 +372,8 @@ impl Gate {
     }
 
     fn enforce(&self, request: AuditRequest, ruling: Ruling) -> Result<(), Refused> {
-        let denial = match (&ruling, &self.audience) {
-            (Ruling::Allow { .. }, Some(audience)) => lock(audience).admit(&request),
+        let denial = match (&ruling, &self.flow) {
+            (Ruling::Allow { .. }, Some(flow)) => lock(flow).admit(&request),
             _ => None,
         };
         match denial.unwrap_or(ruling) {

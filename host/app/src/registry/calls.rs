@@ -10,8 +10,8 @@ use crate::{
 };
 use agent_host_engine::{
     BoxFuture,
-    flow::Audience,
-    policy::{Grants, NameGlob},
+    flow::{CallFlow, UNKNOWN},
+    policy::{DirGrant, DirMode, Grants, NameGlob},
     schema::InputSchema,
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
     tool_set::{Offer, ToolEntry, ToolSet},
@@ -20,6 +20,7 @@ use agent_host_mcp_client::ServerCall;
 use agent_host_sandbox::{Call, CallContext, Secrets};
 use agent_host_types::{
     failure::ToolFailure,
+    flow::LabelledFile,
     id::{CallId, SessionId},
     limits::Limits,
     tool::Effect,
@@ -121,11 +122,26 @@ impl ToolHandler for ComponentTool {
         _session: SessionId,
         _call_id: &CallId,
         input: &Map<String, Value>,
-        audience: &Audience,
+        flow: &CallFlow,
     ) -> Option<CallReport> {
         let request = self.entry.named_request(&self.name, input)?;
         let limits = &self.entry.limits;
-        request.foreseen_denial(&self.grants, self.effect, limits, &self.secrets, audience)
+        request.foreseen_denial(&self.grants, self.effect, limits, &self.secrets, flow)
+    }
+
+    fn possibly_written(&self, _session: SessionId, _call_id: &CallId) -> Vec<LabelledFile> {
+        if self.effect == Effect::ReadOnly {
+            return Vec::new();
+        }
+        let fetches = !self.grants.http.is_empty();
+        let sources: Vec<String> = fetches.then(|| UNKNOWN.to_owned()).into_iter().collect();
+        let dirs = self.grants.dirs.iter();
+        let writable = dirs.filter(|dir| dir.mode == DirMode::ReadWrite);
+        let file = |dir: &DirGrant| LabelledFile {
+            path: dir.guest.clone(),
+            sources: sources.clone(),
+        };
+        writable.map(file).collect()
     }
 
     fn check(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {
@@ -157,7 +173,7 @@ impl ToolHandler for ComponentTool {
                     answers: invocation.answers,
                     can_ask: invocation.can_ask,
                     undo: undo.clone(),
-                    audience: invocation.audience,
+                    flow: invocation.flow,
                     program: None,
                 },
                 progress,

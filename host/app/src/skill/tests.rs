@@ -1,6 +1,6 @@
 use super::*;
 use agent_host_engine::{
-    flow::Audience,
+    flow::CallFlow,
     tool::Invocation,
     tool_set::{Offer, ToolSet},
 };
@@ -268,7 +268,7 @@ fn read(tools: &ToolSet, input: Value) -> ToolResultOutput {
         agent_depth: 0,
         traceparent: None,
         sources: Vec::new(),
-        audience: Audience::default(),
+        flow: CallFlow::default(),
         can_ask: false,
         cancel: tokio_util::sync::CancellationToken::new(),
     };

@@ -8,6 +8,7 @@
 //! references, which the host replaces by their values when a call runs.
 
 mod audience;
+mod call;
 mod files;
 pub mod reader;
 pub(crate) mod reference;
@@ -17,8 +18,9 @@ mod state;
 mod tests;
 
 pub use audience::{AUDIENCE_RULE, Audience, AudienceRule};
-pub(crate) use files::RunFiles;
-pub use sources::SHARED_STATE;
+pub use call::CallFlow;
+pub use files::RunFiles;
+pub use sources::{SHARED_STATE, UNKNOWN};
 pub(crate) use state::FlowState;
 
 use crate::policy::{NameGlob, RuleDecision, Ruling};

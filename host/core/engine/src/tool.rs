@@ -4,7 +4,7 @@ use crate::{
     BoxFuture,
     arguments::Arguments,
     artifact::{ArtifactName, NewArtifact, SessionArtifacts},
-    flow::Audience,
+    flow::CallFlow,
 };
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
@@ -53,8 +53,8 @@ pub struct Invocation {
     /// The sources of the arguments that are untrusted or have an audience; none where sources are
     /// not recorded.
     pub sources: Vec<String>,
-    /// Where the call may hand its arguments.
-    pub audience: Audience,
+    /// Where the call may hand text, and which files it reaches.
+    pub flow: CallFlow,
     /// Whether the user can be asked. If not, questions are answered with `unavailable`.
     pub can_ask: bool,
     /// Cancels the call.
@@ -246,9 +246,15 @@ pub trait ToolHandler: Send + Sync {
         _session: SessionId,
         _call_id: &CallId,
         _input: &Map<String, Value>,
-        _audience: &Audience,
+        _flow: &CallFlow,
     ) -> Option<CallReport> {
         None
+    }
+
+    /// Returns where a call may have written whose end is not known, with the sources of what it may
+    /// have read by its own requests, other than files and the shared state.
+    fn possibly_written(&self, _session: SessionId, _call_id: &CallId) -> Vec<LabelledFile> {
+        Vec::new()
     }
 
     /// Checks what the schema cannot say of arguments that fit it.

@@ -7,14 +7,15 @@ mod tests;
 use crate::{
     BoxFuture,
     arguments::Arguments,
-    flow::Audience,
+    flow::CallFlow,
     policy::NameGlob,
     schema::{InputSchema, SchemaError},
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
 };
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
-    id::SessionId,
+    flow::LabelledFile,
+    id::{CallId, SessionId},
     limits::Limits,
     output::ToolResultOutput,
     tool::{
@@ -260,10 +261,24 @@ impl ToolSet {
         session: SessionId,
         call: &ToolCall,
         input: &Map<String, Value>,
-        audience: &Audience,
+        flow: &CallFlow,
     ) -> Option<CallReport> {
         let handler = self.get(&call.name)?.handler.as_ref()?;
-        handler.foreseen_denial(session, &call.id, input, audience)
+        handler.foreseen_denial(session, &call.id, input, flow)
+    }
+
+    /// Returns where a call may have written whose end is not known
+    /// ([`ToolHandler::possibly_written`]).
+    pub(crate) fn possibly_written(
+        &self,
+        session: SessionId,
+        call_id: &CallId,
+        tool: &str,
+    ) -> Vec<LabelledFile> {
+        let handler = self.get(tool).and_then(|entry| entry.handler.as_ref());
+        handler.map_or_else(Vec::new, |handler| {
+            handler.possibly_written(session, call_id)
+        })
     }
 
     /// Checks arguments against the schema of a tool, and with its handler.

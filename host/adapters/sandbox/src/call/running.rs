@@ -15,10 +15,7 @@ use crate::{
         guest_runtime::{TaskError, TaskHandle, TaskStart},
     },
 };
-use agent_host_engine::{
-    flow::SHARED_STATE,
-    tool::{CallReport, CallUpdate, RunEnd},
-};
+use agent_host_engine::tool::{CallReport, CallUpdate, RunEnd};
 use agent_host_types::{
     accounting::Accounting,
     failure::ToolFailure,
@@ -100,12 +97,11 @@ impl RunningCall {
             }
             Err(failure) => (Err(failure), Vec::new()),
         };
-        let state = telemetry.has_read_state().then(|| SHARED_STATE.to_owned());
         RunEnd::Settled(CallReport {
             accounting,
             audit: stats.audit,
             changes,
-            sources: state.into_iter().chain(self.gate.read_sources()).collect(),
+            sources: self.gate.read_sources(),
             ..CallReport::of(with_denial(result, stats.first_denial))
         })
     }

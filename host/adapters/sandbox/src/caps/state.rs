@@ -2,11 +2,7 @@
 //! start of its first run; its deltas go into the report, and the loop merges them if the call
 //! settles.
 
-use crate::{
-    bindings::state,
-    caps::{telemetry::Telemetry, unwind::Unwind},
-    secrets::Redactors,
-};
+use crate::{bindings::state, caps::unwind::Unwind, gate::Gate, secrets::Redactors};
 use agent_host_types::json;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -20,7 +16,7 @@ pub(crate) struct StateCtx {
     snapshot: Arc<Map<String, Value>>,
     secrets: Redactors,
     merged_bytes: usize,
-    telemetry: Arc<Telemetry>,
+    gate: Arc<Gate>,
     /// The merged deltas, in the order of the calls of `merge`.
     pub(crate) merges: Vec<Map<String, Value>>,
 }
@@ -29,13 +25,13 @@ impl StateCtx {
     pub(crate) fn new(
         snapshot: Arc<Map<String, Value>>,
         secrets: Redactors,
-        telemetry: Arc<Telemetry>,
+        gate: Arc<Gate>,
     ) -> Self {
         Self {
             snapshot,
             secrets,
             merged_bytes: 0,
-            telemetry,
+            gate,
             merges: Vec::new(),
         }
     }
@@ -43,7 +39,7 @@ impl StateCtx {
 
 impl state::Host for StateCtx {
     async fn get(&mut self) -> wasmtime::Result<String> {
-        self.telemetry.note_state_read();
+        self.gate.note_state_read();
         Ok(serde_json::to_string(&*self.snapshot)?)
     }
 

@@ -9,7 +9,7 @@ use crate::caps::{
 use agent_host_engine::secrets::Secrets;
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 use tokio::{sync::Notify, time::Instant};
 
@@ -22,8 +22,6 @@ pub(crate) struct Telemetry {
     pub(crate) reports: Reports,
     /// The largest sum of the call's memories, in bytes.
     peak: AtomicU64,
-    /// Whether the call read the state of the session.
-    has_read_state: AtomicBool,
 }
 
 impl Telemetry {
@@ -36,16 +34,7 @@ impl Telemetry {
             printed: Notify::new(),
             reports: Reports::default(),
             peak: AtomicU64::new(0),
-            has_read_state: AtomicBool::new(false),
         })
-    }
-
-    pub(crate) fn note_state_read(&self) {
-        self.has_read_state.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn has_read_state(&self) -> bool {
-        self.has_read_state.load(Ordering::Relaxed)
     }
 
     /// Takes the lines that were not shown, when there are some and not before this time.

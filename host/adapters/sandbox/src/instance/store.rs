@@ -29,7 +29,7 @@ use crate::{
     secrets::Redactors,
 };
 use agent_host_engine::{
-    artifact::SessionArtifacts, flow::Audience, program::ToolCaller, secrets::Secrets,
+    artifact::SessionArtifacts, flow::CallFlow, program::ToolCaller, secrets::Secrets,
     tool::SessionChange,
 };
 use agent_host_types::{
@@ -105,7 +105,7 @@ pub struct CallContext {
     /// Keeps the files that the call changes; absent to keep none.
     pub undo: Option<Arc<UndoWriter>>,
     /// Where the call may send and write what it gets.
-    pub audience: Audience,
+    pub flow: CallFlow,
     /// The tools that the call may call, its clock and its seed, if it is the run of a program.
     pub program: Option<ProgramContext>,
 }
@@ -212,11 +212,7 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
         },
         progress: ProgressCtx::new(Arc::clone(&telemetry), setup.progress_interval),
         partial: PartialCtx::new(Arc::clone(&telemetry), &limits),
-        state: StateCtx::new(
-            setup.context.shared,
-            secrets.clone(),
-            Arc::clone(&telemetry),
-        ),
+        state: StateCtx::new(setup.context.shared, secrets.clone(), Arc::clone(&gate)),
         context: ContextCtx {
             snapshot: setup.context.custom,
         },

@@ -6,7 +6,7 @@ use super::{
 };
 use agent_host_engine::{
     artifact::SessionArtifacts,
-    flow::Audience,
+    flow::CallFlow,
     journal::MemoryJournal,
     policy::Grants,
     session::{Session, SessionStart},
@@ -169,7 +169,7 @@ async fn run_once(
             can_ask: case.answers.is_some(),
             program: None,
             undo: None,
-            audience: Audience::default(),
+            flow: CallFlow::default(),
         },
         progress: &|update| {
             let CallUpdate::Progress { message, fraction } = update else {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{flow::Audience, schema::InputSchema};
+use crate::{flow::CallFlow, schema::InputSchema};
 use agent_host_types::{
     id::{CallId, SessionId},
     question::AnsweredQuestion,
@@ -20,7 +20,7 @@ fn invocation(input: &Value, answers: Vec<AnsweredQuestion>, can_ask: bool) -> I
         agent_depth: 0,
         traceparent: None,
         sources: Vec::new(),
-        audience: Audience::default(),
+        flow: CallFlow::default(),
         can_ask,
         cancel: Default::default(),
     }

@@ -9,12 +9,9 @@ use super::{
     sources::{MAX_SOURCES, bounded, source_of},
 };
 use crate::policy::{NameGlob, Ruling};
-use agent_host_types::audit::{ArtifactOp, AuditRequest, FileAction};
+use agent_host_types::audit::{AuditRequest, FileAction};
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 /// The rule by which a call is denied that would hand text to others than its audience.
 pub const AUDIENCE_RULE: &str = "flow.audience";
@@ -74,7 +71,7 @@ pub(super) fn has(glob: &NameGlob, source: &str) -> bool {
 /// Where one call may hand text: within the audiences of all sources that reach it.
 ///
 /// ```
-/// use agent_host_engine::{flow::{AudienceRule, FlowPolicy}, policy::NameGlob};
+/// use agent_host_engine::{flow::{AudienceRule, CallFlow, FlowPolicy}, policy::NameGlob};
 /// use agent_host_types::{audit::{AuditRequest, FileAction}, flow::FlowMode};
 /// use std::sync::Arc;
 ///
@@ -86,7 +83,7 @@ pub(super) fn has(glob: &NameGlob, source: &str) -> bool {
 ///     }],
 ///     ..FlowPolicy::default()
 /// });
-/// let mut call = policy.audience(&[]);
+/// let mut call = CallFlow::from(policy.audience(&[]));
 /// let read = AuditRequest::file(FileAction::Read, "/workspace/private/plan.md".to_owned());
 /// assert!(call.admit(&read).is_none());
 /// assert!(call.admit(&AuditRequest::http("GET", "https://crm.example/a")).is_none());
@@ -103,8 +100,6 @@ pub struct Audience {
     read: BTreeSet<usize>,
     /// The destinations that got something from the call.
     sent: BTreeSet<String>,
-    /// The sources of the artifacts that the call may read, by their names.
-    artifacts: BTreeMap<String, Vec<String>>,
 }
 
 impl FlowPolicy {
@@ -166,36 +161,28 @@ impl FlowPolicy {
 
 impl Audience {
     /// Returns whether some source has an audience, which a request of the call may be beyond.
-    #[must_use]
-    pub fn is_limited(&self) -> bool {
+    pub(super) fn is_limited(&self) -> bool {
         self.policy.is_some()
     }
 
-    /// Names the sources of artifacts.
-    #[must_use]
-    pub(crate) fn with_artifacts(mut self, artifacts: BTreeMap<String, Vec<String>>) -> Self {
-        self.artifacts = artifacts;
-        self
-    }
-
     /// Returns the sources with an audience that the call read itself.
-    #[must_use]
-    pub fn read(&self) -> Vec<String> {
+    pub(super) fn read(&self) -> Vec<String> {
         let policy = self.policy.as_ref();
         policy.map_or_else(Vec::new, |policy| policy.named(&self.read))
     }
 
     /// Returns the denial of a call that hands its arguments to a destination; `None` if it may.
-    #[must_use]
-    pub fn refusal(&self, destination: &str) -> Option<Ruling> {
+    pub(crate) fn refusal(&self, destination: &str) -> Option<Ruling> {
         self.policy.as_ref()?.beyond(&self.limits, destination)
     }
 
-    /// Takes in a request that the grants allow, or returns its denial.
-    pub fn admit(&mut self, request: &AuditRequest) -> Option<Ruling> {
+    /// Takes in a request that the grants allow, which reads artifacts from some sources, or returns
+    /// its denial.
+    pub(super) fn admit(&mut self, request: &AuditRequest, artifacts: &[String]) -> Option<Ruling> {
         let policy = self.policy.clone()?;
-        let sources = self.sources_of(request);
-        let rules = sources.iter().flat_map(|source| policy.rules_about(source));
+        let own = read_by(request);
+        let sources = artifacts.iter().chain(&own);
+        let rules = sources.flat_map(|source| policy.rules_about(source));
         if let Some(denial) = self.take(rules.collect()) {
             return Some(denial);
         }
@@ -209,33 +196,12 @@ impl Audience {
     }
 
     /// Takes in that what is at a path is moved or gets another name, or returns its denial.
-    pub fn admit_move(&mut self, path: &str) -> Option<Ruling> {
+    pub(super) fn admit_move(&mut self, path: &str) -> Option<Ruling> {
         let policy = self.policy.clone()?;
         let rules = policy.audiences.iter().enumerate();
         let rules =
             rules.filter(|(_, rule)| rule.is_about(&format!("dir:{path}")) || rule.is_below(path));
         self.take(rules.map(|(at, _)| at).collect())
-    }
-
-    /// Returns the sources of what a request reads. Tools choose the names that a list has. The size
-    /// of a file can be chosen to say something of it.
-    fn sources_of(&self, request: &AuditRequest) -> Vec<String> {
-        match request {
-            AuditRequest::Artifact { action, name } => match action {
-                ArtifactOp::ListArtifacts => self.artifacts.values().flatten().cloned().collect(),
-                ArtifactOp::ReadArtifact => {
-                    let found = self.artifacts.get(name);
-                    found.cloned().unwrap_or_default()
-                }
-                ArtifactOp::StoreArtifact | ArtifactOp::DeleteArtifact => Vec::new(),
-            },
-            AuditRequest::File {
-                action: FileAction::Stat,
-                path,
-                ..
-            } => vec![format!("dir:{path}")],
-            _ => source_of(request).into_iter().collect(),
-        }
     }
 
     fn send(&mut self, destination: String) -> Option<Ruling> {
@@ -255,5 +221,18 @@ impl Audience {
             self.read.extend(rules);
         }
         denial
+    }
+}
+
+/// Returns the source of what a request reads. The size of a file can be chosen to say something of
+/// it.
+fn read_by(request: &AuditRequest) -> Option<String> {
+    match request {
+        AuditRequest::File {
+            action: FileAction::Stat,
+            path,
+            ..
+        } => Some(format!("dir:{path}")),
+        _ => source_of(request),
     }
 }

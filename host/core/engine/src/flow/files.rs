@@ -10,6 +10,7 @@ use super::sources::bounded;
 use agent_host_types::flow::LabelledFile;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -20,7 +21,7 @@ const MAX_SOURCES: usize = 64;
 const MAX_FILES: usize = 1_000;
 
 /// Sources by paths. A directory has those of all that is below it.
-type Table = BTreeMap<String, BTreeSet<String>>;
+pub(super) type Table = BTreeMap<String, BTreeSet<String>>;
 
 /// The files that calls of a session and of the agents that it started wrote.
 #[derive(Clone, Debug, Default)]
@@ -29,9 +30,9 @@ pub(crate) struct LabelledFiles {
     run: RunFiles,
 }
 
-/// The files of all sessions of a run.
+/// The sources of the files that the sessions of a run wrote. Copies are of the same run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RunFiles(Arc<Mutex<Table>>);
+pub struct RunFiles(Arc<Mutex<Table>>);
 
 /// The files of a run follow from those of its sessions.
 impl PartialEq for LabelledFiles {
@@ -43,6 +44,29 @@ impl PartialEq for LabelledFiles {
 impl RunFiles {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds sources of a file.
+    pub(super) fn label(&self, path: &str, sources: &BTreeSet<String>) {
+        add(&mut self.lock(), path.to_owned(), sources);
+    }
+
+    /// Returns the sources of a file, of the directories above it, and of what is below it.
+    pub(super) fn sources_of(&self, path: &str) -> BTreeSet<String> {
+        let table = self.lock();
+        if table.is_empty() {
+            return BTreeSet::new();
+        }
+        let path = path.trim_end_matches('/');
+        let above = path
+            .match_indices('/')
+            .filter_map(|(end, _)| path.get(..end));
+        let here = above.chain([path]).filter_map(|path| table.get(path));
+        let first = format!("{path}/");
+        let below = table.range(first.clone()..);
+        let below = below.take_while(|(written, _)| written.starts_with(&first));
+        let below = below.map(|(_, sources)| sources);
+        here.chain(below).flatten().cloned().collect()
     }
 }
 
@@ -73,19 +97,9 @@ impl LabelledFiles {
         }
     }
 
-    /// Returns the sources of a file, of the directories above it, and of what is below it.
+    /// Returns the sources of a file, as [`RunFiles::sources_of`] does.
     pub(crate) fn sources_of(&self, path: &str) -> BTreeSet<String> {
-        let table = self.run.lock();
-        let path = path.trim_end_matches('/');
-        let above = path
-            .match_indices('/')
-            .filter_map(|(end, _)| path.get(..end));
-        let here = above.chain([path]).filter_map(|path| table.get(path));
-        let first = format!("{path}/");
-        let below = table.range(first.clone()..);
-        let below = below.take_while(|(written, _)| written.starts_with(&first));
-        let below = below.map(|(_, sources)| sources);
-        here.chain(below).flatten().cloned().collect()
+        self.run.sources_of(path)
     }
 
     /// Returns the sources of all files but some.
@@ -115,10 +129,15 @@ impl LabelledFiles {
     }
 }
 
-fn as_recorded(mut table: Table) -> Vec<LabelledFile> {
+/// Names directories where a table has more files than an event may name.
+pub(super) fn bounded_table(table: &mut Table) {
     while table.len() > MAX_FILES {
-        table = in_directories(table);
+        *table = in_directories(mem::take(table));
     }
+}
+
+pub(super) fn as_recorded(mut table: Table) -> Vec<LabelledFile> {
+    bounded_table(&mut table);
     let named = |path: String| {
         if path.is_empty() {
             "/".to_owned()
@@ -133,10 +152,16 @@ fn as_recorded(mut table: Table) -> Vec<LabelledFile> {
     files.collect()
 }
 
-fn add(table: &mut Table, path: String, sources: &[String]) {
+pub(super) fn add<'s>(
+    table: &mut Table,
+    path: String,
+    sources: impl IntoIterator<Item = &'s String>,
+) {
     let known = table.entry(path).or_default();
-    let all = known.iter().chain(sources).cloned().collect();
-    *known = bounded(all, MAX_SOURCES).into_iter().collect();
+    known.extend(sources.into_iter().cloned());
+    if known.len() > MAX_SOURCES {
+        *known = bounded(mem::take(known), MAX_SOURCES).into_iter().collect();
+    }
 }
 
 /// Returns the directories of the deepest files in place of these.
@@ -149,7 +174,6 @@ fn in_directories(table: Table) -> Table {
             Some((directory, _)) if Some(depth(&path)) == deepest => directory.to_owned(),
             _ => path,
         };
-        let sources: Vec<String> = sources.into_iter().collect();
         add(&mut directories, directory, &sources);
     }
     directories

@@ -11,11 +11,11 @@ use agent_host_types::{
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The most sources that one event names. Of more, the rest is [`OTHERS`].
+/// The most sources that one event names. Of more, the rest is [`UNKNOWN`].
 pub(super) const MAX_SOURCES: usize = 16;
 
 /// The source of requests that were recorded only by their number, and of further sources.
-const OTHERS: &str = "unknown";
+pub const UNKNOWN: &str = "unknown";
 
 /// The source that a runner names if the call read the shared state of the session.
 pub const SHARED_STATE: &str = "state";
@@ -75,7 +75,8 @@ impl Origin<'_> {
     fn add_stored(&self, request: &AuditRequest, found: &mut BTreeSet<String>) {
         match request {
             AuditRequest::File { action, path, .. } if !action.changes() => {
-                found.extend(self.state.files.sources_of(path));
+                let sources = self.state.files.sources_of(path).into_iter();
+                found.extend(sources.filter(|source| self.policy.counts(source)));
             }
             AuditRequest::Artifact {
                 action: ArtifactOp::ReadArtifact,
@@ -137,7 +138,7 @@ pub(super) fn source_of(request: &AuditRequest) -> Option<String> {
             path,
             ..
         } => Some(format!("dir:{}/", path.trim_end_matches('/'))),
-        AuditRequest::Others | AuditRequest::Unrecognized { .. } => Some(OTHERS.to_owned()),
+        AuditRequest::Others | AuditRequest::Unrecognized { .. } => Some(UNKNOWN.to_owned()),
         AuditRequest::File { .. }
         | AuditRequest::Artifact { .. }
         // The host inserts the value, which the tool does not see.
@@ -149,9 +150,9 @@ pub(super) fn source_of(request: &AuditRequest) -> Option<String> {
 pub(super) fn bounded(found: BTreeSet<String>, max: usize) -> Vec<String> {
     let has_more = found.len() > max;
     let mut sources: Vec<String> = found.into_iter().take(max).collect();
-    if has_more && !sources.iter().any(|source| source == OTHERS) {
+    if has_more && !sources.iter().any(|source| source == UNKNOWN) {
         sources.pop();
-        sources.push(OTHERS.to_owned());
+        sources.push(UNKNOWN.to_owned());
     }
     sources
 }

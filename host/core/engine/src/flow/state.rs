@@ -142,6 +142,9 @@ impl FlowState {
         &self,
         artifacts: &Artifacts,
     ) -> BTreeMap<String, Vec<String>> {
+        if self.calls.is_empty() {
+            return BTreeMap::new();
+        }
         let kept = artifacts.kept.iter();
         let sources = kept.filter_map(|(name, artifact)| {
             let sources = self.sources_of_call(artifact.call_id.as_ref()?);
@@ -189,6 +192,15 @@ impl FlowState {
                 for file in files {
                     self.files.label(&file.path, &file.sources);
                 }
+            }
+            // What it read until then is in what it wrote; which sources count is asked when the
+            // files are read.
+            Event::QuestionAsked { audit, .. } | Event::NodeRetried { audit, .. } => {
+                let read = audit.iter().filter(|entry| is_allowed(entry));
+                let read = read.filter(|entry| !matches!(entry.request, AuditRequest::File { .. }));
+                let read: Vec<String> =
+                    read.filter_map(|entry| source_of(&entry.request)).collect();
+                self.wrote(&read, audit);
             }
             Event::StateMerged { call_id, .. } => {
                 let sources = self.sources_of_call(call_id).to_vec();

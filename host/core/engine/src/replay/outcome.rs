@@ -11,6 +11,7 @@ use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     event::{Event, EventRecord},
     failure::{ToolErrorCode, ToolFailure},
+    flow::LabelledFile,
     id::{CallId, SessionId},
     output::{BlobRef, ContentPart, FileData, ToolResultOutput},
     question::{AnsweredBy, PendingQuestion, Question},
@@ -78,6 +79,19 @@ impl Tape {
         None
     }
 
+    /// Returns the files that a call wrote by the records, if its next end is known.
+    pub(super) fn labelled(&self, session: SessionId, call_id: &CallId) -> Vec<LabelledFile> {
+        let files = self.track(session, |track| {
+            let mut rest = track.records.iter().enumerate().skip(track.position);
+            let (end, _) = rest.find(|(_, record)| {
+                let end = record.event.call_end();
+                end.is_some_and(|end| end.call_id == call_id)
+            })?;
+            Some(labelled(&track.records, end, call_id))
+        });
+        files.flatten().unwrap_or_default()
+    }
+
     fn of_call(&self, records: &[EventRecord], position: usize, call_id: &CallId) -> ReplayedCall {
         let rest = records.iter().enumerate().skip(position);
         for (at, record) in rest {
@@ -101,7 +115,8 @@ impl Tape {
                 } if of == call_id => {
                     let output = self.restored(output, whole.as_ref());
                     let changes = self.changes(records, at + 1, call_id);
-                    let end = ended(output, accounting, audit, changes, labels);
+                    let files = labelled(records, at, call_id);
+                    let end = ended(output, accounting, audit, changes, labels, files);
                     return ReplayedCall::Ends(Box::new(end));
                 }
                 Event::QuestionAsked { call_id: of, .. } if of == call_id => {
@@ -146,7 +161,9 @@ impl Tape {
                         None => ToolFailure::stopped(Effect::ReadOnly).into(),
                     };
                     let changes = self.changes(records, at + 1, call_id);
-                    let end = Box::new(ended(result, accounting, audit, changes, labels));
+                    let files = labelled(records, at, call_id);
+                    let end = ended(result, accounting, audit, changes, labels, files);
+                    let end = Box::new(end);
                     return match is_late {
                         true => ReplayedCall::TimesOut(end),
                         false => ReplayedCall::Lands(at, end),
@@ -164,7 +181,8 @@ impl Tape {
                         "message": failure.message,
                     });
                     let result = ToolResultOutput::error_json(value);
-                    let end = ended(result, accounting, audit, Vec::new(), &[]);
+                    let files = labelled(records, at, call_id);
+                    let end = ended(result, accounting, audit, Vec::new(), &[], files);
                     return ReplayedCall::Lands(at, Box::new(end));
                 }
                 // It asked, and runs again in a session of its own.
@@ -258,6 +276,14 @@ impl Tape {
     }
 }
 
+/// Returns the files that a call wrote by the record behind its end.
+fn labelled(records: &[EventRecord], end: usize, call_id: &CallId) -> Vec<LabelledFile> {
+    match records.get(end + 1).map(|record| &record.event) {
+        Some(Event::FilesLabelled { call_id: of, files }) if of == call_id => files.clone(),
+        _ => Vec::new(),
+    }
+}
+
 /// Whether a call is that of a node of the workflow that runs.
 fn is_node(track: &Track, call_id: &CallId) -> bool {
     let replayed = track.records.get(..track.position).unwrap_or_default();
@@ -274,8 +300,10 @@ fn ended(
     audit: &[AuditEntry],
     changes: Vec<SessionChange>,
     sources: &[String],
+    files: Vec<LabelledFile>,
 ) -> RunEnd {
     CallReport {
+        files,
         accounting: accounting.clone(),
         audit: audit.to_vec(),
         changes,

@@ -3,7 +3,7 @@
 use super::{outcome::ReplayedCall, tape::Tape};
 use crate::{
     BoxFuture,
-    flow::Audience,
+    flow::CallFlow,
     schema::InputSchema,
     setup::ToolSetup,
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolHandler},
@@ -12,6 +12,7 @@ use crate::{
 use agent_host_types::{
     continuation::PendingCall,
     event::Event,
+    flow::LabelledFile,
     id::{CallId, Digest, SessionId, object_digest},
     limits::Limits,
 };
@@ -93,9 +94,13 @@ impl ToolHandler for RecordedTool {
         session: SessionId,
         call_id: &CallId,
         _input: &Map<String, Value>,
-        _audience: &Audience,
+        _flow: &CallFlow,
     ) -> Option<CallReport> {
         self.tape.foreseen_denial(session, call_id)
+    }
+
+    fn possibly_written(&self, session: SessionId, call_id: &CallId) -> Vec<LabelledFile> {
+        self.tape.labelled(session, call_id)
     }
 
     fn run<'a>(

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    flow::Audience,
+    flow::CallFlow,
     journal::MemoryJournal,
     schema::InputSchema,
     session::{Session, SessionStart},
@@ -42,7 +42,7 @@ fn invocation(session: SessionId, input: Value) -> Invocation {
         agent_depth: 0,
         traceparent: None,
         sources: Vec::new(),
-        audience: Audience::default(),
+        flow: CallFlow::default(),
         can_ask: false,
         cancel: Default::default(),
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     ask_user::{ASK_USER, ask_user},
-    flow::Audience,
+    flow::CallFlow,
 };
 use agent_host_types::id::{CallId, SessionId};
 use pretty_assertions::assert_eq;
@@ -22,7 +22,7 @@ fn call(tool: &str) -> Invocation {
         agent_depth: 0,
         traceparent: None,
         sources: Vec::new(),
-        audience: Audience::default(),
+        flow: CallFlow::default(),
         can_ask: true,
         cancel: Default::default(),
     }

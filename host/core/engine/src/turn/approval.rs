@@ -202,9 +202,9 @@ impl Agent {
         entry: &BatchCall,
         input: &Map<String, Value>,
     ) -> Option<CallReport> {
-        let audience = self.audience(session, entry);
+        let flow = self.audience(session, entry).into();
         self.tools
-            .foreseen_denial(session.id(), &entry.call, input, &audience)
+            .foreseen_denial(session.id(), &entry.call, input, &flow)
     }
 
     /// Returns a call as the caller of the loop sees it.

@@ -5,6 +5,7 @@ use super::{Agent, Step, Transition, TurnContext, plan, resume};
 use crate::{
     session::Session,
     spill::{SpilledMessage, spill_message},
+    tool::CallReport,
 };
 use agent_host_types::{
     event::{Event, SentInput},
@@ -115,16 +116,18 @@ impl Agent {
                 continue;
             }
             let decided = entry.decision.as_ref().and_then(plan::answer_of);
-            let output = match (decided, entry.intended) {
-                (Some(output), _) => output,
-                (None, Some(_)) if entry.dispatched_externally => resume::unanswered(),
+            let report: CallReport = match (decided, entry.intended) {
+                (Some(output), _) => output.into(),
+                (None, Some(_)) if entry.dispatched_externally => resume::unanswered().into(),
                 (None, Some(_)) if entry.is_spawned => {
                     ToolFailure::new(ToolErrorCode::Cancelled, STOPPED).into()
                 }
-                (None, Some(_)) => plan::interrupted(&entry.call.name).into(),
-                (None, None) => ToolResultOutput::ExecutionDenied(Some(SUPERSEDED.to_owned())),
+                (None, Some(_)) => self.interrupted(session, &entry),
+                (None, None) => {
+                    ToolResultOutput::ExecutionDenied(Some(SUPERSEDED.to_owned())).into()
+                }
             };
-            self.settle_skipped(session, cx, &entry.call, output);
+            self.settle_skipped(session, cx, &entry.call, report);
         }
     }
 

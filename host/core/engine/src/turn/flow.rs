@@ -4,7 +4,7 @@ use super::{Agent, TurnContext, TurnError};
 use crate::{
     agents::SubAgent,
     flow::{
-        Audience, FlowRequest, Input,
+        Audience, CallFlow, FlowRequest, Input,
         reader::{READ_QUARANTINED, answer_schema, reader},
         reference::{
             as_text, invalid, quarantined, references, references_in_text, replaced, unknown,
@@ -20,11 +20,11 @@ use crate::{
 use agent_host_types::{
     approval::Decision,
     failure::ToolFailure,
-    flow::{ArgumentSources, FlowMode},
+    flow::{ArgumentSources, FlowMode, LabelledFile},
     id::CallId,
     message::ToolResult,
     output::ToolResultOutput,
-    tool::{RegisteredTool, ToolCall, ToolDefinition},
+    tool::{Effect, RegisteredTool, ToolCall, ToolDefinition},
     turn::TurnEnd,
     workflow::NodeOutput,
 };
@@ -162,19 +162,67 @@ impl Agent {
         merged(self.argument_sources(session, entry))
     }
 
-    /// Returns where a call may hand text: that of its arguments, of the artifacts that it reads, and
-    /// of the state and the files that it may read.
+    /// Returns where a call may hand text: that of its arguments, and of the state and the files that
+    /// it may read.
     pub(super) fn audience(&self, session: &Session, entry: &BatchCall) -> Audience {
         let policy = &self.settings.flow;
         if policy.audiences.is_empty() {
             return Audience::default();
         }
-        let state = session.state();
-        let stored = state.flow.stored(policy);
+        let stored = session.state().flow.stored(policy);
         let sources = self.input_sources(session, entry).into_iter();
         let sources: Vec<String> = sources.chain(stored).collect();
+        policy.audience(&sources)
+    }
+
+    /// Returns what the gate of a call that runs needs to know of the text that it gets.
+    pub(super) fn call_flow(
+        &self,
+        session: &Session,
+        entry: &BatchCall,
+        effect: Effect,
+    ) -> CallFlow {
+        let policy = &self.settings.flow;
+        if policy.is_off() {
+            return CallFlow::default();
+        }
+        let state = session.state();
         let artifacts = state.flow.sources_of_artifacts(state.artifacts());
-        policy.audience(&sources).with_artifacts(artifacts)
+        let flow = CallFlow::from(self.audience(session, entry)).with_artifacts(artifacts);
+        match effect {
+            Effect::ReadOnly => flow,
+            Effect::Idempotent | Effect::Effectful => flow.with_files(
+                policy,
+                state.flow.files.run(),
+                &self.input_sources(session, entry),
+                state.flow.sources_of_shared().cloned().collect(),
+            ),
+        }
+    }
+
+    /// Returns where a call may have written text from sources that count, if the host stopped while
+    /// it ran: anywhere where it may write, since no one knows. `sources` are those of its arguments.
+    pub(super) fn possibly_written(
+        &self,
+        session: &Session,
+        call_id: &CallId,
+        tool: &str,
+        sources: impl IntoIterator<Item = String>,
+    ) -> Vec<LabelledFile> {
+        let policy = &self.settings.flow;
+        if policy.is_off() {
+            return Vec::new();
+        }
+        let mut read = session.state().flow.stored(policy);
+        read.extend(sources);
+        let mut files = self.tools.possibly_written(session.id(), call_id, tool);
+        for LabelledFile { sources, .. } in &mut files {
+            let all: BTreeSet<String> = sources.drain(..).chain(read.iter().cloned()).collect();
+            let counting = all.into_iter().filter(|source| policy.counts(source));
+            *sources = policy.bounded(counting.collect());
+        }
+        files.retain(|file| !file.sources.is_empty());
+        files
     }
 
     /// Returns the end of a turn with values in place of the references in the answer, for the user.

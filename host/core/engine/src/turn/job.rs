@@ -251,11 +251,13 @@ impl Agent {
                 stopped(asked.accounting, asked.audit).into()
             }
             Some(end) => end,
-            // The runner did not report its usage.
+            // The runner reported neither its usage nor its requests.
             None => {
                 let wall_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
                 let unused = self.unused(tool);
-                stopped(Accounting { wall_us, ..unused }, Vec::new()).into()
+                let report = stopped(Accounting { wall_us, ..unused }, Vec::new());
+                let files = run.flow.changed();
+                CallReport { files, ..report }.into()
             }
         };
         let report = match self.resolve_question(&run.entry, end) {
@@ -299,7 +301,7 @@ impl Agent {
                 .observer
                 .traceparent(caller.session, Traced::Call(&call.id)),
             sources: run.sources.clone(),
-            audience: run.audience.clone(),
+            flow: run.flow.clone(),
             can_ask: self.settings.prompts == Prompts::Ask,
             cancel: cx.cancel.clone(),
         }

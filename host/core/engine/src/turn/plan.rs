@@ -8,7 +8,7 @@ use super::{
 use crate::{
     agents::SubAgent,
     arguments::Arguments,
-    flow::{Audience, is_flow_rule},
+    flow::{CallFlow, is_flow_rule},
     policy::{Ruling, denied_call},
     session::{BatchCall, Session},
     tool::CallReport,
@@ -58,7 +58,7 @@ pub(super) struct CallRun {
     /// The sources of the arguments that are untrusted or have an audience.
     pub(super) sources: Vec<String>,
     /// Where the call may hand text.
-    pub(super) audience: Audience,
+    pub(super) flow: CallFlow,
     /// The files of the message to an agent.
     pub(super) files: Vec<FilePart>,
     /// The agent of a session for this call alone, in which the user decides on it.
@@ -90,7 +90,7 @@ impl Agent {
             return CallPlan::answer(output);
         }
         if self.is_in_doubt(entry) {
-            return CallPlan::answer(interrupted(&call.name));
+            return CallPlan::answer(self.interrupted(session, entry));
         }
         let Some(tool) = self.tool(&call.name) else {
             return CallPlan::answer(self.unknown(session, &call.name));
@@ -141,7 +141,7 @@ impl Agent {
                 })
             }
             Ruling::Ask { rule } | Ruling::Allow { rule } => CallPlan::Run(Box::new(CallRun {
-                audience: self.audience(session, entry),
+                flow: self.call_flow(session, entry, tool.effect),
                 entry: entry.clone(),
                 input,
                 arguments,
@@ -164,6 +164,20 @@ impl Agent {
         match is_about_references(entry) {
             true => output.clone().into(),
             false => self.quoting(session, entry, output.clone()),
+        }
+    }
+
+    /// Returns the report of a call that was running when the host died.
+    pub(super) fn interrupted(&self, session: &Session, entry: &BatchCall) -> CallReport {
+        let (id, name) = (&entry.call.id, &entry.call.name);
+        let message = format!(
+            "The host stopped while `{name}` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again."
+        );
+        let failure = ToolFailure::new(ToolErrorCode::InterruptedUnknown, message);
+        let sources = self.input_sources(session, entry);
+        CallReport {
+            files: self.possibly_written(session, id, name, sources),
+            ..CallReport::of(failure.into())
         }
     }
 
@@ -211,14 +225,6 @@ pub(super) fn answer_of(decision: &Decision) -> Option<ToolResultOutput> {
         Decision::Reject { reason, .. } => Some(ToolResultOutput::ExecutionDenied(reason.clone())),
         Decision::Respond { text, .. } => Some(ToolResultOutput::Text(text.clone())),
     }
-}
-
-/// Returns the result of a call that was running when the host died.
-pub(super) fn interrupted(tool: &str) -> ToolFailure {
-    let message = format!(
-        "The host stopped while `{tool}` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again."
-    );
-    ToolFailure::new(ToolErrorCode::InterruptedUnknown, message)
 }
 
 fn not_an_object() -> ToolFailure {

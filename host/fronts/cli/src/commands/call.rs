@@ -21,7 +21,7 @@ use crate::{
 use agent_host_app::{CommandRules, Config, Overrides, Registry, nearest, suggestions};
 use agent_host_engine::{
     arguments::Arguments,
-    flow::Audience,
+    flow::CallFlow,
     policy::{CallRequest, CallRule, Ruling, decide_call, denied_call},
     tool::{CallReport, CallUpdate, Invocation, ProgressSink, RunEnd},
 };
@@ -117,7 +117,7 @@ fn invocation(tool: String, input: Arguments, terminal: &Terminal) -> Invocation
         agent_depth: 0,
         traceparent: None,
         sources: Vec::new(),
-        audience: Audience::default(),
+        flow: CallFlow::default(),
         can_ask: terminal.can_ask(),
         // Unused: a signal drops the whole future.
         cancel: CancellationToken::new(),

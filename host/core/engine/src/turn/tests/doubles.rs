@@ -15,6 +15,7 @@ use agent_host_types::{
     approval::ApprovalRule,
     event::{Event, EventRecord},
     failure::ToolFailure,
+    flow::LabelledFile,
     id::{CallId, Digest, SessionId},
     limits::Limits,
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
@@ -125,6 +126,8 @@ type Body = Box<dyn Fn(Invocation) -> BoxFuture<'static, RunEnd> + Send + Sync>;
 pub(super) struct Tool {
     registered: RegisteredTool,
     limits: Option<Limits>,
+    /// Where its calls may write.
+    writes: Vec<String>,
     body: Body,
 }
 
@@ -133,6 +136,7 @@ pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
     let input_schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     Tool {
         limits: None,
+        writes: Vec::new(),
         registered: RegisteredTool {
             definition: Arc::new(ToolDefinition {
                 name: name.into(),
@@ -172,6 +176,11 @@ impl Tool {
 
     pub(super) fn limited(mut self, limits: &Limits) -> Self {
         self.limits = Some(limits.clone());
+        self
+    }
+
+    pub(super) fn writes(mut self, path: &str) -> Self {
+        self.writes.push(path.to_owned());
         self
     }
 
@@ -270,6 +279,15 @@ pub(super) fn tool_set(
 impl ToolHandler for TestHandler {
     fn limits(&self) -> Option<&Limits> {
         self.tool.limits.as_ref()
+    }
+
+    fn possibly_written(&self, _session: SessionId, _call_id: &CallId) -> Vec<LabelledFile> {
+        let writes = self.tool.writes.iter();
+        let file = |path: &String| LabelledFile {
+            path: path.clone(),
+            sources: Vec::new(),
+        };
+        writes.map(file).collect()
     }
 
     fn check(&self, input: &Map<String, Value>) -> Result<(), ToolFailure> {

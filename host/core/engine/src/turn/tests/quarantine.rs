@@ -3,6 +3,7 @@
 mod audience;
 mod families;
 mod stored;
+mod writing;
 
 use super::{children::TestJournals, harness::*};
 use crate::{

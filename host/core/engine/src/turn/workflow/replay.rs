@@ -1,7 +1,6 @@
 //! Starts the run of a workflow, or rebuilds it from the journal: after a pause, a crash, or with a
 //! larger budget.
 
-use super::land::settled_without_run;
 use crate::{
     session::Session,
     turn::{Agent, TurnContext, TurnError, begin::refuse},
@@ -30,12 +29,67 @@ impl Agent {
         };
         let run = Run::of_parts(Arc::clone(&graph.workflow), message.content.clone());
         match session.state().open_workflow() {
-            Some(_) => rebuild(run, session, cx).await,
+            Some(_) => self.rebuild(run, session, cx).await,
             None => {
                 start(graph, session)?;
                 Ok(run)
             }
         }
+    }
+
+    /// Applies the events of a run, and records what the end of the program left open.
+    async fn rebuild(
+        &self,
+        run: Run,
+        session: &mut Session,
+        cx: &TurnContext<'_>,
+    ) -> Result<Run, TurnError> {
+        let Some(progress) = session.state().open_workflow() else {
+            return Ok(run);
+        };
+        let open = progress.open.iter().map(|(call_id, node)| {
+            let of_node = NodeRun {
+                node: node.node.as_str().into(),
+                iteration: node.iteration,
+            };
+            (of_node, (call_id.clone(), node.clone()))
+        });
+        let open: HashMap<NodeRun, _> = open.collect();
+        let mut recorded = RecordedRun::from_run(run);
+        let mut from = session.workflow_start().saturating_add(1);
+        loop {
+            let page = session.records(from).await?;
+            let Some(last) = page.last() else {
+                break;
+            };
+            from = last.seq.saturating_add(1);
+            for record in page {
+                let whole = match whole_of(&record.event) {
+                    Some(whole) => Some(read_whole(whole, session).await?),
+                    None => None,
+                };
+                let added = recorded.add(record.event, whole);
+                added.map_err(|error| refuse(error.to_string()))?;
+            }
+        }
+        let mut run = recorded.into_run();
+        // What has a session of its own continues there.
+        let lost = run.resume(|node| open.get(node).is_some_and(|(_, node)| node.agent.is_some()));
+        for (node, output) in lost {
+            let Some((call_id, of_node)) = open.get(&node) else {
+                continue;
+            };
+            let lost = self.lost_node(session, call_id, of_node, output).collect();
+            session.record_all(lost, Vec::new());
+        }
+        for node in run.take_skipped() {
+            let node = node.to_string();
+            session.record(Event::NodeSkipped { node }, Vec::new());
+        }
+        if session.undurable() > 0 {
+            session.barrier(cx.observer).await?;
+        }
+        Ok(run)
     }
 }
 
@@ -56,56 +110,6 @@ fn start(graph: &Graph, session: &mut Session) -> Result<(), TurnError> {
     };
     session.record(started, vec![definition]);
     Ok(())
-}
-
-/// Applies the events of a run, and records what the end of the program left open.
-async fn rebuild(run: Run, session: &mut Session, cx: &TurnContext<'_>) -> Result<Run, TurnError> {
-    let Some(progress) = session.state().open_workflow() else {
-        return Ok(run);
-    };
-    let open = progress.open.iter().map(|(call_id, node)| {
-        let of_node = NodeRun {
-            node: node.node.as_str().into(),
-            iteration: node.iteration,
-        };
-        (of_node, (call_id.clone(), node.clone()))
-    });
-    let open: HashMap<NodeRun, _> = open.collect();
-    let mut recorded = RecordedRun::from_run(run);
-    let mut from = session.workflow_start().saturating_add(1);
-    loop {
-        let page = session.records(from).await?;
-        let Some(last) = page.last() else {
-            break;
-        };
-        from = last.seq.saturating_add(1);
-        for record in page {
-            let whole = match whole_of(&record.event) {
-                Some(whole) => Some(read_whole(whole, session).await?),
-                None => None,
-            };
-            let added = recorded.add(record.event, whole);
-            added.map_err(|error| refuse(error.to_string()))?;
-        }
-    }
-    let mut run = recorded.into_run();
-    // What has a session of its own continues there.
-    let lost = run.resume(|node| open.get(node).is_some_and(|(_, node)| node.agent.is_some()));
-    for (node, output) in lost {
-        let Some((call_id, of_node)) = open.get(&node) else {
-            continue;
-        };
-        let settled = settled_without_run(call_id.clone(), of_node.clone(), output);
-        session.record(settled, Vec::new());
-    }
-    for node in run.take_skipped() {
-        let node = node.to_string();
-        session.record(Event::NodeSkipped { node }, Vec::new());
-    }
-    if session.undurable() > 0 {
-        session.barrier(cx.observer).await?;
-    }
-    Ok(run)
 }
 
 async fn read_whole(whole: &BlobRef, session: &Session) -> Result<NodeOutput, TurnError> {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     agents::TOOL_PREFIX,
-    flow::Audience,
+    flow::CallFlow,
     session::{BatchCall, OpenNode, Session},
     tool::CallReport,
     turn::{
@@ -220,7 +220,7 @@ impl Driver<'_> {
             rule: SESSION_RULE.to_owned(),
             runtime: ToolRuntime::Agent,
             sources: self.agent.input_sources(self.session, &entry),
-            audience: Audience::default(),
+            flow: CallFlow::default(),
             files: Vec::new(),
             in_session: Some(Box::new(child)),
             resumed_with: None,

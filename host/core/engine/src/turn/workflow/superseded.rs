@@ -8,18 +8,19 @@ use super::{
 use crate::{
     agents::SubAgent,
     session::{OpenNode, Session},
-    turn::{Agent, TurnError, begin::refuse},
+    turn::{Agent, TurnError, begin::refuse, job::files_labelled},
 };
 use agent_host_types::{
     approval::RememberScope,
     event::Event,
     failure::ToolErrorCode,
+    id::CallId,
     tool::Effect,
     turn::AgentInput,
     workflow::{NodeFailure, NodeOutput, WorkflowEnd, WorkflowSummary},
 };
 use agent_host_workflow::run::NodeRun;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, iter};
 
 /// The failure of a node that a new message stopped.
 const SUPERSEDED: &str = "the user sent a new message before this node ended";
@@ -99,6 +100,20 @@ impl Agent {
         }
     }
 
+    /// Returns the events that a node ended of which no one knows what it did.
+    pub(super) fn lost_node(
+        &self,
+        session: &Session,
+        call_id: &CallId,
+        node: &OpenNode,
+        output: NodeOutput,
+    ) -> impl Iterator<Item = Event> {
+        let sources = self.seen_sources(session);
+        let files = self.possibly_written(session, call_id, &node.tool, sources);
+        let settled = settled_without_run(call_id.clone(), node.clone(), output);
+        iter::once(settled).chain(files_labelled(call_id, files))
+    }
+
     /// Records the end of a run that a new message supersedes.
     pub(in crate::turn) fn supersede_workflow(&self, session: &mut Session) {
         let Some(run) = session.state().open_workflow() else {
@@ -111,9 +126,9 @@ impl Agent {
             failed: BTreeMap::new(),
             skipped: Vec::new(),
         };
-        let stopped = run.open.iter().map(|(call_id, node)| {
+        let stopped = run.open.iter().flat_map(|(call_id, node)| {
             let output = NodeOutput::of_failure(&node.node, failure_of(node));
-            settled_without_run(call_id.clone(), node.clone(), output)
+            self.lost_node(session, call_id, node, output)
         });
         let ended = Event::WorkflowEnded { summary };
         let events = stopped.chain([ended]).collect();

@@ -6,7 +6,7 @@ use crate::{
     schedule::blocking::{BlockingThreads, ToolBlocking},
 };
 use agent_host_engine::{
-    flow::Audience,
+    flow::CallFlow,
     policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
 };
 use agent_host_types::{limits::Limits, tool::Effect};
@@ -181,10 +181,10 @@ pub(super) fn limited(limits: &Limits, quota: DirQuota) -> Fixture {
 }
 
 /// The directory, writable by a call whose text goes to an audience alone.
-pub(super) fn within(audience: Audience) -> Fixture {
+pub(super) fn within(flow: CallFlow) -> Fixture {
     let dir = populated_dir();
     let grants = Arc::new(grants(dir.path(), DirMode::ReadWrite));
-    let gate = Gate::within(audience, grants, Effect::Effectful, &Limits::default());
+    let gate = Gate::within(flow, grants, Effect::Effectful, &Limits::default());
     open_behind(gate, dir, Resolver::Openat2)
 }
 

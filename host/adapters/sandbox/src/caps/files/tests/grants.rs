@@ -6,13 +6,13 @@ use super::{
 };
 use crate::gate::Gate;
 use agent_host_engine::{
-    flow::{AudienceRule, FlowPolicy},
+    flow::{AudienceRule, CallFlow, FlowPolicy, RunFiles},
     policy::{DirGrant, DirMode, Grants, NameGlob},
 };
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     audit::AuditRequest,
-    flow::FlowMode,
+    flow::{FlowMode, LabelledFile},
     limits::Limits,
     tool::Effect,
 };
@@ -71,11 +71,67 @@ async fn files_with_an_audience_stay_in_it() {
         ],
     ];
     for attempts in calls {
-        within(policy.audience(&[])).check(attempts).await;
+        within(policy.audience(&[]).into()).check(attempts).await;
     }
     let before = ["dir:/workspace/sub/b.txt".to_owned()];
     let attempts = [("create x x", "access"), ("create shared x", "1")];
-    within(policy.audience(&before)).check(&attempts).await;
+    within(policy.audience(&before).into())
+        .check(&attempts)
+        .await;
+}
+
+/// What a call writes has its sources as soon as it writes, also those that it reads afterwards.
+#[tokio::test]
+async fn files_have_the_sources_of_their_call_at_once() {
+    let policy = Arc::new(FlowPolicy {
+        mode: FlowMode::Ask,
+        untrusted: vec![NameGlob::new("dir:/workspace/sub/**").unwrap()],
+        ..FlowPolicy::default()
+    });
+    let (seen, read) = ("http:news.example", "dir:/workspace/sub/b.txt");
+    let file = |path: &str, sources: &[&str]| LabelledFile {
+        path: path.to_owned(),
+        sources: sources.iter().map(|&source| source.to_owned()).collect(),
+    };
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], Vec<LabelledFile>);
+    let cases: [Case<'_>; 6] = [
+        (&[], &[("create x x", "1"), ("read a.txt", "alpha")], vec![]),
+        (
+            &[seen],
+            &[("create x x", "1")],
+            vec![file("/workspace/x", &[seen])],
+        ),
+        (&[seen], &[("read a.txt", "alpha")], vec![]),
+        // A denied change is none.
+        (&[seen], &[("create agent.lock x", "access")], vec![]),
+        (
+            &[seen],
+            &[
+                ("create x x", "1"),
+                ("read in", "beta"),
+                ("create y x", "1"),
+            ],
+            vec![
+                file("/workspace/x", &[read, seen]),
+                file("/workspace/y", &[read, seen]),
+            ],
+        ),
+        (
+            &[seen],
+            &[("move a.txt c.txt", "done")],
+            vec![
+                file("/workspace/a.txt", &[seen]),
+                file("/workspace/c.txt", &[seen]),
+            ],
+        ),
+    ];
+    for (seen, attempts, expected) in cases {
+        let seen: Vec<String> = seen.iter().map(|&source| source.to_owned()).collect();
+        let flow = CallFlow::from(policy.audience(&[]));
+        let flow = flow.with_files(&policy, RunFiles::default(), &seen, Vec::new());
+        within(flow.clone()).check(attempts).await;
+        assert_eq!(flow.changed(), expected, "{attempts:?}");
+    }
 }
 
 #[tokio::test]

@@ -95,7 +95,7 @@ fn reach(bench: &Bench, call: &str) -> Vec<&'static str> {
     ];
     let admitted = all.into_iter();
     admitted
-        .filter(|to| ran.audience.refusal(to).is_none())
+        .filter(|to| ran.flow.audience.refusal(to).is_none())
         .collect()
 }
 
