@@ -1,6 +1,8 @@
 //! The end of the program at every barrier of a run: nothing is lost, and nothing happens twice.
 
 use super::*;
+use crate::flow::FlowPolicy;
+use agent_host_types::flow::{FlowMode, LabelledFile};
 use pretty_assertions::assert_eq;
 use std::sync::{OnceLock, atomic::Ordering};
 
@@ -105,6 +107,46 @@ async fn interrupted_effect_is_in_doubt_and_a_look_runs_again() {
     assert_eq!(flow.bench.ran(), ["a", "c"]);
     let failed = summary(&report).failed;
     assert_eq!(failed["b"].code, "interrupted-unknown");
+}
+
+/// All that the effect in doubt may have written is untrusted, whether the run continues or a
+/// message ends it.
+#[tokio::test]
+async fn files_of_an_effect_in_doubt_are_untrusted() {
+    let nodes = json!([{"id": "b", "tool": "act", "input": {}}]);
+    fn tools() -> Vec<Tool> {
+        vec![tool("act", Effect::Effectful, Approval::Never).writes("/workspace")]
+    }
+    let parts = || Parts {
+        tools,
+        ..Parts::default()
+    };
+    let observe = || {
+        Arc::new(FlowPolicy {
+            mode: FlowMode::Observe,
+            ..FlowPolicy::default()
+        })
+    };
+    for input in [AgentInput::Continue, AgentInput::Text("Stop.".into())] {
+        let mut flow = Flow::new(&nodes, parts());
+        flow.bench.agent.settings.flow = observe();
+        let journal = flow.bench.journal.clone();
+        journal.fails_from.store(2, Ordering::SeqCst);
+        flow.say().await;
+        let mut flow = flow.resumed(&nodes, parts()).await;
+        flow.bench.agent.settings.flow = observe();
+        flow.bench.turn(input).await;
+        let records = flow.bench.journal.durable().into_iter();
+        let files = records.filter_map(|record| match record.event {
+            Event::FilesLabelled { files, .. } => Some(files),
+            _ => None,
+        });
+        let expected = LabelledFile {
+            path: "/workspace".to_owned(),
+            sources: vec!["workflow".to_owned()],
+        };
+        assert_eq!(files.collect::<Vec<_>>().concat(), [expected]);
+    }
 }
 
 /// A node beside an effect that has ended may run for hours: a crash meanwhile must not leave the
