@@ -129,6 +129,35 @@ fn quarantined_page_reaches_a_file_and_not_the_model() {
     assert_eq!(replayed.code, Some(0), "{replayed:?}");
 }
 
+/// The small model reads the page, and the other one gets its answer.
+#[test]
+fn small_model_reads_a_quarantined_page() {
+    let port = page("text/plain", PAGE);
+    let env = env("quarantine", port, "");
+    let file = env.work().join("agent.toml");
+    let toml = fs::read_to_string(&file).unwrap();
+    env.configure(format!("small-model = \"openai-compat:little\"\n{toml}"));
+    let url = format!("http://127.0.0.1:{port}/news");
+    let question = json!({
+        "question": "Does it give orders?",
+        "value": { "$ref": "@r1" },
+        "schema": { "type": "boolean" },
+    });
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("fetch", json!({ "url": url }))]),
+        Answer::calls(&[("read_quarantined", question)]),
+        Answer::text("true"),
+        Answer::text("It does."),
+    ]);
+    let ran = ask(&env, &server, &["What is new?"]);
+    assert_eq!(ran.stdout, "It does.\n", "{}", ran.stderr);
+    let requests = server.requests();
+    let by: Vec<&Value> = requests.iter().map(|request| &request["model"]).collect();
+    assert_eq!(by, ["m", "m", "little", "m"]);
+    let replayed = env.run(&["sessions", "replay", "latest"]);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+}
+
 /// The same page, and the same calls after it, in each mode.
 #[test]
 fn each_mode_decides_about_the_calls_after_a_page() {

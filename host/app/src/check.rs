@@ -17,6 +17,8 @@ pub enum Role {
     First,
     /// A model that is asked where the one before does not answer.
     Fallback,
+    /// The small model.
+    Small,
     /// A configured provider of which no model is used.
     Unused,
 }
@@ -59,7 +61,9 @@ pub fn check_models(config: &Config) -> BoxFuture<'_, Vec<CheckedModel>> {
         let roles = std::iter::once(Role::First).chain(std::iter::repeat(Role::Fallback));
         // Without a first one all of them are fallbacks.
         let roles = roles.skip(usize::from(models.first.is_none()));
-        let named = roles.zip(models.all()).map(|(role, model)| async move {
+        let small = models.small.iter().map(|small| (Role::Small, small));
+        let named = roles.zip(models.all()).chain(small);
+        let named = named.map(|(role, model)| async move {
             CheckedModel {
                 role,
                 name: model.to_string(),
@@ -67,7 +71,7 @@ pub fn check_models(config: &Config) -> BoxFuture<'_, Vec<CheckedModel>> {
             }
         });
         let unused = models.providers.iter().filter(|known| {
-            let is_used = models.all().any(|model| {
+            let is_used = models.all().chain(&models.small).any(|model| {
             matches!(model, ModelConfig::Served { provider, .. } if provider.name == known.name)
         });
             known.is_configured() && !is_used

@@ -6,7 +6,7 @@ use crate::{
     recording,
 };
 use agent_host_engine::{BoxFuture, model::Model};
-use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
+use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted, WithSmall};
 use agent_host_types::{model::ModelError, reason::Reason};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -33,6 +33,7 @@ pub(crate) async fn further_models(config: &Config) -> Result<FurtherModels, Hos
     }
     for choice in config.models.fallback.iter().chain(&config.models.choices) {
         let model = make(choice, None).await?;
+        let model = with_small(model, &config.models, None).await?;
         models.choices.insert(choice.to_string(), model);
     }
     Ok(models)
@@ -75,10 +76,23 @@ fn model_of(models: &ModelsConfig) -> BoxFuture<'_, Result<Arc<dyn Model>, HostE
         for model in fallback {
             others.push(make(model, recorder.as_ref()).await?);
         }
-        if others.is_empty() {
-            return Ok(first);
-        }
-        Ok(Arc::new(Fallback::new(first, others)))
+        let model = match others.is_empty() {
+            true => first,
+            false => Arc::new(Fallback::new(first, others)),
+        };
+        with_small(model, models, recorder.as_ref()).await
+    })
+}
+
+/// Puts the small model of a configuration beside a model, if there is one.
+async fn with_small(
+    model: Arc<dyn Model>,
+    models: &ModelsConfig,
+    recorder: Option<&Arc<Recorder>>,
+) -> Result<Arc<dyn Model>, HostError> {
+    Ok(match &models.small {
+        Some(small) => Arc::new(WithSmall::new(model, make(small, recorder).await?)),
+        None => model,
     })
 }
 

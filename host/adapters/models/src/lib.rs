@@ -5,7 +5,7 @@
 //!
 //! | module | knows |
 //! |---|---|
-//! | `http_model`, `listing`, `fallback`, `images`, `refused`, `send` | one reply: fit images, encode, attempt, retry, ask another model |
+//! | `http_model`, `listing`, `fallback`, `small`, `images`, `refused`, `send` | one reply: fit images, encode, attempt, retry, ask another model |
 //! | `http` | the network and recordings of it: timeouts, limits, redirects, errors by status. No provider's JSON |
 //! | `endpoint`, `retry`, `provider`, `preset` | what is configured, when to retry, the tables of providers and services |
 //! | `wire`, `call_ids` | per provider: conversation to request body; frames to deltas, a reply or an error. No HTTP, no retries |
@@ -39,6 +39,7 @@ mod retry;
 mod scripted;
 mod send;
 mod settings;
+mod small;
 #[cfg(test)]
 #[path = "../../../../tests/support/src/strict.rs"]
 mod strict;
@@ -67,4 +68,5 @@ pub use settings::{
     CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ReasoningTags, ServiceTier, SettingsReport,
     Thinking, ToolChoice, UnknownWord, Verbosity,
 };
+pub use small::WithSmall;
 pub use wire::Capabilities;

@@ -36,6 +36,8 @@ pub struct ModelsConfig {
     pub fallback: Vec<ModelConfig>,
     /// Further models that may be chosen for a session.
     pub choices: Vec<ModelConfig>,
+    /// The model for questions of the loop itself, unless the others answer them.
+    pub small: Option<ModelConfig>,
     /// The source of the key that selected the first model; absent where the user named it.
     pub chosen_by: Option<String>,
     /// Why no model was selected although there are keys. Asking a model fails with this error;
@@ -53,6 +55,7 @@ pub(super) struct ModelSections<'a> {
     pub(super) model: Option<&'a String>,
     pub(super) fallback: &'a [String],
     pub(super) choices: &'a [String],
+    pub(super) small: Option<&'a String>,
     /// Those of the providers' own services, in the order of [`Provider::ALL`].
     pub(super) own: [Option<&'a RawProvider>; 5],
     pub(super) named: &'a [RawProvider],
@@ -131,6 +134,8 @@ impl ModelsConfig {
         };
         let others = resolve("fallback", raw.fallback)?;
         let offered = resolve("model-choices", raw.choices)?;
+        let small = raw.small.map(std::slice::from_ref).unwrap_or_default();
+        let small = resolve("small-model", small)?.pop();
         let mut names = vec![named.map_or_else(|| TOUR.to_owned(), |(_, text, _)| text)];
         let mut fallback = Vec::new();
         // A recording has its own; no other model is asked in its place.
@@ -149,11 +154,14 @@ impl ModelsConfig {
                 names.push(text.clone());
             }
         }
+        let small = small.filter(|_| !is_replay);
+        names.extend(small.as_ref().and(raw.small).cloned());
         let record = overrides.record.as_ref();
         let models = Self {
             first,
             fallback,
             choices,
+            small,
             chosen_by,
             selection_error,
             record: record.map(|path| environment.cwd.join(path)),
@@ -168,6 +176,7 @@ impl ModelsConfig {
         names: &'a [String],
     ) -> Vec<(&'a str, Option<&'a ModelConfig>)> {
         let others = self.fallback.iter().chain(&self.choices);
+        let others = others.chain(&self.small);
         let models = std::iter::once(self.first.as_ref()).chain(others.map(Some));
         names.iter().map(String::as_str).zip(models).collect()
     }
@@ -180,6 +189,7 @@ impl ModelsConfig {
             .map(|(name, model)| prices.of(name, model))
             .collect();
         let others = self.fallback.iter_mut().chain(&mut self.choices);
+        let others = others.chain(&mut self.small);
         let models = std::iter::once(self.first.as_mut()).chain(others.map(Some));
         for (model, found) in models.zip(found) {
             if let Some(ModelConfig::Served { price, .. }) = model {
@@ -193,10 +203,10 @@ impl ModelsConfig {
         self.first.iter().chain(&self.fallback)
     }
 
-    /// Returns all models, also those that sessions may choose.
+    /// Returns all models, also those that sessions may choose, and the small one.
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut ModelConfig> {
         let others = self.fallback.iter_mut().chain(&mut self.choices);
-        self.first.iter_mut().chain(others)
+        self.first.iter_mut().chain(others).chain(&mut self.small)
     }
 
     /// Returns the names of the models that a session may choose, as `PROVIDER:NAME`; the first one
@@ -214,7 +224,7 @@ impl ModelsConfig {
 
     /// Returns the files of scripts, recordings and keys, which no guest may reach.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
-        let scripts = self.all().chain(&self.choices);
+        let scripts = self.all().chain(&self.choices).chain(&self.small);
         let scripts = scripts.filter_map(|model| match model {
             ModelConfig::Script(path) | ModelConfig::Replay(path) => Some(path.as_path()),
             ModelConfig::BuiltinScript(_) | ModelConfig::Served { .. } => None,

@@ -58,6 +58,11 @@ section! {
         #[serde(serialize_with = "files_only::<Vec<_>, _>")]
         fallback [Model, Replaceable, Variable("AGENT_HOST_FALLBACK"), List]: Vec<String> =>
             by(model::demand);
+        /// The model that summarises long conversations and reads quarantined values, in place of
+        /// `model`.
+        #[serde(serialize_with = "files_only::<Option<_>, _>")]
+        small_model [Model, Replaceable, Variable("AGENT_HOST_SMALL_MODEL")]: Option<String> =>
+            by(model::demand);
         /// The models that users of `serve` may choose for a session, besides `model` and
         /// `fallback`.
         #[serde(serialize_with = "files_only::<Vec<_>, _>")]
@@ -249,6 +254,7 @@ impl RawConfig {
             model: self.model.as_ref(),
             fallback: &self.fallback,
             choices: &self.model_choices,
+            small: self.small_model.as_ref(),
             own: Provider::ALL.map(|provider| match provider {
                 Provider::Anthropic => self.anthropic.as_ref(),
                 Provider::OpenAi => self.openai.as_ref(),

@@ -2,7 +2,7 @@
 
 use crate::BoxFuture;
 use agent_host_types::model::{ModelError, ModelReply, ModelRequest, Provenance};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 tokio::task_local! {
     /// The `traceparent` of the request that the task makes.
@@ -60,4 +60,10 @@ pub trait Model: Send + Sync {
         request: &'a ModelRequest,
         deltas: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
+
+    /// Returns the model for questions of the loop itself: it summarises long conversations, and
+    /// reads values that are kept from this model. `None` if this model does that, too.
+    fn small(&self) -> Option<Arc<dyn Model>> {
+        None
+    }
 }

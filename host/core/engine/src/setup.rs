@@ -50,6 +50,9 @@ pub struct LoopSetup {
 pub struct AgentSetup {
     /// The model that is called.
     pub model: Provenance,
+    /// The model for questions of the loop itself, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub small_model: Option<Provenance>,
     /// The tools, in the order for the model.
     pub tools: Vec<Digest>,
     /// The settings of the loop.
@@ -109,7 +112,7 @@ pub struct StartedSetup {
 
 /// The parts from which the agents of a setup are made.
 pub(crate) struct SetupParts<'a> {
-    pub(crate) model: &'a dyn Fn(&Provenance) -> Arc<dyn Model>,
+    pub(crate) model: &'a dyn Fn(&Provenance, Option<&Provenance>) -> Arc<dyn Model>,
     pub(crate) tools: &'a dyn Fn(Vec<ToolSetup>) -> Arc<ToolSet>,
     /// Makes the loop of an agent, by its strongest effect, from the setup that its session
     /// recorded; the given one is that of a loop without tools, for a session without any.
@@ -205,6 +208,7 @@ impl Tables {
         let graph = agent.workflow.as_ref();
         let setup = AgentSetup {
             model: agent.model.provenance(),
+            small_model: agent.model.small().map(|small| small.provenance()),
             tools,
             settings: agent.settings.clone(),
             starts: agent.agents.as_ref().map(|agents| self.add_agents(agents)),
@@ -287,7 +291,7 @@ impl Builder<'_> {
             None => None,
         };
         let mut agent = Agent {
-            model: (self.parts.model)(&setup.model),
+            model: (self.parts.model)(&setup.model, setup.small_model.as_ref()),
             tools: (self.parts.tools)(tools),
             agents,
             workflow: None,
@@ -346,6 +350,7 @@ impl AgentSetup {
         let agent = Digest::of(b"bare");
         let setup = Self {
             model: self.model.clone(),
+            small_model: self.small_model.clone(),
             tools: Vec::new(),
             settings: self.settings.clone(),
             starts: None,

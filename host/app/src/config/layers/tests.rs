@@ -272,7 +272,7 @@ fn layers_problem_is_shown_in_the_layer_of_its_key() {
 const PATHS: &str = "agent/*/grants/dir/*/host agent/*/instructions/* agent/*/model cache-dir fallback/* grants/dir/*/host hook/*/component \
     hook/*/dir/*/host hosts/shared-directories/* instructions/* \
     mcp/*/oauth/client-secret mcp/*/roots/* model model-choices/* network/proxy openai-compat/api-key \
-    provider/*/headers/x-team publisher/*/keys/* schedule/*/notify/secret secret/*/from settings/headers/x-team skills/* state-dir \
+    provider/*/headers/x-team publisher/*/keys/* schedule/*/notify/secret secret/*/from settings/headers/x-team skills/* small-model state-dir \
     store/ca store/key store/url tool/*/component tool/*/dir/*/host webhook/*/notify/secret webhook/*/secret";
 
 /// The other ones with texts. Programs of MCP servers start in a directory that is made absolute by

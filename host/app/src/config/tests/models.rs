@@ -114,6 +114,33 @@ fn model_choices_are_offered_behind_the_fallback() {
     );
 }
 
+/// The small model is behind a server as the others, is not offered, and is not asked in a replay.
+#[test]
+fn small_model_is_resolved_beside_the_others() {
+    let small = |toml: &str| {
+        let config = Tree::new().load(toml, &Overrides::default()).unwrap();
+        let offered = config.models.offered();
+        (
+            config.models.small.map(|small| small.to_string()),
+            offered.len(),
+        )
+    };
+    let of_file = "model = \"anthropic:a\"\nsmall-model = \"ollama:b\"\n";
+    assert_eq!(small(of_file), (Some("ollama:b".to_owned()), 1));
+    let of_recording = "model = \"replay:./r\"\nsmall-model = \"ollama:b\"\n";
+    assert_eq!(small(of_recording), (None, 1));
+    let of_agent =
+        format!("{of_file}[[agent]]\nname = \"a\"\ndescription = \"d\"\nmodel = \"openai:c\"\n");
+    let config = Tree::new().load(&of_agent, &Overrides::default()).unwrap();
+    let own = config.agent_definitions[0].models.as_ref().unwrap();
+    let small = own.small.as_ref().map(ToString::to_string);
+    assert_eq!(small.as_deref(), Some("ollama:b"));
+    assert_eq!(
+        Tree::new().problem("small-model = \"opnai:x\"", &Overrides::default()),
+        "unknown model provider `opnai`; did you mean `openai:x`?"
+    );
+}
+
 #[test]
 fn fallback_models_are_resolved_in_order() {
     let tree = Tree::new();

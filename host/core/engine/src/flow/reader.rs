@@ -206,10 +206,13 @@ fn bound(schema: &Value, key: &str, most: u64) -> Result<u64, ToolFailure> {
     })
 }
 
-/// Returns the agent that answers a call, which has the model of the agent that asks.
+/// Returns the agent that answers a call, which has the small model of the agent that asks, or its
+/// model.
 pub(crate) fn reader(asking: &Agent, input: &Map<String, Value>) -> Option<SubAgent> {
     let schema = answer_schema(input).ok()?.schema;
+    let small = asking.model.small();
     let agent = Agent {
+        model: small.unwrap_or_else(|| Arc::clone(&asking.model)),
         tools: Arc::default(),
         agents: None,
         workflow: None,

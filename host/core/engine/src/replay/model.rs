@@ -20,6 +20,7 @@ const TOO_LONG: &str = "the request exceeds the window of the model";
 pub(super) struct ReplayModel {
     pub(super) tape: Arc<Tape>,
     pub(super) provenance: Provenance,
+    pub(super) small: Option<Provenance>,
 }
 
 impl Model for ReplayModel {
@@ -40,6 +41,15 @@ impl Model for ReplayModel {
                 None => pending().await,
             }
         })
+    }
+
+    fn small(&self) -> Option<Arc<dyn Model>> {
+        let provenance = self.small.clone()?;
+        Some(Arc::new(Self {
+            tape: Arc::clone(&self.tape),
+            provenance,
+            small: None,
+        }))
     }
 }
 
@@ -82,12 +92,18 @@ fn recorded_reply(track: &mut Track) -> Option<Result<ModelReply, ModelError>> {
             track.refused_at = Some(at);
             Some(refused(rest))
         }
-        Event::HistorySummarised { message, usage, .. } => {
+        Event::HistorySummarised {
+            message,
+            usage,
+            provenance,
+            ..
+        } => {
             let text = summary_text(message)?;
             Some(Ok(ModelReply {
                 text,
                 usage: *usage,
                 stop_reason: Some(StopReason::EndTurn),
+                provenance: Some(provenance.clone()),
                 ..ModelReply::default()
             }))
         }

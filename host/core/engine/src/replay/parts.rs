@@ -42,10 +42,11 @@ impl Common {
     pub(super) fn agent(&self, setup: &LoopSetup) -> Result<Agent, Unreplayable> {
         let tape = &self.tape;
         let parts = SetupParts {
-            model: &|provenance| {
+            model: &|provenance, small| {
                 Arc::new(ReplayModel {
                     tape: Arc::clone(tape),
                     provenance: provenance.clone(),
+                    small: small.cloned(),
                 })
             },
             tools: &|tools| Arc::new(recorded_tools(tape, &self.executables, tools)),

@@ -5,6 +5,7 @@
 use super::{Agent, TurnContext, hooks::Judged};
 use crate::{
     context::{estimate, reference, summary},
+    model::Model,
     observer::Live,
     session::Session,
 };
@@ -12,7 +13,7 @@ use agent_host_types::{
     context::{CompactionStats, ContextLimits},
     event::Event,
     message::{Message, Role},
-    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
+    model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
     tool::Effect,
     turn::TurnError,
 };
@@ -27,6 +28,14 @@ pub(super) enum Compaction {
     Changed,
     /// The turn was cancelled.
     Cancelled,
+}
+
+/// A summary of older messages.
+struct Summary {
+    text: String,
+    usage: Usage,
+    /// The model that made it.
+    provenance: Provenance,
 }
 
 impl Agent {
@@ -164,10 +173,10 @@ impl Agent {
         let request = summary::request(older, limits.goal());
         session.barrier(cx.observer).await?;
         let began = Instant::now();
-        let Some((text, usage)) = self.ask_summary(session, &request, cx).await? else {
+        let Some(summary) = self.summary(session, &request, cx).await? else {
             return Ok(Compaction::Cancelled);
         };
-        let message = plan.message(&summary::bounded(&text, limits));
+        let message = plan.message(&summary::bounded(&summary.text, limits));
         let saved = estimate::messages(older).saturating_sub(estimate::message(&message));
         let size = CompactionStats {
             before_tokens: self.request_tokens(session),
@@ -177,8 +186,8 @@ impl Agent {
             Event::HistorySummarised {
                 messages: plan.messages,
                 message,
-                provenance: self.model.provenance(),
-                usage,
+                provenance: summary.provenance,
+                usage: summary.usage,
                 duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
                 size,
             },
@@ -191,19 +200,36 @@ impl Agent {
         Ok(Compaction::Changed)
     }
 
-    /// Returns the summary and its tokens; `None` if the turn was cancelled.
-    async fn ask_summary(
+    /// Returns the summary of the small model, if there is one and the conversation fits into it, or
+    /// else of the model; `None` if the turn was cancelled.
+    async fn summary(
         &self,
         session: &Session,
         request: &ModelRequest,
         cx: &TurnContext<'_>,
-    ) -> Result<Option<(String, Usage)>, TurnError> {
+    ) -> Result<Option<Summary>, TurnError> {
+        if let Some(small) = self.model.small()
+            && let Ok(summary) = self.ask_summary(small.as_ref(), session, request, cx).await
+        {
+            return Ok(summary);
+        }
+        self.ask_summary(self.model.as_ref(), session, request, cx)
+            .await
+    }
+
+    async fn ask_summary(
+        &self,
+        model: &dyn Model,
+        session: &Session,
+        request: &ModelRequest,
+        cx: &TurnContext<'_>,
+    ) -> Result<Option<Summary>, TurnError> {
         cx.observer.live(Live::ModelAsked);
         let asked = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => return Ok(None),
             // The deltas of a summary are not shown: it is no answer.
-            asked = self.ask_model(request, &|_| {}) => asked,
+            asked = self.ask_model(model, request, &|_| {}) => asked,
         };
         let Judged {
             reply,
@@ -217,14 +243,21 @@ impl Agent {
         };
         usage += reply.usage;
         let ModelReply {
-            text, stop_reason, ..
+            text,
+            stop_reason,
+            provenance,
+            ..
         } = reply;
         if text.trim().is_empty() || stop_reason == Some(StopReason::Refusal) {
             let message = "The conversation nearly fills the model's context window, and the model did not summarise \
                 it. Use another model or one with a larger window, or start a new session.";
             return Err(ModelError::new(ModelErrorKind::Protocol, message).into());
         }
-        Ok(Some((text, usage)))
+        Ok(Some(Summary {
+            text,
+            usage,
+            provenance: provenance.unwrap_or_else(|| model.provenance()),
+        }))
     }
 
     /// Returns the size of the next request without `saved` tokens of the conversation.

@@ -3,7 +3,7 @@
 use super::Agent;
 use crate::{
     hook::{Hook, MAX_REASON_BYTES, MAX_RETRIES, Verdict},
-    model::{DeltaSink, ModelDelta},
+    model::{DeltaSink, Model, ModelDelta},
     text,
     tool::{CallReport, Invocation, ProgressSink, RunEnd},
 };
@@ -33,9 +33,10 @@ pub(super) struct Judged {
 }
 
 impl Agent {
-    /// Calls the model, and repeats the call as the hooks request, within their bound.
+    /// Calls a model, and repeats the call as the hooks request, within their bound.
     pub(super) async fn ask_model(
         &self,
+        model: &dyn Model,
         request: &ModelRequest,
         deltas: DeltaSink<'_>,
     ) -> Result<Judged, TurnError> {
@@ -64,7 +65,7 @@ impl Agent {
         let mut request = Cow::Borrowed(request);
         let mut retries = 0;
         loop {
-            let reply = self.model.respond(&request, shown).await?;
+            let reply = model.respond(&request, shown).await?;
             let after = self.judge_reply(&request, &reply).await;
             judged.verdicts.extend(after.recorded);
             match after.verdict {

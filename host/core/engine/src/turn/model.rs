@@ -189,7 +189,7 @@ impl Agent {
         let asked = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => return Ok(AskedModel::Cancelled),
-            asked = traced_request(traceparent, self.ask_model(&request, &deltas)) => asked,
+            asked = traced_request(traceparent, self.ask_model(self.model.as_ref(), &request, &deltas)) => asked,
         };
         match asked {
             Ok(judged) => Ok(AskedModel::Replied(Box::new(Replied {

@@ -341,6 +341,7 @@ async fn models(config: &Config) -> Vec<(&'static str, Finding)> {
         let name = match checked.role {
             Role::First => "model",
             Role::Fallback => "fallback",
+            Role::Small => "small model",
             Role::Unused => "provider",
         };
         findings.push((name, answer(&checked)));
@@ -351,7 +352,7 @@ async fn models(config: &Config) -> Vec<(&'static str, Finding)> {
 fn answer(checked: &CheckedModel) -> Finding {
     let CheckedModel { role, name, answer } = checked;
     let bad = |text: String| match role {
-        Role::First | Role::Fallback => Finding::Error(text),
+        Role::First | Role::Fallback | Role::Small => Finding::Error(text),
         // No run uses it.
         Role::Unused => Finding::Warning(text),
     };

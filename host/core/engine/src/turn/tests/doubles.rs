@@ -49,16 +49,28 @@ pub(super) struct QueueModel {
     pub(super) cancel_when_asked: Mutex<Option<CancellationToken>>,
     /// Cancelled when the model is called, before its reply, for tests that drain the turn.
     pub(super) drain_when_asked: Mutex<Option<CancellationToken>>,
+    pub(super) name: String,
+    pub(super) small: Option<Arc<QueueModel>>,
 }
 
 impl QueueModel {
     pub(super) fn new(replies: Vec<ModelReply>) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::named("m", replies, None))
+    }
+
+    pub(super) fn named(
+        name: &str,
+        replies: Vec<ModelReply>,
+        small: Option<Arc<QueueModel>>,
+    ) -> Self {
+        Self {
             replies: Mutex::new(replies.into_iter().map(Ok).collect()),
             requests: Mutex::default(),
             cancel_when_asked: Mutex::default(),
             drain_when_asked: Mutex::default(),
-        })
+            name: name.to_owned(),
+            small,
+        }
     }
 }
 
@@ -66,8 +78,13 @@ impl Model for QueueModel {
     fn provenance(&self) -> Provenance {
         Provenance {
             provider: "queue".into(),
-            model: "m".into(),
+            model: self.name.clone(),
         }
+    }
+
+    fn small(&self) -> Option<Arc<dyn Model>> {
+        let small = self.small.clone()?;
+        Some(small)
     }
 
     fn respond<'a>(

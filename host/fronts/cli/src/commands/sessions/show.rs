@@ -133,10 +133,12 @@ fn event(event: &Event) -> String {
             usage,
             duration_ms,
             size,
-            ..
+            provenance,
         } => {
             let text = format!(
-                "in place of the first {messages} messages after {duration_ms} ms {DIM}({}; {}){DIM:#}{NEXT_LINE}{}",
+                "in place of the first {messages} messages after {duration_ms} ms {DIM}(by {}; {}; {}){DIM:#}\
+                 {NEXT_LINE}{}",
+                model_name(provenance),
                 tokens(*usage),
                 size_change(*size),
                 content(message)

@@ -2,6 +2,7 @@
 
 use super::*;
 use pretty_assertions::assert_eq;
+use std::sync::Arc;
 
 /// If references do not suffice, the model summarises in a separate request, whose tokens count.
 /// Only the first message and the newest turns of the conversation stay.
@@ -46,6 +47,45 @@ async fn older_messages_become_a_summary() {
         !lines.contains(&"text  I looked. \n".to_owned()),
         "{lines:?}"
     );
+}
+
+/// A small model summarises, unless the conversation is too long for it or it says nothing.
+#[tokio::test]
+async fn small_model_summarises_where_it_can() {
+    type Reply = Result<ModelReply, ModelError>;
+    let cases: [(Reply, &str, &str); 3] = [
+        (Ok(counted(300, says("In short."))), "small", "In short."),
+        (Err(too_long()), "m", "I looked."),
+        (Ok(says(" ")), "m", "I looked."),
+    ];
+    for (reply, asked, text) in cases {
+        let mut replies = vec![
+            uncounted(calls(&[("a", "look", "")])),
+            counted(9_000, says(&"words ".repeat(5_000))),
+        ];
+        if asked == "m" {
+            replies.push(counted(3_000, says("I looked.")));
+        }
+        replies.push(counted(1_200, says("done")));
+        let small = Arc::new(QueueModel::named("small", vec![], None));
+        small.replies.lock().unwrap().push_back(reply);
+        let mut bench = bench(400, vec![]);
+        let model = Arc::new(QueueModel::named("m", replies, Some(Arc::clone(&small))));
+        bench.agent.model = model.clone();
+        bench.say("go").await;
+        bench.turn(AgentInput::Continue).await;
+        let outcome = bench.say("and now?").await;
+        assert_eq!(kind(&outcome), "done", "{outcome:?}");
+        let by = events(&bench, |event| match event {
+            Event::HistorySummarised { provenance, .. } => Some(provenance.model),
+            _ => None,
+        });
+        assert_eq!(by, [asked]);
+        let last = model.requests.lock().unwrap().pop().unwrap();
+        let shown = texts(&last.messages[0]).concat();
+        assert!(shown.contains(text), "{shown}");
+        assert_eq!(small.requests.lock().unwrap().len(), 1);
+    }
 }
 
 /// A long run of one message, with no result old enough for a reference: the older turns become a
