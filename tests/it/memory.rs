@@ -145,6 +145,12 @@ fn user_lists_trusts_and_removes_items() {
         "{listed}"
     );
     assert_eq!(listed.lines().count(), 1);
+    let everywhere = memory(&env, &["list", "--all", "31m"]).stdout;
+    let place = env.work().display().to_string();
+    assert_eq!(
+        everywhere.trim_end(),
+        format!("{}  {place}", listed.trim_end())
+    );
     let shown = memory(&env, &["show", &two[..8]]).stdout;
     let trust = format!("agent-host memory trust {two}");
     assert!(

@@ -99,7 +99,17 @@ impl Memory {
             });
         }
         for item in &items {
-            terminal.println_as(is_json, || json!(item), || line(item));
+            terminal.println_as(
+                is_json,
+                || json!(item),
+                || {
+                    let project = match &self.scope {
+                        MemoryScope::All => format!("  {DIM}{}{DIM:#}", project(item)),
+                        MemoryScope::Project(_) | MemoryScope::Own(_) => String::new(),
+                    };
+                    line(item) + &project
+                },
+            );
         }
         Ok(())
     }
@@ -153,11 +163,14 @@ fn line(item: &MemoryItem) -> String {
     )
 }
 
+/// Returns where an item is recalled.
+fn project(item: &MemoryItem) -> String {
+    let project = item.project.as_deref();
+    project.map_or("all projects of its owner".to_owned(), escape_line)
+}
+
 fn shown(item: &MemoryItem, all: bool) -> String {
-    let project = item
-        .project
-        .as_deref()
-        .map_or("all of its owner".to_owned(), escape_line);
+    let project = project(item);
     let mut lines = vec![
         escape(&item.text),
         format!("{DIM}id:{DIM:#} {}", item.id),

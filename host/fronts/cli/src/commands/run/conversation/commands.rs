@@ -74,7 +74,7 @@ impl Conversation<'_, '_> {
                 }
             }
             SlashCommand::Approvals => return self.show_approvals().await,
-            SlashCommand::Memory => return self.show_memory().await,
+            SlashCommand::Memory => return self.show_memory(argument).await,
             SlashCommand::Cost => self.show_cost(),
             SlashCommand::Context => self.show_context(),
             SlashCommand::Reasoning => self.show_reasoning(),
@@ -198,10 +198,10 @@ impl Conversation<'_, '_> {
             .map(drop)
     }
 
-    async fn show_memory(&self) -> Result<(), Failure> {
+    async fn show_memory(&self, words: &str) -> Result<(), Failure> {
         let args = MemoryArgs {
             command: MemoryCommand::List {
-                words: Vec::new(),
+                words: words.split_whitespace().map(str::to_owned).collect(),
                 json: false,
             },
             all: false,

@@ -43,6 +43,7 @@ enum Argument {
     Effort,
     Session,
     Force,
+    Words,
 }
 
 /// The words that complete arguments.
@@ -71,7 +72,7 @@ const ROWS: [CommandRow; 22] = [
     row(SlashCommand::Tools, "/tools", Argument::None, "lists the tools"),
     row(SlashCommand::Grants, "/grants", Argument::None, "shows what the tools can access"),
     row(SlashCommand::Approvals, "/approvals", Argument::None, "lists the remembered approvals"),
-    row(SlashCommand::Memory, "/memory", Argument::None, "lists what agents remember for this project"),
+    row(SlashCommand::Memory, "/memory", Argument::Words, "lists what agents remember for this project, or what has one of the words"),
     row(SlashCommand::Cost, "/cost", Argument::None, "shows the tokens and the cost of the session"),
     row(SlashCommand::Context, "/context", Argument::None, "shows how full the model's window is"),
     row(SlashCommand::Reasoning, "/reasoning", Argument::None, "shows the model's last reasoning in full"),
@@ -196,7 +197,7 @@ pub(super) fn words(arguments: &ArgumentWords) -> Vec<CommandWords> {
         name: row.name.to_owned(),
         help: row.help.to_owned(),
         words: match row.argument {
-            Argument::None => Words::Any,
+            Argument::None | Argument::Words => Words::Any,
             Argument::File | Argument::NewFile => Words::File,
             Argument::Model => Words::List(arguments.models.clone()),
             Argument::Session => Words::List(arguments.sessions.clone()),
@@ -217,6 +218,7 @@ impl Argument {
             Self::Effort => "[LEVEL]",
             Self::Session => "[SESSION]",
             Self::Force => "[--force]",
+            Self::Words => "[WORDS]",
         }
     }
 }
