@@ -2,6 +2,7 @@
 //! used; below it, what each run is.
 
 mod runs;
+mod session;
 
 use agent_host_test_support::{
     Ran, TestEnv,

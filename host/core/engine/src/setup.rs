@@ -110,9 +110,12 @@ pub struct StartedSetup {
     effect: Option<Effect>,
 }
 
+/// Makes a model, and the small one beside it.
+pub(crate) type ModelMaker<'a> = dyn Fn(&Provenance, Option<&Provenance>) -> Arc<dyn Model> + 'a;
+
 /// The parts from which the agents of a setup are made.
 pub(crate) struct SetupParts<'a> {
-    pub(crate) model: &'a dyn Fn(&Provenance, Option<&Provenance>) -> Arc<dyn Model>,
+    pub(crate) model: &'a ModelMaker<'a>,
     pub(crate) tools: &'a dyn Fn(Vec<ToolSetup>) -> Arc<ToolSet>,
     /// Makes the loop of an agent, by its strongest effect, from the setup that its session
     /// recorded; the given one is that of a loop without tools, for a session without any.

@@ -27,8 +27,9 @@ pub struct CallFlow {
     artifacts: Arc<BTreeMap<String, Vec<String>>>,
 }
 
-/// What the text in the files that a call changes depends on. Others may read a file while the call
-/// still runs, so each is labelled before it changes, and again when the call reads more.
+/// The files that a call changes, and the sources of what it can write there. Others may read a file
+/// while the call still runs, so each is labelled before it changes, and again when the call reads
+/// more.
 #[derive(Debug)]
 struct FileChanges {
     policy: Arc<FlowPolicy>,

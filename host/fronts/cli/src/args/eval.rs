@@ -10,6 +10,14 @@ use std::path::PathBuf;
 pub(crate) struct EvalArgs {
     /// The evaluation, a TOML file.
     pub(crate) file: PathBuf,
+    /// Add a case to the file, which is made if there is none, with what a message of this session
+    /// led to; run nothing.
+    #[arg(long, value_name = "SESSION", conflicts_with_all = ["runs", "models", "junit", "html", "record", "replay"])]
+    pub(crate) from_session: Option<String>,
+    /// The message of the user, from 1.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "from_session",
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) message: usize,
     /// Run each case this number of times with each model, from 1 to 100, overriding the file.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MAX_RUNS)))]
     pub(crate) runs: Option<u32>,

@@ -1,6 +1,7 @@
 //! `agent-host eval`: runs the cases of an evaluation, each as a run of this program in a process,
 //! a directory and a state of its own, and reports how they did.
 
+mod add;
 mod files;
 mod plan;
 mod process;
@@ -31,6 +32,9 @@ use tokio::task::JoinSet;
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 pub(super) async fn eval(args: EvalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if let Some(session) = &args.from_session {
+        return add::add(session, &args, terminal).await;
+    }
     let evaluation = read(&args.file, terminal)?;
     // The trust in the directory's configuration is decided here; runs get the file by its name.
     let own = ConfigArgs {
@@ -79,12 +83,21 @@ fn read(file: &Path, terminal: &Terminal) -> Result<Evaluation, Failure> {
         ))
     })?;
     let form: EvaluationForm = parse(file, &text)?;
+    check(form, file, &text, terminal)
+}
+
+fn check(
+    form: EvaluationForm,
+    file: &Path,
+    text: &str,
+    terminal: &Terminal,
+) -> Result<Evaluation, Failure> {
     form.check().map_err(|errors| {
         let mut failures: Vec<Failure> = errors
             .iter()
             .map(|KeyError { key, reason, fix }| {
                 let problem = ConfigError::new(key, format!("`{key}`: {reason}"), fix);
-                problem.in_file(file, &text).into()
+                problem.in_file(file, text).into()
             })
             .collect();
         let last = failures.pop();

@@ -80,7 +80,7 @@ async fn files_with_an_audience_stay_in_it() {
         .await;
 }
 
-/// What a call writes has its sources as soon as it writes, also those that it reads afterwards.
+/// A file has the sources of a call as soon as the call writes it, also those that it reads later.
 #[tokio::test]
 async fn files_have_the_sources_of_their_call_at_once() {
     let policy = Arc::new(FlowPolicy {

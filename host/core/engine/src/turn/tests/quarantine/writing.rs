@@ -29,7 +29,7 @@ fn file(action: FileAction) -> AuditRequest {
     AuditRequest::file(action, "/workspace/a.md".to_owned())
 }
 
-/// What a gate does when a call begins to write.
+/// Does as a gate when a call begins to write.
 fn begins_to_write(mut flow: CallFlow) {
     assert!(flow.admit(&file(FileAction::Write)).is_none());
 }
