@@ -24,6 +24,7 @@ use agent_host_types::{
     approval::ApprovalRule,
     custom_context::CustomContext,
     event::{EVENT_VERSION, Event, EventRecord, ParentCall},
+    facts::CallFacts,
     id::{CallId, Digest, SessionId},
     message::Message,
     output::Blob,
@@ -88,6 +89,8 @@ pub struct Session {
     pub(crate) program: Option<RunningProgram>,
     /// The policy's decisions in this turn about calls of the batch that have not run.
     pub(crate) rulings: HashMap<CallId, Ruling>,
+    /// The facts of the next decision about calls, until they are recorded with it.
+    pub(crate) facts: HashMap<CallId, CallFacts>,
     /// The setup of the loop that is recorded before the next event, so that a refused input
     /// records nothing.
     new_setup: Option<(Event, Blob)>,
@@ -131,6 +134,7 @@ impl Session {
             child_inputs: HashMap::new(),
             program: None,
             rulings: HashMap::new(),
+            facts: HashMap::new(),
             new_setup: None,
         }
     }
@@ -319,6 +323,13 @@ impl Session {
     /// Returns the time since an instant, by the clock of the journal.
     pub(crate) fn elapsed(&self, since: Instant) -> Duration {
         self.journal.clock().elapsed(since)
+    }
+
+    /// Removes the facts of a decision about a call, and returns their event.
+    pub(crate) fn take_facts(&mut self, call_id: &CallId) -> Option<Event> {
+        let facts = self.facts.remove(call_id)?;
+        let call_id = call_id.clone();
+        Some(Event::FactsRead { call_id, facts })
     }
 
     /// Adds an event and the blobs that it refers to. The next barrier makes them durable.

@@ -16,6 +16,7 @@ mod compaction;
 mod continuation;
 mod drive;
 mod execute;
+mod facts;
 mod flow;
 mod hooks;
 mod job;

@@ -1,5 +1,5 @@
 use super::*;
-use agent_host_workflow::condition::ArgumentCondition;
+use agent_host_workflow::condition::CallCondition;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -46,7 +46,7 @@ fn comparison_that_never_holds_is_found() {
         ("untyped.any == 5", None),
     ];
     for (text, expected) in cases {
-        let condition: ArgumentCondition = text.parse().unwrap();
+        let condition: CallCondition = text.parse().unwrap();
         let found = condition
             .compared()
             .iter()

@@ -10,6 +10,7 @@ use crate::{
 use agent_host_types::{
     budget::Budget,
     event::{Event, EventRecord},
+    facts::CallFacts,
     id::{CallId, Digest, SessionId},
     output::Blob,
     turn::{RunOutcome, TurnEnd, TurnReport},
@@ -56,6 +57,18 @@ impl Journal for ReplayJournal {
 
     fn clock(&self) -> &dyn Clock {
         self
+    }
+
+    /// The facts of a decision that was not recorded, since it led to nothing, are empty.
+    fn recorded_facts(&self, call: &CallId) -> Option<CallFacts> {
+        let found = self.tape.track(self.session, |track| {
+            let rest = track.records.get(track.position..).unwrap_or_default();
+            rest.iter().find_map(|record| match &record.event {
+                Event::FactsRead { call_id, facts } if call_id == call => Some(facts.clone()),
+                _ => None,
+            })
+        });
+        Some(found.flatten().unwrap_or_default())
     }
 
     fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {

@@ -66,6 +66,7 @@ fn deciding<'r>(
         input,
         input_digest: object_digest(input),
         agent,
+        facts: None,
     };
     deciding_rule(rules, &call)
 }

@@ -129,6 +129,8 @@ impl Driver<'_> {
             .collect();
         let labelled = files_labelled(&call_id, ended.files);
         let accounting = unknown_limits(self.session, &tool, ended.accounting);
+        let facts = self.session.take_facts(&call_id);
+        let facts = facts.filter(|_| ended.rule.is_some());
         let settled = Event::NodeSettled {
             call_id: call_id.clone(),
             node,
@@ -143,6 +145,7 @@ impl Driver<'_> {
             labels,
         };
         let events = decided(ended.verdicts, Some(&call_id))
+            .chain(facts)
             .chain([settled])
             .chain(labelled)
             .chain(changed);
