@@ -22,6 +22,7 @@ mod session;
 mod signatures;
 mod state_dir;
 mod stats;
+mod tallies;
 mod writer;
 
 #[cfg(test)]
@@ -155,6 +156,10 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl JournalStore for SqliteStore {
+    fn counts_calls(&self) -> bool {
+        true
+    }
+
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId> {
         let prefix = prefix.to_owned();
         self.run(move |db| db.find(&prefix))

@@ -41,16 +41,19 @@ fn schema(file: &Path) -> String {
 #[test]
 fn tables_are_those_of_the_golden_file() {
     let (_dir, store) = fresh();
-    assert_eq!(schema(store.file()), include_str!("schema_6.sql"));
+    assert_eq!(schema(store.file()), include_str!("schema_7.sql"));
 }
 
-/// A file of version 4 gets the links and the memory, one of version 5 the memory.
+/// A file of version 4 gets the links, the memory and the counted calls, one of version 5 the memory
+/// and the counted calls, one of version 6 the counted calls.
 #[test]
 fn older_file_has_the_same_tables() {
-    let memory = "DROP TABLE memory_words; DROP TABLE memory";
+    let tallies = "DROP TABLE tallies";
+    let memory = format!("DROP TABLE memory_words; DROP TABLE memory; {tallies}");
     for (version, drops) in [
         (4, format!("DROP TABLE links; {memory}")),
-        (5, memory.to_owned()),
+        (5, memory),
+        (6, tallies.to_owned()),
     ] {
         let (dir, store) = fresh();
         let (file, before) = (store.file().to_owned(), schema(store.file()));
