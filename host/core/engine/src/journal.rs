@@ -162,10 +162,9 @@ pub trait Journal: Send + Sync {
         Box::pin(std::future::ready(Err(uncounted())))
     }
 
-    /// Returns the facts with which the next decision about a call was made, if a recorded session
-    /// is replayed.
-    fn recorded_facts(&self, _call: &CallId) -> Option<CallFacts> {
-        None
+    /// Returns the facts that a recorded session which is replayed has next of a call.
+    fn recorded_facts(&self, _call: &CallId) -> RecordedFacts {
+        RecordedFacts::Unrecorded
     }
 
     /// Reads a blob.
@@ -181,6 +180,17 @@ fn uncounted() -> JournalError {
     JournalError::storage(
         "a [[rule]] has `count` or `sum`, and this journal does not count calls; remove the rule, or keep the sessions in a store that does",
     )
+}
+
+/// The facts about a call in a recorded session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordedFacts {
+    /// The session is not a recorded one: they are read.
+    Unrecorded,
+    /// They were read next.
+    Next(CallFacts),
+    /// They were those of the decision before.
+    Unchanged,
 }
 
 /// A question for what earlier calls of a tool amount to.

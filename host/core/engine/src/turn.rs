@@ -376,6 +376,7 @@ impl Agent {
         Box::pin(async move {
             let started = Instant::now();
             session.rulings.clear();
+            session.facts.clear();
             let read = self.read_labelled_files(session).await;
             let checked = match (&input, read) {
                 (_, Err(error)) => Err(error),

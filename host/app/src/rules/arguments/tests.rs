@@ -42,6 +42,12 @@ fn comparison_that_never_holds_is_found() {
         ("amuont <= 5", known(&all)),
         ("labels.any == 'x'", None),
         ("other.any == 5", None),
+        ("sum(amount, 1d) + amount <= 5", None),
+        ("sum(amuont, 1d) <= 5", known(&all)),
+        ("sum(currency, 1d) <= 5", is("string")),
+        ("amount + currency <= 5", is("string")),
+        ("count(1d) < currency", is("string")),
+        ("count(1d) < 3 and time() < '09:00'", None),
         ("untyped == 5", None),
         ("untyped.any == 5", None),
     ];

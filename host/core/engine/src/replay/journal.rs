@@ -5,12 +5,11 @@ use super::tape::{Tape, behind_setup};
 use crate::{
     BoxFuture,
     agents::Journals,
-    journal::{Clock, Journal, JournalError},
+    journal::{Clock, Journal, JournalError, RecordedFacts},
 };
 use agent_host_types::{
     budget::Budget,
     event::{Event, EventRecord},
-    facts::CallFacts,
     id::{CallId, Digest, SessionId},
     output::Blob,
     turn::{RunOutcome, TurnEnd, TurnReport},
@@ -59,16 +58,16 @@ impl Journal for ReplayJournal {
         self
     }
 
-    /// The facts of a decision that was not recorded, since it led to nothing, are empty.
-    fn recorded_facts(&self, call: &CallId) -> Option<CallFacts> {
-        let found = self.tape.track(self.session, |track| {
-            let rest = track.records.get(track.position..).unwrap_or_default();
-            rest.iter().find_map(|record| match &record.event {
+    fn recorded_facts(&self, call: &CallId) -> RecordedFacts {
+        let next = self.tape.track(self.session, |track| {
+            let next = track.records.get(track.position)?;
+            match &next.event {
                 Event::FactsRead { call_id, facts } if call_id == call => Some(facts.clone()),
                 _ => None,
-            })
+            }
         });
-        Some(found.flatten().unwrap_or_default())
+        let next = next.flatten();
+        next.map_or(RecordedFacts::Unchanged, RecordedFacts::Next)
     }
 
     fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {

@@ -31,7 +31,9 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Result<StepResult, TurnError> {
         if session.state().halt().is_none() {
-            for entry in session.state().batch().to_vec() {
+            let batch = session.state().batch().iter();
+            let named = batch.filter(|entry| self.wanted_facts(&entry.call.name).is_some());
+            for entry in named.cloned().collect::<Vec<_>>() {
                 self.read_facts(session, &entry, cx).await?;
             }
         }
@@ -70,19 +72,15 @@ impl Agent {
         let Some(index) = waiting.first().map(|(index, _)| *index) else {
             return StepResult::go(Step::ExecuteTools);
         };
-        let facts = waiting.iter();
-        let facts = facts.filter_map(|(_, call)| session.take_facts(&call.call_id));
-        let mut events: Vec<Event> = facts.collect();
         let expiry = self.settings.approval_expiry_ms;
-        let request = request_name(session);
-        events.push(Event::ApprovalRequested {
-            request,
+        let event = Event::ApprovalRequested {
+            request: request_name(session),
             turn: session.state().turns(),
             index,
             calls: waiting.into_iter().map(|(_, call)| call).collect(),
             expires_at_ms: expiry.map(|expiry| session.now_ms().saturating_add(expiry)),
-        });
-        session.record_all(events, Vec::new());
+        };
+        session.record(event, Vec::new());
         match self.pause(session) {
             Some(end) => StepResult::end(end),
             None => StepResult::go(Step::ExecuteTools),

@@ -192,19 +192,21 @@ impl Agent {
         };
         let journal = session.lock().journal();
         for _ in 0..MAX_DECISIONS {
-            // The journal knows the owner of a session that is durable.
-            session.flush(cx.observer).await?;
-            let (facts, counted) = facts_of(&*journal, None, entry, &wanted).await?;
-            let at_ms = facts.at_ms;
+            let is_unstored = session.lock().is_unstored();
+            if is_unstored {
+                // The journal knows the owner of a session that is durable.
+                session.flush(cx.observer).await?;
+            }
+            let (facts, countable) = facts_of(&*journal, None, entry, &wanted).await?;
             let plan = {
                 let mut session = session.lock();
-                session.facts.insert(entry.call.id.clone(), facts);
+                session.know_facts(&entry.call.id, facts);
                 self.plan(&session, entry, None, cx)
             };
-            let (CallPlan::Run(run), Some(counted)) = (&plan, counted) else {
+            let (CallPlan::Run(run), Some(countable)) = (&plan, countable) else {
                 return Ok(plan);
             };
-            let call = counted_call(run, &wanted, at_ms, counted);
+            let call = counted_call(run, &wanted, countable);
             if run.runtime == ToolRuntime::External || journal.count_call(call).await? {
                 return Ok(plan);
             }

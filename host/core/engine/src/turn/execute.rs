@@ -200,11 +200,8 @@ impl Agent {
             turn: session.state().turns(),
             calls,
         };
-        let facts = external.iter();
-        let facts = facts.filter_map(|run| session.take_facts(&run.entry.call.id));
-        let mut events: Vec<Event> = facts.collect();
-        events.extend(external.iter().map(call_intended));
-        events.push(dispatched);
+        let intended = external.iter().map(call_intended);
+        let events = intended.chain([dispatched]).collect();
         session.record_all(events, Vec::new());
         self.pause(session)
     }

@@ -11,7 +11,7 @@ use super::{
     plan::{CallPlan, CallRun},
 };
 use crate::{
-    journal::{CountedCall, Journal, JournalError, Tallies, TallyQuery},
+    journal::{CountedCall, Journal, JournalError, RecordedFacts, Tallies, TallyQuery},
     policy::WantedFacts,
     session::{BatchCall, Session},
 };
@@ -24,9 +24,14 @@ use agent_host_types::{
 /// The most times that a call is decided on, each of them because another one was counted.
 pub(super) const MAX_DECISIONS: usize = 1_000;
 
-/// The facts of a decision, with the number of calls that were counted before it; `None` for one
-/// that is not counted, or was before.
-pub(super) type ReadFacts = (CallFacts, Option<u64>);
+/// How a call is counted that was not before.
+#[derive(Clone, Copy)]
+pub(super) struct Countable {
+    /// The number of calls that were counted before the decision.
+    counted: u64,
+    /// The time of the decision, in milliseconds since 1970.
+    at_ms: u64,
+}
 
 impl Agent {
     /// Returns the facts that the rules about the calls of a tool name.
@@ -52,21 +57,30 @@ impl Agent {
         Ok(())
     }
 
+    /// Reads the facts of a decision, and returns with which counts a call that is not counted yet
+    /// is.
     async fn read_again(
         &self,
         session: &mut Session,
         entry: &BatchCall,
         wanted: &WantedFacts,
         cx: &TurnContext<'_>,
-    ) -> Result<Option<u64>, TurnError> {
-        if session.undurable() > 0 && session.journal().recorded_facts(&entry.call.id).is_none() {
-            // The journal knows the owner of a session that is durable.
-            session.barrier(cx.observer).await?;
-        }
-        let sender = session.state().last_sender().map(str::to_owned);
-        let (facts, counted) = facts_of(&*session.journal(), sender, entry, wanted).await?;
-        session.facts.insert(entry.call.id.clone(), facts);
-        Ok(counted)
+    ) -> Result<Option<Countable>, TurnError> {
+        let journal = session.journal();
+        let (facts, countable) = match journal.recorded_facts(&entry.call.id) {
+            RecordedFacts::Unchanged => return Ok(None),
+            RecordedFacts::Next(facts) => (facts, None),
+            RecordedFacts::Unrecorded => {
+                if session.is_unstored() {
+                    // The journal knows the owner of a session that is durable.
+                    session.barrier(cx.observer).await?;
+                }
+                let sender = session.state().last_sender().map(str::to_owned);
+                facts_of(&*journal, sender, entry, wanted).await?
+            }
+        };
+        session.know_facts(&entry.call.id, facts);
+        Ok(countable)
     }
 
     /// Counts calls that are about to run, and returns those that still may, with a step for the
@@ -111,17 +125,19 @@ impl Agent {
             return Ok(CallPlan::Run(Box::new(run)));
         };
         for _ in 0..MAX_DECISIONS {
-            let counted = self.read_again(session, &run.entry, &wanted, cx).await?;
+            let countable = self.read_again(session, &run.entry, &wanted, cx).await?;
             let planned = match self.plan(session, &run.entry, None, cx) {
                 CallPlan::Run(planned) => planned,
                 other => return Ok(other),
             };
-            let at_ms = session.facts.get(&run.entry.call.id);
-            let at_ms = at_ms.map_or_else(|| session.now_ms(), |facts| facts.at_ms);
-            let is_counted = match counted {
-                None => true,
-                Some(counted) => {
-                    let call = counted_call(&planned, &wanted, at_ms, counted);
+            let is_counted = match countable {
+                // It is, unless another decision follows in a recording.
+                None => !matches!(
+                    session.journal().recorded_facts(&run.entry.call.id),
+                    RecordedFacts::Next(_)
+                ),
+                Some(countable) => {
+                    let call = counted_call(&planned, &wanted, countable);
                     session.journal().count_call(call).await?
                 }
             };
@@ -137,8 +153,7 @@ impl Agent {
 pub(super) fn counted_call(
     run: &CallRun,
     wanted: &WantedFacts,
-    at_ms: u64,
-    counted: u64,
+    Countable { counted, at_ms }: Countable,
 ) -> CountedCall {
     CountedCall {
         call: run.entry.call.id.clone(),
@@ -155,10 +170,7 @@ pub(super) async fn facts_of(
     sender: Option<String>,
     entry: &BatchCall,
     wanted: &WantedFacts,
-) -> Result<ReadFacts, JournalError> {
-    if let Some(facts) = journal.recorded_facts(&entry.call.id) {
-        return Ok((facts, None));
-    }
+) -> Result<(CallFacts, Option<Countable>), JournalError> {
     let at_ms = journal.clock().now_ms();
     let Tallies {
         owner,
@@ -185,7 +197,7 @@ pub(super) async fn facts_of(
         windows,
     };
     let is_new = wanted.is_counted() && !has_call;
-    Ok((facts, is_new.then_some(counted)))
+    Ok((facts, is_new.then_some(Countable { counted, at_ms })))
 }
 
 /// Returns the result of a call that others kept from being counted.

@@ -110,10 +110,8 @@ impl Agent {
 
     /// Records that a call is about to run, and that its agent gets a session.
     pub(super) fn intend(&self, session: &mut Session, run: &CallRun) {
-        let facts = session.take_facts(&run.entry.call.id).into_iter();
-        let events = facts.chain([call_intended(run)]);
-        let events = events.chain(self.spawned(session, run)).collect();
-        session.record_all(events, Vec::new());
+        let events = std::iter::once(call_intended(run)).chain(self.spawned(session, run));
+        session.record_all(events.collect(), Vec::new());
     }
 
     /// Returns the event that the agent of a call gets a session.
@@ -163,9 +161,7 @@ impl Agent {
             .collect();
         let labelled = files_labelled(&call_id, report.files);
         let accounting = unknown_limits(session, &tool, report.accounting);
-        let facts = session
-            .take_facts(&call_id)
-            .filter(|_| report.rule.is_some());
+        session.facts.remove(&call_id);
         let settled = Event::CallSettled {
             call_id,
             tool,
@@ -181,7 +177,6 @@ impl Agent {
             tape: None,
         };
         let events = decided(report.verdicts, Some(&call.id))
-            .chain(facts)
             .chain([settled])
             .chain(labelled)
             .chain(changed)

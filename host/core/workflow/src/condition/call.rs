@@ -261,7 +261,9 @@ impl CallFact {
         }
     }
 
-    fn is_number(&self) -> bool {
+    /// Whether it is a number, which follows from the calls that are counted.
+    #[must_use]
+    pub fn is_number(&self) -> bool {
         match self {
             Self::Count { .. } | Self::Sum { .. } => true,
             Self::Time(_) | Self::Weekday(_) | Self::Caller => false,

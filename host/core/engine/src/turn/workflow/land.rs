@@ -129,8 +129,7 @@ impl Driver<'_> {
             .collect();
         let labelled = files_labelled(&call_id, ended.files);
         let accounting = unknown_limits(self.session, &tool, ended.accounting);
-        let facts = self.session.take_facts(&call_id);
-        let facts = facts.filter(|_| ended.rule.is_some());
+        self.session.facts.remove(&call_id);
         let settled = Event::NodeSettled {
             call_id: call_id.clone(),
             node,
@@ -145,7 +144,6 @@ impl Driver<'_> {
             labels,
         };
         let events = decided(ended.verdicts, Some(&call_id))
-            .chain(facts)
             .chain([settled])
             .chain(labelled)
             .chain(changed);

@@ -295,9 +295,7 @@ impl Driver<'_> {
             effect: admitted.effect,
             rule: admitted.rule.clone(),
         };
-        let facts = self.session.take_facts(&self.call_id(&start.run));
-        let facts = facts.into_iter();
-        let events = facts.chain([intended]).chain(spawned);
+        let events = std::iter::once(intended).chain(spawned);
         self.session.record_all(events.collect(), Vec::new());
     }
 
