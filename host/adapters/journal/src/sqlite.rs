@@ -31,6 +31,7 @@ pub(crate) use {
     journal::{MAX_QUEUED_BYTES, SqliteJournal},
     list::{list_query, page_query},
     read::StoredSession,
+    tallies::tally_queries,
 };
 pub(crate) use {key::KeyOfRows, state_dir::rows_key_path};
 

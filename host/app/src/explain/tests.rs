@@ -143,6 +143,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
             agents: Vec::new(),
             verdicts: BTreeMap::new(),
             deciders: BTreeMap::new(),
+            facts: BTreeMap::new(),
         };
         assert_eq!(explanation, expected);
     }

@@ -31,11 +31,23 @@ CREATE UNIQUE INDEX tallies_by_call ON tallies (session, call);
 
 const LAST: &str = "project = ?1 AND owner = ?2 AND tool = ?3 ORDER BY number DESC LIMIT 1";
 
+const OWN: &str = "session = ?1 AND call = ?2";
+
 const BEFORE: &str = "project = ?1 AND owner = ?2 AND tool = ?3 AND at_ms <= ?4
     ORDER BY at_ms DESC, number DESC LIMIT 1";
 
 pub(super) fn add_table(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
     tx.execute_batch(TABLE)
+}
+
+/// Returns the statements that read for a decision.
+#[cfg(test)]
+pub(crate) fn tally_queries() -> [String; 3] {
+    [LAST, BEFORE, OWN].map(query_of)
+}
+
+fn query_of(which: &str) -> String {
+    format!("SELECT {COLUMNS} FROM tallies WHERE {which}")
 }
 
 /// Reads all rows as they are stored.
@@ -85,8 +97,7 @@ fn rows(
         one(db, BEFORE, values)
     });
     let before = before.collect::<Result<_, _>>()?;
-    let own = "session = ?1 AND call = ?2";
-    let own = one(db, own, params![session.to_string(), query.call.0])?;
+    let own = one(db, OWN, params![session.to_string(), query.call.0])?;
     Ok(TallyRows { last, before, own })
 }
 
@@ -99,8 +110,7 @@ fn one(
     which: &str,
     values: impl Params,
 ) -> Result<Option<StoredTally>, rusqlite::Error> {
-    let query = format!("SELECT {COLUMNS} FROM tallies WHERE {which}");
-    let mut query = db.prepare_cached(&query)?;
+    let mut query = db.prepare_cached(&query_of(which))?;
     query.query_row(values, read).optional()
 }
 

@@ -133,6 +133,8 @@ impl PolicyReader<'_> {
         let mut remembered: Vec<ApprovalRule> = Vec::new();
         let mut state = FlowState::default();
         let mut caller = LOCAL_CALLER.to_owned();
+        // Those of nodes are read before their intent, which asks for them.
+        let mut read: HashMap<&CallId, &CallFacts> = HashMap::new();
         for (at, record) in records.iter().enumerate() {
             match &record.event {
                 Event::LoopConfigured {
@@ -141,6 +143,9 @@ impl PolicyReader<'_> {
                 } => setup = Some((self.recording.setup(&blob.digest)?, approvals.clone())),
                 Event::SessionForked { .. } => remembered.clear(),
                 Event::InputReceived { by: Some(by), .. } => caller.clone_from(by),
+                Event::FactsRead { call_id, facts } => {
+                    read.insert(call_id, facts);
+                }
                 Event::ApprovalRemembered {
                     rule,
                     scope: RememberScope::Session,
@@ -162,7 +167,9 @@ impl PolicyReader<'_> {
                 let known: Vec<&ApprovalRule> = remembered.iter().chain(approvals).collect();
                 let arguments = state.arguments_of(&call);
                 let rest = records.get(at..).unwrap_or_default();
-                let facts = facts_of(&call, rest).unwrap_or_else(|| CallFacts {
+                let facts = facts_of(&call, rest);
+                let facts = facts.or_else(|| read.get(&call.id).copied().cloned());
+                let facts = facts.unwrap_or_else(|| CallFacts {
                     at_ms: record.at_ms,
                     caller: caller.clone(),
                     windows: Vec::new(),
@@ -221,12 +228,25 @@ impl Requested<'_> {
     }
 }
 
-/// Returns the facts with which the first decision about a call was made.
+/// Returns the facts with which the first decision about a call was made: the last ones before its
+/// intent, its end, or the question for approval.
 fn facts_of(call: &ToolCall, rest: &[EventRecord]) -> Option<CallFacts> {
-    rest.iter().find_map(|record| match &record.event {
-        Event::FactsRead { call_id, facts } if *call_id == call.id => Some(facts.clone()),
+    let is_decided = |event: &Event| match event {
+        Event::ApprovalRequested { calls, .. } => calls.iter().any(|it| it.call_id == call.id),
+        Event::CallIntended { call_id, .. }
+        | Event::CallSettled { call_id, .. }
+        | Event::NodeSettled { call_id, .. } => *call_id == call.id,
+        _ => false,
+    };
+    let before = rest
+        .iter()
+        .map(|record| &record.event)
+        .take_while(|event| !is_decided(event));
+    let read = before.filter_map(|event| match event {
+        Event::FactsRead { call_id, facts } if *call_id == call.id => Some(facts),
         _ => None,
-    })
+    });
+    read.last().cloned()
 }
 
 /// Returns the calls that an event asks for, with the arguments that they ran with.
