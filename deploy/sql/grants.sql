@@ -18,3 +18,4 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON public.sealed_sessions TO "host";
 GRANT SELECT, INSERT, UPDATE, DELETE ON public.sums TO "host";
 GRANT SELECT, INSERT, UPDATE, DELETE ON public.links TO "host";
 GRANT SELECT, INSERT, UPDATE, DELETE ON public.memory TO "host";
+GRANT SELECT, INSERT, DELETE ON public.tallies TO "host";

@@ -38,6 +38,7 @@ mod context;
 mod conversation;
 mod conversation_commands;
 mod conversation_faults;
+mod counts;
 mod decide;
 mod deploy;
 mod dev;

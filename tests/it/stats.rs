@@ -216,7 +216,7 @@ fn stats_name_sessions_that_cannot_be_read() {
         .join("home/.local/state/agent-host/agent-host.db");
     // As a file of before the sums, with an event of a session that is damaged.
     let db = Connection::open(file).unwrap();
-    let back = "DROP TABLE memory_words; DROP TABLE memory; DROP TABLE links; DROP TABLE sums; DROP INDEX sessions_uncounted;
+    let back = "DROP TABLE tallies; DROP TABLE memory_words; DROP TABLE memory; DROP TABLE links; DROP TABLE sums; DROP INDEX sessions_uncounted;
         ALTER TABLE sessions DROP COLUMN stats; ALTER TABLE sessions DROP COLUMN uncounted;
         UPDATE meta SET format_version = 3;";
     db.execute_batch(back).unwrap();

@@ -12,7 +12,7 @@ use crate::{
     models::FurtherModels,
     reach::reach,
     registry::Registry,
-    rules::{CommandRules, check_rules},
+    rules::{CommandRules, check_counts, check_rules},
     skill::skill_reader,
     undo::UndoLogs,
 };
@@ -70,6 +70,7 @@ impl ConfiguredAgents {
             registry.keep_changes(undo);
         }
         check_rules(&config, &registry)?;
+        check_counts(&config, store.as_ref())?;
         Ok(Self {
             rules: CommandRules::resolve(&config, &registry)?,
             skill_reader: skill_reader(registry.skills()),

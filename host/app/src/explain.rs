@@ -16,6 +16,7 @@ use agent_host_types::{
     accounting::AuditEntry,
     approval::Decision,
     event::{CallEnd, Event},
+    facts::CallFacts,
     hook::{HookVerdict, VerdictKind},
     id::{CallId, SessionId},
 };
@@ -40,6 +41,9 @@ pub struct Explanation {
     /// The deciders about calls that did not settle yet.
     #[serde(skip)]
     deciders: BTreeMap<CallId, String>,
+    /// The facts of the last decisions about calls, and the rules that let them run.
+    #[serde(skip)]
+    facts: BTreeMap<CallId, (CallFacts, Option<String>)>,
 }
 
 /// A call and its requests.
@@ -57,6 +61,13 @@ pub struct ExplainedCall {
     /// The change that would have run it, if a rule denied it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// The facts that the deciding rule names, with their values then, such as `count(1d) was 3`; if
+    /// it names none, those of all rules about the tool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<String>,
+    /// The facts, and the rule that let it run.
+    #[serde(skip)]
+    read: Option<(CallFacts, Option<String>)>,
     /// The verdicts of hooks about it and its result that are no `pass`, in the order in which they
     /// were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -118,7 +129,15 @@ impl Explanation {
         if let Some(end) = event.call_end() {
             return self.settle(&end);
         }
+        if let Some(start) = event.call_start()
+            && let Some((_, rule)) = self.facts.get_mut(start.call_id)
+        {
+            *rule = start.rule.map(str::to_owned);
+        }
         match event {
+            Event::FactsRead { call_id, facts } => {
+                self.facts.insert(call_id, (facts, None));
+            }
             Event::DecisionRecorded {
                 decisions,
                 by: Some(by),
@@ -141,6 +160,7 @@ impl Explanation {
                 self.agents.clear();
                 self.verdicts.clear();
                 self.deciders.clear();
+                self.facts.clear();
             }
             Event::AgentSpawned {
                 call_id, session, ..
@@ -161,6 +181,8 @@ impl Explanation {
             outcome: outcome(end).to_owned(),
             rule: end.rule.map(str::to_owned),
             remedy: None,
+            facts: Vec::new(),
+            read: self.facts.remove(end.call_id),
             hooks,
             decided_by,
             sources: end.labels.to_vec(),
@@ -180,6 +202,10 @@ impl Explanation {
     pub fn suggest(&mut self, implied: Option<String>, rules: &[CallRule]) {
         let mut sources: BTreeSet<&str> = BTreeSet::new();
         for call in &mut self.calls {
+            if let Some((facts, ran_by)) = &call.read {
+                let rule = call.rule.as_ref().or(ran_by.as_ref());
+                call.facts = named_facts(facts, rule, &call.tool, rules);
+            }
             let rule = call.rule.as_deref();
             call.remedy = rule.map(|rule| match rule == FLOW_RULE {
                 true => flow_remedy(&call.tool, &sources),
@@ -189,6 +215,35 @@ impl Explanation {
         }
         let asked = self.calls.iter().flat_map(|call| &call.asked);
         self.suggestions = suggestions(asked, implied);
+    }
+}
+
+/// Returns the facts that a rule names with their values, or else those that all rules about the
+/// tool name.
+fn named_facts(
+    facts: &CallFacts,
+    rule: Option<&String>,
+    tool: &str,
+    rules: &[CallRule],
+) -> Vec<String> {
+    let of_rules = |wanted: &dyn Fn(&CallRule) -> bool| {
+        let conditions = rules.iter().filter(|rule| wanted(rule));
+        let conditions = conditions.filter_map(|rule| rule.condition.as_ref());
+        let named = conditions.flat_map(|condition| condition.facts());
+        let mut texts = Vec::new();
+        for fact in named {
+            let value = fact.value(facts);
+            let text = format!("{fact} was {}", value.as_deref().unwrap_or("not known"));
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        texts
+    };
+    let of_rule = of_rules(&|known| rule == Some(&known.name));
+    match of_rule.is_empty() {
+        true => of_rules(&|known| known.names(tool)),
+        false => of_rule,
     }
 }
 

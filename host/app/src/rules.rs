@@ -12,8 +12,9 @@ use agent_host_engine::{
     policy::{CallRule, RuleDecision},
     text,
 };
+use agent_host_journal::JournalStore;
 use agent_host_types::tool::ToolDefinition;
-use agent_host_workflow::condition::ComparedArgument;
+use agent_host_workflow::condition::{CallFact, ComparedArgument};
 use arguments::{Misfit, misfit};
 use std::sync::Arc;
 
@@ -77,6 +78,29 @@ pub fn check_rules(config: &Config, registry: &Registry) -> Result<(), ConfigErr
     Ok(())
 }
 
+/// Checks that the store counts calls if a rule does.
+///
+/// # Errors
+/// It does not.
+pub(crate) fn check_counts(config: &Config, store: &dyn JournalStore) -> Result<(), ConfigError> {
+    let mut rules = config.rules.iter();
+    let counts = |rule: &&CallRule| {
+        let condition = rule.condition.as_ref();
+        condition.is_some_and(|condition| condition.facts().into_iter().any(CallFact::is_number))
+    };
+    match rules.find(counts).filter(|_| !store.counts_calls()) {
+        Some(rule) => Err(ConfigError::new(
+            "",
+            format!(
+                "`where` of {} has `count` or `sum`, and this store does not count calls",
+                rule.name
+            ),
+            "use the store of this program, or remove the rule",
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Checks the condition of a rule against the schemas of its tools.
 fn check_condition(rule: &CallRule, registry: &Registry) -> Result<(), ConfigError> {
     let Some(condition) = &rule.condition else {
@@ -120,13 +144,13 @@ fn never_holds(
             )
         }
         Misfit::Type { is } => {
-            let literal = compared.literal.map(ToString::to_string);
+            let does = match compared.literal {
+                Some(literal) => format!("compares `{argument}` with {literal}"),
+                None => format!("adds or sums up `{argument}`, or compares it with a number"),
+            };
             ConfigError::new(
                 "",
-                format!(
-                    "`where` of {name} compares `{argument}` with {}, but its type in `{tool}` is {is}",
-                    literal.unwrap_or_default()
-                ),
+                format!("`where` of {name} {does}, but its type in `{tool}` is {is}"),
                 "compare it with a value of its type",
             )
         }

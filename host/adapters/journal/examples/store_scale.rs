@@ -3,11 +3,15 @@
 //!
 //! `store_scale make DIRECTORY PROJECT SESSIONS QUESTIONS` makes SESSIONS sessions that were started
 //! in the directory PROJECT, each with QUESTIONS questions of 9 events. `store_scale resume DIRECTORY`
-//! opens the latest one again. Two processes, so that the second one's memory is that of resuming alone.
+//! opens the latest one again. `store_scale count DIRECTORY CALLS` counts so many calls of two owners,
+//! and measures decisions after them. Two processes, so that the second one's memory is that of resuming alone.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use agent_host_engine::{journal::JournalError, session::Session};
-use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
+use agent_host_engine::{
+    journal::{CountedCall, Journal, JournalError, TallyQuery},
+    session::Session,
+};
+use agent_host_journal::{JournalStore as _, Ownership, SqliteOptions, SqliteStore};
 use agent_host_types::{
     accounting::Accounting,
     event::{EVENT_VERSION, Event, EventRecord},
@@ -20,7 +24,12 @@ use agent_host_types::{
 };
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
-use std::{error::Error, path::Path, sync::Arc, time::Instant};
+use std::{
+    error::Error,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// The sessions that are written at once: as many as one commit takes.
 const AT_ONCE: usize = 256;
@@ -42,7 +51,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
             make(Path::new(directory), project, sessions, questions).await
         }
         ["resume", directory] => resume(Path::new(directory)).await,
-        _ => Err("say `make DIRECTORY PROJECT SESSIONS QUESTIONS` or `resume DIRECTORY`".into()),
+        ["count", directory, calls] => count(Path::new(directory), calls.parse()?).await,
+        _ => Err(
+            "say `make DIRECTORY PROJECT SESSIONS QUESTIONS`, `resume DIRECTORY` or `count DIRECTORY CALLS`"
+                .into(),
+        ),
     }
 }
 
@@ -65,6 +78,59 @@ async fn make(
     Ok(())
 }
 
+/// Counts calls of two owners in turn, and measures decisions and counts behind them.
+async fn count(directory: &Path, calls: u64) -> Result<(), Box<dyn Error>> {
+    const MEASURED: u64 = 200;
+    let store = SqliteStore::open(directory, SqliteOptions::default()).await?;
+    let mut journals: Vec<Arc<dyn Journal>> = Vec::new();
+    for owner in [None, Some("ci/1".to_owned())] {
+        let session = SessionId::new();
+        let project = "/a".to_owned();
+        let journal = store
+            .create_owned(session, Some(Ownership { project, owner }))
+            .await?;
+        fill_open(&*journal, session, "/a", 1).await?;
+        journals.push(journal);
+    }
+    let (mut read, mut counted) = (Duration::ZERO, Duration::ZERO);
+    for number in 0..calls + MEASURED {
+        for journal in &journals {
+            let call = CallId(number.to_string());
+            let began = Instant::now();
+            if number >= calls {
+                let tallies = journal.tallies(TallyQuery {
+                    call: call.clone(),
+                    tool: "send".to_owned(),
+                    at_ms: 1_000 + number,
+                    windows: vec![1_000, 86_400_000],
+                    arguments: vec!["/amount".to_owned()],
+                });
+                tallies.await?;
+                read += began.elapsed();
+            }
+            let began = Instant::now();
+            let call = CountedCall {
+                call,
+                tool: "send".to_owned(),
+                at_ms: 1_000 + number,
+                counted: number,
+                amounts: [("/amount".to_owned(), Some(3.into()))].into(),
+            };
+            assert!(journal.count_call(call).await?);
+            if number >= calls {
+                counted += began.elapsed();
+            }
+        }
+    }
+    let mean = |sum: Duration| sum.as_secs_f64() * 1e6 / (2 * MEASURED) as f64;
+    println!(
+        "behind {calls} calls of each of two owners: {:.0} us to read, {:.0} us to count",
+        mean(read),
+        mean(counted)
+    );
+    Ok(())
+}
+
 /// Stores a session.
 async fn fill(
     store: &SqliteStore,
@@ -73,6 +139,15 @@ async fn fill(
     questions: u64,
 ) -> Result<(), JournalError> {
     let journal = store.create(session).await?;
+    fill_open(&*journal, session, project, questions).await
+}
+
+async fn fill_open(
+    journal: &dyn Journal,
+    session: SessionId,
+    project: &str,
+    questions: u64,
+) -> Result<(), JournalError> {
     let mut events = vec![Event::SessionStarted {
         program: "example".to_owned(),
         system: Some("Be brief.".to_owned()),

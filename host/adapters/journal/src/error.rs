@@ -222,6 +222,17 @@ pub enum StoreError {
         /// Where it is stored.
         location: Arc<str>,
     },
+    /// Something other than a host of this store wrote a row of counted calls.
+    #[error(
+        "the calls of `{}` that {location} counts have no valid signature: another program changed them, or the key was \
+         replaced; no rule can count them until `agent-host store check --remove-unsigned` removes those rows", tool.escape_debug()
+    )]
+    UnsignedTally {
+        /// The tool.
+        tool: String,
+        /// Where they are stored.
+        location: Arc<str>,
+    },
     /// A sealed session was continued here further than the file goes, and removed.
     #[error(
         "session {session} was already here, with {events} events, and has been removed: this file has fewer, and \
@@ -463,6 +474,7 @@ impl From<StoreError> for JournalError {
             | E::SchemaVersion { .. }
             | E::KeyFile { .. }
             | E::Unsigned { .. }
+            | E::UnsignedTally { .. }
             | E::Damaged { .. }
             | E::NewerEvent { .. }
             | E::LostEvents { .. }

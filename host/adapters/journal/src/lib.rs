@@ -44,6 +44,7 @@ mod sqlite;
 mod stats;
 mod store;
 mod stored_approval;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod transcript;

@@ -23,6 +23,7 @@ mod session;
 mod signatures;
 mod stats;
 mod stored_run;
+mod tallies;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -238,6 +239,10 @@ impl JournalStore for PostgresStore {
                 }
             }
         })
+    }
+
+    fn counts_calls(&self) -> bool {
+        true
     }
 
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId> {

@@ -54,6 +54,7 @@ pub(crate) enum SignedTable {
     Trust,
     Links,
     Memory,
+    Tallies,
 }
 
 impl SignedTable {
@@ -69,6 +70,7 @@ impl SignedTable {
             Self::Trust => "trust",
             Self::Links => "links",
             Self::Memory => "memory",
+            Self::Tallies => "tallies",
         }
     }
 
@@ -84,6 +86,7 @@ impl SignedTable {
             Self::Trust => "a trusted file without a valid signature, which is not trusted",
             Self::Links => "a link without a valid signature, which is refused",
             Self::Memory => "a remembered item without a valid signature, which is ignored",
+            Self::Tallies => "a counted call without a valid signature, so that no rule can count",
         }
     }
 }

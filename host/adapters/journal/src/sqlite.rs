@@ -22,6 +22,7 @@ mod session;
 mod signatures;
 mod state_dir;
 mod stats;
+mod tallies;
 mod writer;
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub(crate) use {
     journal::{MAX_QUEUED_BYTES, SqliteJournal},
     list::{list_query, page_query},
     read::StoredSession,
+    tallies::tally_queries,
 };
 pub(crate) use {key::KeyOfRows, state_dir::rows_key_path};
 
@@ -155,6 +157,10 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl JournalStore for SqliteStore {
+    fn counts_calls(&self) -> bool {
+        true
+    }
+
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId> {
         let prefix = prefix.to_owned();
         self.run(move |db| db.find(&prefix))

@@ -72,6 +72,11 @@ pub trait JournalStore: Debug + Send + Sync {
         self.create_owned(session, None)
     }
 
+    /// Whether the journals count calls, for rules with `count` or `sum`.
+    fn counts_calls(&self) -> bool {
+        false
+    }
+
     /// Opens a session for writing.
     ///
     /// # Errors

@@ -154,6 +154,7 @@ pub fn allowing_flag(tools: &ToolSet, tool: &str, input: &Map<String, Value>) ->
             input,
             input_digest: object_digest(input),
             agent: None,
+            facts: None,
         };
         deciding_rule(&rules, &call).map(|_| text)
     };

@@ -15,7 +15,7 @@ use agent_host_engine::{
     text::sanitize,
 };
 use agent_host_types::tool::is_tool_name;
-use agent_host_workflow::{condition::ArgumentCondition, reference::SyntaxError};
+use agent_host_workflow::{condition::CallCondition, reference::SyntaxError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -224,7 +224,7 @@ fn arguments(
     raw.iter().map(condition).collect()
 }
 
-fn condition(name: &str, text: &str) -> Result<ArgumentCondition, ConfigError> {
+fn condition(name: &str, text: &str) -> Result<CallCondition, ConfigError> {
     text.parse().map_err(|error: SyntaxError| {
         config_error!(
             "where",

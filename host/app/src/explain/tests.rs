@@ -99,6 +99,8 @@ fn suggestion_of_repeated_denial_is_given_once() {
         call_id: CallId(format!("call-{seq}")),
         tool: tool.to_owned(),
         outcome: outcome.to_owned(),
+        facts: Vec::new(),
+        read: None,
         hooks: Vec::new(),
         decided_by: None,
         sources: Vec::new(),
@@ -141,6 +143,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
             agents: Vec::new(),
             verdicts: BTreeMap::new(),
             deciders: BTreeMap::new(),
+            facts: BTreeMap::new(),
         };
         assert_eq!(explanation, expected);
     }

@@ -33,13 +33,18 @@ pub(super) fn misfit(schema: &Value, compared: &ComparedArgument<'_>) -> Option<
         Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
         _ => return None,
     };
-    let wanted: &[&str] = match compared.literal? {
-        Value::Null => return None,
-        Value::Bool(_) => &["boolean"],
-        Value::Number(_) => &["number", "integer"],
-        Value::String(_) => &["string"],
-        Value::Array(_) => &["array"],
-        Value::Object(_) => &["object"],
+    const NUMBERS: &[&str] = &["number", "integer"];
+    let wanted: &[&str] = match compared.literal {
+        None if compared.is_added => NUMBERS,
+        None => return None,
+        Some(literal) => match literal {
+            Value::Null => return None,
+            Value::Bool(_) => &["boolean"],
+            Value::Number(_) => NUMBERS,
+            Value::String(_) => &["string"],
+            Value::Array(_) => &["array"],
+            Value::Object(_) => &["object"],
+        },
     };
     let fits = types.iter().any(|one| wanted.contains(one));
     (!fits && !types.is_empty()).then(|| Misfit::Type {

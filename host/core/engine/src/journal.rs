@@ -7,12 +7,14 @@ mod tests;
 use crate::{BoxFuture, session::now_ms};
 use agent_host_types::{
     event::EventRecord,
-    id::{Digest, SessionId},
+    facts::{CallFacts, WindowTally},
+    id::{CallId, Digest, SessionId},
     output::Blob,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     error::Error,
     fmt,
     sync::{Arc, Mutex, PoisonError},
@@ -137,12 +139,101 @@ pub trait Journal: Send + Sync {
     /// [`JournalError::Storage`] or [`JournalError::Corrupt`].
     fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>>;
 
+    /// Reads what earlier calls of a tool by the owner of the session, in its project, amount to,
+    /// those of other sessions included. All earlier records of the session are durable.
+    ///
+    /// # Errors
+    /// [`JournalError::Storage`], also if this journal does not count calls and windows are asked
+    /// for; or [`JournalError::Corrupt`].
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, Result<Tallies, JournalError>> {
+        let read = match query.windows.is_empty() {
+            true => Ok(Tallies::default()),
+            false => Err(uncounted()),
+        };
+        Box::pin(std::future::ready(read))
+    }
+
+    /// Counts a call, durably, unless another one of its tool was counted since the tallies were
+    /// read. Returns whether it is counted.
+    ///
+    /// # Errors
+    /// As for [`Self::tallies`].
+    fn count_call(&self, _call: CountedCall) -> BoxFuture<'_, Result<bool, JournalError>> {
+        Box::pin(std::future::ready(Err(uncounted())))
+    }
+
+    /// Returns the facts that a recorded session which is replayed has next of a call.
+    fn recorded_facts(&self, _call: &CallId) -> RecordedFacts {
+        RecordedFacts::Unrecorded
+    }
+
     /// Reads a blob.
     ///
     /// # Errors
     /// [`JournalError::NotFound`], or [`JournalError::Corrupt`] if the bytes do not match the
     /// digest.
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>>;
+}
+
+/// The error of a journal that does not count calls.
+fn uncounted() -> JournalError {
+    JournalError::storage(
+        "a [[rule]] has `count` or `sum`, and this journal does not count calls; remove the rule, or keep the sessions in a store that does",
+    )
+}
+
+/// The facts about a call in a recorded session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordedFacts {
+    /// The session is not a recorded one: they are read.
+    Unrecorded,
+    /// They were read next.
+    Next(CallFacts),
+    /// They were those of the decision before.
+    Unchanged,
+}
+
+/// A question for what earlier calls of a tool amount to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TallyQuery {
+    /// The call that is decided on, which does not count itself.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// The time of the decision, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The lengths of the windows before it, in milliseconds.
+    pub windows: Vec<u64>,
+    /// The arguments that are summed up, by JSON pointer.
+    pub arguments: Vec<String>,
+}
+
+/// What earlier calls of a tool amount to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tallies {
+    /// The owner of the session, as the front end identifies it; absent for the user of the machine.
+    pub owner: Option<String>,
+    /// The number of calls that were counted so far, with which the next one is counted.
+    pub counted: u64,
+    /// Whether the call that is decided on is counted already: it ran before.
+    pub has_call: bool,
+    /// What those within each window amount to.
+    pub windows: Vec<WindowTally>,
+}
+
+/// A call that is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedCall {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// The time of the decision, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// [`Tallies::counted`] of the decision.
+    pub counted: u64,
+    /// The values of the arguments that are summed up, by JSON pointer; absent if one is unknown.
+    pub amounts: BTreeMap<String, Option<Number>>,
 }
 
 /// The clock of a session. Implemented by the system's, and by the replay of a recorded session,

@@ -36,7 +36,7 @@ pub use paths::PathRules;
 pub(crate) use rule::PATH;
 pub use rule::{
     ArgumentGlob, ArgumentPointer, ArgumentTest, CallRequest, CallRule, MAIN_AGENT, MAX_RULES,
-    NameGlob, RuleDecision, RuleError, deciding_rule, main_argument, pattern_fits,
+    NameGlob, RuleDecision, RuleError, WantedFacts, deciding_rule, main_argument, pattern_fits,
 };
 pub use run_later::{
     GitConfigContent, GitConfigScan, RepositoryEntry, RunLater, fold as fold_file_name,

@@ -24,6 +24,7 @@ use agent_host_types::{
     approval::ApprovalRule,
     custom_context::CustomContext,
     event::{EVENT_VERSION, Event, EventRecord, ParentCall},
+    facts::CallFacts,
     id::{CallId, Digest, SessionId},
     message::Message,
     output::Blob,
@@ -88,6 +89,8 @@ pub struct Session {
     pub(crate) program: Option<RunningProgram>,
     /// The policy's decisions in this turn about calls of the batch that have not run.
     pub(crate) rulings: HashMap<CallId, Ruling>,
+    /// The recorded facts of the decisions in this turn about calls that have not ended.
+    pub(crate) facts: HashMap<CallId, CallFacts>,
     /// The setup of the loop that is recorded before the next event, so that a refused input
     /// records nothing.
     new_setup: Option<(Event, Blob)>,
@@ -131,6 +134,7 @@ impl Session {
             child_inputs: HashMap::new(),
             program: None,
             rulings: HashMap::new(),
+            facts: HashMap::new(),
             new_setup: None,
         }
     }
@@ -319,6 +323,29 @@ impl Session {
     /// Returns the time since an instant, by the clock of the journal.
     pub(crate) fn elapsed(&self, since: Instant) -> Duration {
         self.journal.clock().elapsed(since)
+    }
+
+    /// Keeps the facts of the next decision about a call, and records them unless they are those of
+    /// the last one. Its time stays that of the last one then.
+    pub(crate) fn know_facts(&mut self, call_id: &CallId, facts: CallFacts) {
+        let at_ms = facts.at_ms;
+        let known = self.facts.get(call_id);
+        let is_known = known.is_some_and(|known| {
+            CallFacts {
+                at_ms,
+                ..known.clone()
+            } == facts
+        });
+        if !is_known {
+            self.facts.insert(call_id.clone(), facts.clone());
+            let call_id = call_id.clone();
+            self.record(Event::FactsRead { call_id, facts }, Vec::new());
+        }
+    }
+
+    /// Whether no record of it is durable.
+    pub(crate) fn is_unstored(&self) -> bool {
+        self.undurable() as u64 == self.record_count()
     }
 
     /// Adds an event and the blobs that it refers to. The next barrier makes them durable.

@@ -16,6 +16,7 @@ mod compaction;
 mod continuation;
 mod drive;
 mod execute;
+mod facts;
 mod flow;
 mod hooks;
 mod job;
@@ -375,6 +376,7 @@ impl Agent {
         Box::pin(async move {
             let started = Instant::now();
             session.rulings.clear();
+            session.facts.clear();
             let read = self.read_labelled_files(session).await;
             let checked = match (&input, read) {
                 (_, Err(error)) => Err(error),

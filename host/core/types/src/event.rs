@@ -16,6 +16,7 @@ use crate::{
     context::{CompactionStats, ReferencedResult},
     continuation::{PendingCall, WaitingChild},
     custom_context::CustomContext,
+    facts::CallFacts,
     flow::LabelledFile,
     hook::{CallReview, HookVerdict},
     id::{CallId, Digest, SessionId},
@@ -209,6 +210,13 @@ pub enum Event {
         input_digest: Digest,
         /// The review.
         review: CallReview,
+    },
+    /// The policy is about to decide on a call by rules that name facts beside its arguments.
+    FactsRead {
+        /// The call.
+        call_id: CallId,
+        /// The facts.
+        facts: CallFacts,
     },
     /// A hook did not pass a request, a reply or a result.
     HookDecided {

@@ -38,6 +38,7 @@ pub mod context;
 pub mod continuation;
 pub mod custom_context;
 pub mod event;
+pub mod facts;
 pub mod failure;
 pub mod flow;
 pub mod form;

@@ -163,6 +163,7 @@ impl PhaseChange {
             | Event::ModelReplied { .. }
             | Event::CallReceived { .. }
             | Event::CallReviewed { .. }
+            | Event::FactsRead { .. }
             | Event::CallIntended { .. }
             | Event::ApprovalRequested { .. }
             | Event::QuestionAsked { .. }

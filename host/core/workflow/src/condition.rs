@@ -1,5 +1,6 @@
 //! Conditions: comparisons of values and literals, joined by `and`, `or` and `not`. Those of a
-//! workflow's edges are about outputs, and those of the policy's rules about arguments of a call.
+//! workflow's edges are about outputs, and those of the policy's rules about a call: its arguments,
+//! and facts such as the time.
 //! Parsed once, when the definition is checked; never evaluated as code.
 //!
 //! ```text
@@ -7,21 +8,25 @@
 //! all        = one, { "and", one } ;
 //! one        = "not", one | "(", condition, ")" | comparison ;
 //! comparison = operand, [ ( "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" ), operand ] ;
-//! operand    = reference | quoted text | number | "true" | "false" | "null" | list ;
-//! list       = "[", [ operand, { ",", operand } ], "]" ;
+//! operand    = list | value, { ( "+" | "-" ), value } ;
+//! value      = reference | quoted text | number | "true" | "false" | "null" ;
+//! list       = "[", [ value, { ",", value } ], "]" ;
 //! ```
 //!
 //! Comparison is typed: `1 == 1.0`, and `'1' != 1`. Numbers and texts have an order, and neither is
 //! before the other. `in` is membership of a list, or part of a text. An operand alone holds if it
-//! is `true`. An unknown path of an output is null.
+//! is `true`. An unknown path of an output is null. `+` and `-` are of numbers, exact for integers of
+//! JSON and for up to six decimals; names may have a `-`, so it has spaces around it.
 
 mod argument;
+mod call;
 mod evaluate;
 mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use argument::{ArgumentCondition, ArgumentPath, ComparedArgument};
+pub use argument::{ArgumentPath, ComparedArgument};
+pub use call::{CallCondition, CallFact, CallValue, UtcOffset};
 
 use crate::{
     reference::Reference,
@@ -72,6 +77,14 @@ enum Operand<R> {
     Literal(Value),
     /// Literals and references.
     List(Vec<Operand<R>>),
+    /// Two or more numbers that are added, or subtracted.
+    Total(Vec<(Sign, Operand<R>)>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Plus,
+    Minus,
 }
 
 impl FromStr for Condition {
@@ -152,6 +165,7 @@ impl<R> Operand<R> {
             Self::Reference(_) => false,
             Self::Literal(value) => value.is_null(),
             Self::List(items) => items.iter().any(Self::has_null),
+            Self::Total(_) => false,
         }
     }
 
@@ -160,6 +174,7 @@ impl<R> Operand<R> {
             Self::Reference(reference) => found.push(reference),
             Self::Literal(_) => {}
             Self::List(items) => items.iter().for_each(|item| item.collect(found)),
+            Self::Total(terms) => terms.iter().for_each(|(_, term)| term.collect(found)),
         }
     }
 }

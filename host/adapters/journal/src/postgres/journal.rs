@@ -11,7 +11,7 @@ use crate::{
 };
 use agent_host_engine::{
     BoxFuture,
-    journal::{Journal, JournalError},
+    journal::{CountedCall, Journal, JournalError, Tallies, TallyQuery},
 };
 use agent_host_types::{
     event::EventRecord,
@@ -275,6 +275,22 @@ impl Journal for PostgresJournal {
                 true => decode_rows(&database.location, session, &queued),
             }
         }))
+    }
+
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, Result<Tallies, JournalError>> {
+        let (session, database) = (self.queue.session, Arc::clone(&self.database));
+        Box::pin(
+            self.thread
+                .run(async move { database.tallies(session, query).await }),
+        )
+    }
+
+    fn count_call(&self, call: CountedCall) -> BoxFuture<'_, Result<bool, JournalError>> {
+        let (session, database) = (self.queue.session, Arc::clone(&self.database));
+        Box::pin(
+            self.thread
+                .run(async move { database.count_call(session, call).await }),
+        )
     }
 
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {

@@ -14,7 +14,7 @@ use tokio_postgres::error::SqlState;
 
 /// The steps; the tables have version `n` after `n` of them. A step that others have run is never
 /// changed.
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 9] = [
     include_str!("schema.sql"),
     include_str!("owners.sql"),
     include_str!("signatures.sql"),
@@ -23,6 +23,7 @@ const STEPS: [&str; 8] = [
     include_str!("stats.sql"),
     include_str!("links.sql"),
     include_str!("memory.sql"),
+    include_str!("tallies.sql"),
 ];
 
 /// The version whose rows that confer authority are signed. Those from before are signed with the
@@ -177,7 +178,7 @@ pub(super) fn grants(role: &str) -> String {
             ("TABLE", "meta") => "SELECT ON",
             // A host that could change the stored key could have its own accepted.
             ("TABLE", "secrets") => "SELECT, INSERT ON",
-            ("TABLE", "events" | "blobs" | "approvals" | "blob_references") => {
+            ("TABLE", "events" | "blobs" | "approvals" | "blob_references" | "tallies") => {
                 "SELECT, INSERT, DELETE ON"
             }
             ("TABLE", _) => "SELECT, INSERT, UPDATE, DELETE ON",
@@ -259,9 +260,9 @@ mod tests {
         let options = PostgresOptions::default();
         drop(Database::open(&url, &options).await.unwrap());
         for (version, expected) in [
-            (9, "has format 9, and this program supports format 8"),
-            (1, "has format 1, and this program needs format 8"),
-            (-1, "has format -1, and this program needs format 8"),
+            (10, "has format 10, and this program supports format 9"),
+            (1, "has format 1, and this program needs format 9"),
+            (-1, "has format -1, and this program needs format 9"),
         ] {
             let store = Database::new(&url, &options).unwrap();
             let changed = "UPDATE meta SET format_version = $1";
@@ -347,6 +348,6 @@ mod tests {
             Some("GRANT USAGE ON SCHEMA public TO \"a\"\"b\";")
         );
         assert!(!grants.contains("UPDATE ON public.secrets"), "{grants}");
-        assert_eq!(number(&STEPS), 8);
+        assert_eq!(number(&STEPS), 9);
     }
 }

@@ -7,7 +7,7 @@ use super::{
     firings::{self, StoredFiring},
     links, memory_items,
     owners::owners,
-    stored_run,
+    stored_run, tallies,
 };
 use crate::{
     link::unsigned,
@@ -38,6 +38,11 @@ fn removal(table: SignedTable) -> Option<&'static str> {
         ),
         SignedTable::Runs => Some(
             "DELETE FROM runs WHERE session = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
+        ),
+        SignedTable::Tallies => Some(
+            "DELETE FROM tallies WHERE project = ($1::text[])[1] AND owner = ($1::text[])[2]
+             AND tool = ($1::text[])[3] AND number = ($1::text[])[4]::bigint
+             AND signature IS NOT DISTINCT FROM $2",
         ),
         SignedTable::Owners | SignedTable::Sessions | SignedTable::Tokens | SignedTable::Trust => {
             None
@@ -198,6 +203,8 @@ impl Database {
         ));
         let items = memory_items::stored(&client).await.map_err(failed)?;
         found.extend(items.into_iter().filter_map(|item| item.unsigned(key)));
+        let counted = tallies::stored(&client).await.map_err(failed)?;
+        found.extend(counted.into_iter().filter_map(|row| row.unsigned(key)));
         let runs = stored_run::stored(&client).await.map_err(failed)?;
         let invalid = runs.into_iter().filter(|run| !run.is_believed(key));
         found.extend(

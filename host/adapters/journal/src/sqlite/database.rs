@@ -114,6 +114,13 @@ impl Database {
         })
     }
 
+    /// Returns the database of a journal.
+    pub(super) fn of(shared: &Arc<SharedDatabase>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+        }
+    }
+
     pub(crate) fn file(&self) -> &Path {
         &self.shared.dir.database
     }

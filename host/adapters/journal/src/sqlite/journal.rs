@@ -1,7 +1,7 @@
 //! The journal of a claimed session: its queue, and the batches of it that go to the writer.
 
 use super::{
-    database::SharedDatabase,
+    database::{Database, SharedDatabase},
     lock::{Mark, SessionLock},
     read::ReadConnection,
     writer::{Batch, Waiter},
@@ -15,7 +15,7 @@ use crate::{
 };
 use agent_host_engine::{
     BoxFuture,
-    journal::{Journal, JournalError},
+    journal::{CountedCall, Journal, JournalError, Tallies, TallyQuery},
 };
 use agent_host_types::{
     event::EventRecord,
@@ -174,6 +174,16 @@ impl Journal for SqliteJournal {
             }
             decode_rows(reader.location(), session, &queued)
         })
+    }
+
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, Result<Tallies, JournalError>> {
+        let session = self.session;
+        self.read(move |reader| reader.tallies(session, &query))
+    }
+
+    fn count_call(&self, call: CountedCall) -> BoxFuture<'_, Result<bool, JournalError>> {
+        let (session, database) = (self.session, Database::of(&self.shared));
+        Box::pin(blocking(move || database.count_call(session, call)))
     }
 
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {

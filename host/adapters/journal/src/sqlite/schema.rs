@@ -1,7 +1,7 @@
 //! The database file: how it is opened, its tables, and the check that it is a journal of this
 //! version.
 
-use super::{found, links, list, lock, memory_items, owners, phase, signatures, stats};
+use super::{found, links, list, lock, memory_items, owners, phase, signatures, stats, tallies};
 use crate::{
     error::{Location, StoreError},
     signature::RowKey,
@@ -13,7 +13,7 @@ use std::{path::Path, time::Duration};
 const APPLICATION_ID: i64 = 0x6167_6e74;
 
 /// The version of the tables. An older one is updated when it is opened, and a newer one refused.
-const SCHEMA_VERSION: i64 = 6;
+const SCHEMA_VERSION: i64 = 7;
 
 /// The first version whose rows that confer authority are signed.
 const SIGNED_SINCE: i64 = 2;
@@ -26,6 +26,9 @@ const SUMMED_SINCE: i64 = 4;
 
 /// The first version with the links to sessions.
 const LINKED_SINCE: i64 = 5;
+
+/// The first version with what agents remember.
+const REMEMBERED_SINCE: i64 = 6;
 
 /// The size to which the write-ahead log is cut after it was copied into the database, in bytes.
 const WAL_BYTES: i64 = 64 * 1024 * 1024;
@@ -98,7 +101,7 @@ CREATE INDEX IF NOT EXISTS firings_by_due ON firings (due_ms) WHERE due_ms IS NO
 /// Version 2: the signatures of rows that confer authority, and the sealed sessions that were here;
 /// the owners and the phases of sessions come with it. Version 3 has the columns of lists, and the
 /// indexes by which sessions and events are found, version 4 the sums of what sessions used,
-/// version 5 the links, and version 6 what agents remember.
+/// version 5 the links, version 6 what agents remember, and version 7 the calls that rules count.
 const SIGNATURES: &str = "
 ALTER TABLE sessions ADD COLUMN signature BLOB;
 ALTER TABLE approvals ADD COLUMN signature BLOB;
@@ -254,7 +257,10 @@ fn bring_up_to_date(tx: &Transaction<'_>, version: i64) -> Result<(), rusqlite::
     if version < LINKED_SINCE {
         links::add_table(tx)?;
     }
-    memory_items::add_table(tx)
+    if version < REMEMBERED_SINCE {
+        memory_items::add_table(tx)?;
+    }
+    tallies::add_table(tx)
 }
 
 fn version(db: &Connection) -> Result<i64, rusqlite::Error> {

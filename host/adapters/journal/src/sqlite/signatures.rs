@@ -1,7 +1,9 @@
 //! The signatures of all rows of a state directory: made once when the file gets them, and checked
 //! for `agent-host store check`.
 
-use super::{approvals, database::Database, firings, links, memory_items, owners, read::ENDS};
+use super::{
+    approvals, database::Database, firings, links, memory_items, owners, read::ENDS, tallies,
+};
 use crate::{
     error::StoreError,
     link::unsigned,
@@ -23,6 +25,10 @@ fn removal(table: SignedTable) -> Option<&'static str> {
         }
         SignedTable::Links => Some("DELETE FROM links WHERE id = ?1 AND signature IS ?2"),
         SignedTable::Memory => Some("DELETE FROM memory WHERE id = ?1 AND signature IS ?2"),
+        SignedTable::Tallies => Some(
+            "DELETE FROM tallies WHERE project = ?1 AND owner = ?2 AND tool = ?3
+             AND number = CAST(?4 AS INTEGER) AND signature IS ?5",
+        ),
         SignedTable::Owners
         | SignedTable::Runs
         | SignedTable::Sessions
@@ -91,6 +97,8 @@ impl Database {
             let mut others = owners::unsigned(db, key)?;
             let items = memory_items::stored(db)?.into_iter();
             others.extend(items.filter_map(|item| item.unsigned(key)));
+            let counted = tallies::stored(db)?.into_iter();
+            others.extend(counted.filter_map(|row| row.unsigned(key)));
             Ok((approvals, firings, links, others, ends(db)?))
         };
         let read = self.reader().query(read).map_err(failed)?;

@@ -36,7 +36,7 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
             let why = "back up the database, and run `agent-host store migrate`";
             assert!(refused.to_string().contains(why), "{refused}");
             let done = PostgresStore::migrate(url, options).await.unwrap();
-            assert_eq!((done.from, done.to, done.signed), (1, 8, 4));
+            assert_eq!((done.from, done.to, done.signed), (1, 9, 4));
         }
         let store = place.open().await;
         assert_eq!(store.unsigned().await.unwrap(), []);
@@ -53,7 +53,7 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
         place.change(&downgrade(&place)).await;
         if let Place::Postgres(url) = &place {
             let done = PostgresStore::migrate(url, place.options()).await.unwrap();
-            assert_eq!((done.from, done.to, done.signed), (1, 8, 0));
+            assert_eq!((done.from, done.to, done.signed), (1, 9, 0));
         }
         let store = place.open().await;
         assert_eq!(store.unsigned().await.unwrap().len(), 4);
@@ -72,7 +72,7 @@ const WITHOUT_LISTS: &str = "
 
 /// The statements that take the tables of SQLite back to version 3.
 const WITHOUT_SUMS: &str = "
-    DROP TABLE memory_words; DROP TABLE memory; DROP TABLE links; DROP TABLE sums; DROP INDEX sessions_uncounted;
+    DROP TABLE tallies; DROP TABLE memory_words; DROP TABLE memory; DROP TABLE links; DROP TABLE sums; DROP INDEX sessions_uncounted;
     ALTER TABLE sessions DROP COLUMN stats; ALTER TABLE sessions DROP COLUMN uncounted;";
 
 /// The statements that take the tables back to version 1.
@@ -90,7 +90,7 @@ fn downgrade(place: &Place) -> String {
             "ALTER TABLE sessions DROP COLUMN project, DROP COLUMN owner, DROP COLUMN owner_signature;
              ALTER TABLE progress DROP COLUMN project, DROP COLUMN phase;
              DROP INDEX events_of_artifacts; DROP INDEX events_by_key; DROP TABLE sums;
-             DROP TABLE links; DROP TABLE memory; ALTER TABLE progress DROP COLUMN stats, DROP COLUMN uncounted;"
+             DROP TABLE links; DROP TABLE memory; DROP TABLE tallies; ALTER TABLE progress DROP COLUMN stats, DROP COLUMN uncounted;"
         }
         false => &format!(
             "{WITHOUT_SUMS} {WITHOUT_LISTS} DROP TABLE owners; DROP INDEX sessions_waiting;
@@ -104,7 +104,7 @@ fn downgrade(place: &Place) -> String {
 async fn update(place: &Place) -> Arc<dyn Maintenance> {
     if let Place::Postgres(url) = place {
         let migrated = PostgresStore::migrate(url, place.options()).await.unwrap();
-        assert_eq!((migrated.from, migrated.to), (1, 8));
+        assert_eq!((migrated.from, migrated.to), (1, 9));
     }
     place.open().await
 }

@@ -13,6 +13,7 @@ mod prune;
 mod reads;
 pub(super) mod stats;
 mod statuses;
+pub(super) mod tallies;
 pub(super) mod transfer;
 
 use super::{input, record};
@@ -143,6 +144,12 @@ macro_rules! suite {
                 statuses::status_follows_events_and_claims
                 statuses::waiting_sessions_are_listed_oldest_first
                 statuses::copy_has_a_status_of_its_own
+                tallies::calls_amount_to_what_is_within_a_window
+                tallies::calls_of_others_are_not_counted
+                tallies::last_place_is_taken_by_one_call
+                tallies::call_is_counted_once_over_restarts_and_copies
+                tallies::calls_that_no_window_reaches_are_removed
+                tallies::clocks_do_not_let_calls_pass_early
                 transfer::exported_session_is_imported
                 transfer::session_that_exists_is_imported_as_new
                 transfer::forged_files_are_refused

@@ -1,5 +1,5 @@
 use super::*;
-use agent_host_workflow::condition::ArgumentCondition;
+use agent_host_workflow::condition::CallCondition;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -42,11 +42,17 @@ fn comparison_that_never_holds_is_found() {
         ("amuont <= 5", known(&all)),
         ("labels.any == 'x'", None),
         ("other.any == 5", None),
+        ("sum(amount, 1d) + amount <= 5", None),
+        ("sum(amuont, 1d) <= 5", known(&all)),
+        ("sum(currency, 1d) <= 5", is("string")),
+        ("amount + currency <= 5", is("string")),
+        ("count(1d) < currency", is("string")),
+        ("count(1d) < 3 and time() < '09:00'", None),
         ("untyped == 5", None),
         ("untyped.any == 5", None),
     ];
     for (text, expected) in cases {
-        let condition: ArgumentCondition = text.parse().unwrap();
+        let condition: CallCondition = text.parse().unwrap();
         let found = condition
             .compared()
             .iter()

@@ -1,18 +1,21 @@
-//! Rules of the operator about calls (`[[rule]]`): pure, and judged by the arguments alone.
+//! Rules of the operator about calls (`[[rule]]`): pure, and judged by the arguments and by facts
+//! that are read before.
 //!
 //! A rule decides whether a call starts, with or without approval. It neither grants nor reads
 //! anything: the gate judges the files and requests of every call that runs.
 
 mod argument;
+mod facts;
 mod main_argument;
 
 pub use argument::{ArgumentGlob, ArgumentPointer, ArgumentTest, pattern_fits};
+pub use facts::WantedFacts;
 pub(crate) use main_argument::PATH;
 pub use main_argument::main_argument;
 
 use super::Ruling;
-use agent_host_types::{id::Digest, tool::RegisteredTool};
-use agent_host_workflow::condition::ArgumentCondition;
+use agent_host_types::{facts::CallFacts, id::Digest, tool::RegisteredTool};
+use agent_host_workflow::condition::CallCondition;
 use globset::{Glob, GlobMatcher};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -53,9 +56,9 @@ pub struct CallRule {
     pub agent: Option<NameGlob>,
     /// The conditions on arguments, each of another pointer.
     pub arguments: Vec<(ArgumentPointer, ArgumentTest)>,
-    /// A condition on all arguments; absent in setups from before it existed.
+    /// A condition on all arguments and on facts; absent in setups from before it existed.
     #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
-    pub condition: Option<ArgumentCondition>,
+    pub condition: Option<CallCondition>,
     /// The reason of a denial, for the model and the user.
     pub reason: Option<String>,
 }
@@ -71,6 +74,8 @@ pub struct CallRequest<'a> {
     pub input_digest: Digest,
     /// The name of the agent that calls; absent for [`MAIN_AGENT`].
     pub agent: Option<&'a str>,
+    /// The facts that its rules name; absent if they are not known. Then they may be anything.
+    pub facts: Option<&'a CallFacts>,
 }
 
 /// Returns the rule that decides on a call, in whatever order the rules are; `None` if none
@@ -107,7 +112,7 @@ impl CallRule {
             && self
                 .condition
                 .as_ref()
-                .is_none_or(|condition| condition.holds(call.input, is_strict))
+                .is_none_or(|condition| condition.holds(call.input, call.facts, is_strict))
     }
 
     /// Returns whether a call of this tool may match.

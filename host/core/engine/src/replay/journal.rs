@@ -5,7 +5,7 @@ use super::tape::{Tape, behind_setup};
 use crate::{
     BoxFuture,
     agents::Journals,
-    journal::{Clock, Journal, JournalError},
+    journal::{Clock, Journal, JournalError, RecordedFacts},
 };
 use agent_host_types::{
     budget::Budget,
@@ -56,6 +56,18 @@ impl Journal for ReplayJournal {
 
     fn clock(&self) -> &dyn Clock {
         self
+    }
+
+    fn recorded_facts(&self, call: &CallId) -> RecordedFacts {
+        let next = self.tape.track(self.session, |track| {
+            let next = track.records.get(track.position)?;
+            match &next.event {
+                Event::FactsRead { call_id, facts } if call_id == call => Some(facts.clone()),
+                _ => None,
+            }
+        });
+        let next = next.flatten();
+        next.map_or(RecordedFacts::Unchanged, RecordedFacts::Next)
     }
 
     fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {

@@ -10,6 +10,7 @@ use crate::{
 use agent_host_types::{
     approval::{ApprovalRule, RememberScope},
     event::{Event, EventRecord},
+    facts::{CallFacts, LOCAL_CALLER},
     flow::ArgumentSources,
     id::{CallId, SessionId, object_digest},
     model::ModelReply,
@@ -64,9 +65,10 @@ pub struct DecidedCall {
 
 /// Decides about every recorded call of a session and of its agents again, under other rules. The
 /// sources of what a model has seen are the recorded ones: of a session that ran without `[flow]`,
-/// those are hosts and MCP servers alone. The tools, their approvals and the remembered approvals are the recorded ones. Arguments are those
-/// that the call ran with, or else those of the model; a call of an unknown tool is left out, since
-/// nothing decides on it.
+/// those are hosts and MCP servers alone. The tools, their approvals, the remembered approvals and
+/// the facts that rules named are the recorded ones; counts that no rule named are not known.
+/// Arguments are those that the call ran with, or else those of the model; a call of an unknown tool
+/// is left out, since nothing decides on it.
 ///
 /// # Errors
 /// The recording lacks the setup of a loop.
@@ -130,6 +132,9 @@ impl PolicyReader<'_> {
         let records = records.map_or(&[][..], Vec::as_slice);
         let mut remembered: Vec<ApprovalRule> = Vec::new();
         let mut state = FlowState::default();
+        let mut caller = LOCAL_CALLER.to_owned();
+        // Those of nodes are read before their intent, which asks for them.
+        let mut read: HashMap<&CallId, &CallFacts> = HashMap::new();
         for (at, record) in records.iter().enumerate() {
             match &record.event {
                 Event::LoopConfigured {
@@ -137,6 +142,10 @@ impl PolicyReader<'_> {
                     approvals,
                 } => setup = Some((self.recording.setup(&blob.digest)?, approvals.clone())),
                 Event::SessionForked { .. } => remembered.clear(),
+                Event::InputReceived { by: Some(by), .. } => caller.clone_from(by),
+                Event::FactsRead { call_id, facts } => {
+                    read.insert(call_id, facts);
+                }
                 Event::ApprovalRemembered {
                     rule,
                     scope: RememberScope::Session,
@@ -157,12 +166,21 @@ impl PolicyReader<'_> {
                 };
                 let known: Vec<&ApprovalRule> = remembered.iter().chain(approvals).collect();
                 let arguments = state.arguments_of(&call);
+                let rest = records.get(at..).unwrap_or_default();
+                let facts = facts_of(&call, rest);
+                let facts = facts.or_else(|| read.get(&call.id).copied().cloned());
+                let facts = facts.unwrap_or_else(|| CallFacts {
+                    at_ms: record.at_ms,
+                    caller: caller.clone(),
+                    windows: Vec::new(),
+                });
                 let call = Requested {
                     session,
                     seq: record.seq,
                     call: &call,
                     input,
                     arguments: &arguments,
+                    facts: &facts,
                     flow: &state,
                     is_workflow,
                 };
@@ -185,6 +203,7 @@ struct Requested<'r> {
     input: &'r Map<String, Value>,
     /// The arguments that the model had not seen.
     arguments: &'r [ArgumentSources],
+    facts: &'r CallFacts,
     flow: &'r FlowState,
     is_workflow: bool,
 }
@@ -207,6 +226,27 @@ impl Requested<'_> {
         };
         policy.after(ruling, &request)
     }
+}
+
+/// Returns the facts with which the first decision about a call was made: the last ones before its
+/// intent, its end, or the question for approval.
+fn facts_of(call: &ToolCall, rest: &[EventRecord]) -> Option<CallFacts> {
+    let is_decided = |event: &Event| match event {
+        Event::ApprovalRequested { calls, .. } => calls.iter().any(|it| it.call_id == call.id),
+        Event::CallIntended { call_id, .. }
+        | Event::CallSettled { call_id, .. }
+        | Event::NodeSettled { call_id, .. } => *call_id == call.id,
+        _ => false,
+    };
+    let before = rest
+        .iter()
+        .map(|record| &record.event)
+        .take_while(|event| !is_decided(event));
+    let read = before.filter_map(|event| match event {
+        Event::FactsRead { call_id, facts } if *call_id == call.id => Some(facts),
+        _ => None,
+    });
+    read.last().cloned()
 }
 
 /// Returns the calls that an event asks for, with the arguments that they ran with.
@@ -279,6 +319,7 @@ fn decide(
         input: call.input,
         input_digest: object_digest(call.input),
         agent: agent.settings.agent.as_deref(),
+        facts: Some(call.facts),
     };
     // The rules of the agent that started it hold for its calls.
     let main = &setup.main()?.settings;

@@ -35,7 +35,7 @@ async fn incomplete_or_newer_session_is_refused() {
         (
             vec![record(id, 0), newer],
             format!(
-                "record 1 of session {id} has version 13, and this program reads version 12; open the session with the \
+                "record 1 of session {id} has version 14, and this program reads version 13; open the session with the \
                  program that wrote it"
             ),
         ),

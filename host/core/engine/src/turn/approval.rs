@@ -16,6 +16,7 @@ use agent_host_types::{
     failure::ToolFailure,
     id::object_digest,
     tool::{Effect, RegisteredTool, ToolRuntime},
+    turn::TurnError,
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -24,7 +25,22 @@ use std::sync::Arc;
 const MAX_DESCRIPTION_BYTES: usize = 300;
 
 impl Agent {
-    pub(super) fn check_approval(&self, session: &mut Session, cx: &TurnContext<'_>) -> StepResult {
+    pub(super) async fn check_approval(
+        &self,
+        session: &mut Session,
+        cx: &TurnContext<'_>,
+    ) -> Result<StepResult, TurnError> {
+        if session.state().halt().is_none() {
+            let batch = session.state().batch().iter();
+            let named = batch.filter(|entry| self.wanted_facts(&entry.call.name).is_some());
+            for entry in named.cloned().collect::<Vec<_>>() {
+                self.read_facts(session, &entry, cx).await?;
+            }
+        }
+        Ok(self.ask_about(session, cx))
+    }
+
+    fn ask_about(&self, session: &mut Session, cx: &TurnContext<'_>) -> StepResult {
         if session.state().halt().is_some() {
             return StepResult::go(Step::ExecuteTools);
         }
@@ -136,6 +152,10 @@ impl Agent {
         call: CallRequest<'_>,
         cx: &TurnContext<'_>,
     ) -> Ruling {
+        let call = CallRequest {
+            facts: session.facts.get(&entry.call.id),
+            ..call
+        };
         let remembered = session.state().remembered().iter();
         let remembered = remembered.chain(cx.approvals);
         let (rules, approved) = (&self.settings.rules, &self.settings.approved);
@@ -155,9 +175,13 @@ impl Agent {
         }
     }
 
-    /// Returns whether a call needs approval if none is remembered; false for an unknown tool.
+    /// Returns whether a call may need approval if none is remembered; false for an unknown tool.
     #[must_use]
     pub fn needs_approval(&self, tool: &str, input: &Map<String, Value>) -> bool {
+        if self.wanted_facts(tool).is_some() {
+            // Its rules decide when it runs.
+            return true;
+        }
         let tool = self.tool(tool);
         let ruling = tool.map(|tool| {
             let call = CallRequest {
@@ -166,6 +190,7 @@ impl Agent {
                 // Compared with remembered approvals alone.
                 input_digest: object_digest(&Map::new()),
                 agent: self.settings.agent.as_deref(),
+                facts: None,
             };
             decide_call(&call, &self.settings.rules, &self.settings.approved, [])
         });
@@ -183,6 +208,7 @@ impl Agent {
             input,
             input_digest: object_digest(input),
             agent: self.settings.agent.as_deref(),
+            facts: None,
         }
     }
 

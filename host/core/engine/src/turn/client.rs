@@ -10,6 +10,7 @@ use super::{
     approval::request_name,
     begin::refuse,
     budget::Share,
+    facts::{MAX_DECISIONS, contended, counted_call, facts_of},
     job::{Caller, Unsettled, question},
     plan::{CallPlan, CallRun},
     review::reviewed,
@@ -157,11 +158,8 @@ impl Agent {
                 session.lock().record(event, Vec::new());
                 call.entry.review = Some(review);
             }
-            let plan = {
-                let session = session.lock();
-                self.plan(&session, &call.entry, None, cx)
-            };
-            let run = match plan {
+            let plan = Box::pin(self.plan_of_client(session, &call.entry, cx)).await;
+            let run = match plan.map_err(ClientCallError::NotRun)? {
                 CallPlan::Run(run) if run.runtime == ToolRuntime::External => {
                     return Ok(self.settle_skipped_call(session, cx, call, external_tool()));
                 }
@@ -180,6 +178,40 @@ impl Agent {
             };
             self.run_planned(session, call, run, cx).await
         })
+    }
+
+    /// Plans a call of a client, and counts it if it runs and a rule counts it.
+    async fn plan_of_client(
+        &self,
+        session: &ClientSession,
+        entry: &BatchCall,
+        cx: &TurnContext<'_>,
+    ) -> Result<CallPlan, JournalError> {
+        let Some(wanted) = self.wanted_facts(&entry.call.name) else {
+            return Ok(self.plan(&session.lock(), entry, None, cx));
+        };
+        let journal = session.lock().journal();
+        for _ in 0..MAX_DECISIONS {
+            let is_unstored = session.lock().is_unstored();
+            if is_unstored {
+                // The journal knows the owner of a session that is durable.
+                session.flush(cx.observer).await?;
+            }
+            let (facts, countable) = facts_of(&*journal, None, entry, &wanted).await?;
+            let plan = {
+                let mut session = session.lock();
+                session.know_facts(&entry.call.id, facts);
+                self.plan(&session, entry, None, cx)
+            };
+            let (CallPlan::Run(run), Some(countable)) = (&plan, countable) else {
+                return Ok(plan);
+            };
+            let call = counted_call(run, &wanted, countable);
+            if run.runtime == ToolRuntime::External || journal.count_call(call).await? {
+                return Ok(plan);
+            }
+        }
+        Ok(CallPlan::answer(contended()))
     }
 
     /// Runs a call that may run, with a durable record before it if it may change something or has

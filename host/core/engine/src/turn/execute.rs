@@ -49,6 +49,7 @@ impl Agent {
                 self.settle_skipped(session, cx, &entry.call, not_run_after_halt());
                 continue;
             }
+            self.read_facts(session, entry, cx).await?;
             let ruled = session.rulings.remove(&entry.call.id);
             let plan = self.plan(session, entry, ruled, cx);
             if let CallPlan::Ask(rule) = &plan
@@ -93,6 +94,10 @@ impl Agent {
         }
         if let Some(asked) = self.run_group(session, group, cx).await? {
             return Ok(asked);
+        }
+        let (external, open) = self.admit_all(session, external, cx).await?;
+        if open.is_some() {
+            return Ok(StepResult::go(Step::CheckApproval));
         }
         if let Some(pending) = self.dispatch_externally(session, &external, cx) {
             return Ok(StepResult::end(pending));
@@ -222,6 +227,10 @@ impl Agent {
         if of_agents && cx.is_drained() {
             return Ok(Some(StepResult::end(TurnEnd::NeedsMoreTurns)));
         }
+        let (group, reopened) = self.admit_all(session, group, cx).await?;
+        if group.is_empty() {
+            return Ok(reopened);
+        }
         for run in group.iter().filter(|run| !run.entry.is_spawned) {
             self.intend(session, run);
         }
@@ -253,7 +262,7 @@ impl Agent {
         let asked = open.questions.into_iter().next();
         let asked = asked.and_then(|(run, asked)| self.ask_question(session, &run, asked));
         let waiting = self.wait_for_children(session, open.waiting);
-        Ok(asked.or(waiting).or(drained))
+        Ok(asked.or(waiting).or(drained).or(reopened))
     }
 
     /// Does the work of calls concurrently; of agents, one that ends the run stops the others.

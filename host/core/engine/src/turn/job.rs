@@ -161,6 +161,7 @@ impl Agent {
             .collect();
         let labelled = files_labelled(&call_id, report.files);
         let accounting = unknown_limits(session, &tool, report.accounting);
+        session.facts.remove(&call_id);
         let settled = Event::CallSettled {
             call_id,
             tool,

@@ -115,7 +115,7 @@ impl Turn<'_> {
             Step::CheckBudgets => agent.check_budgets(session, *started),
             Step::CallModel => agent.call_model(session, cx).await?,
             Step::ReviewCalls => agent.review_calls(session, cx).await?,
-            Step::CheckApproval => agent.check_approval(session, cx),
+            Step::CheckApproval => agent.check_approval(session, cx).await?,
             Step::ExecuteTools => agent.execute_tools(session, cx).await?,
             Step::RunProgram => agent.run_program(session, cx).await?,
             Step::RunWorkflow => agent.run_workflow(session, cx, *started).await?,

@@ -7,6 +7,7 @@ mod calls;
 mod children;
 mod client;
 mod context;
+mod counts;
 mod decisions;
 mod doubles;
 mod drain;

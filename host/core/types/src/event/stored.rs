@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
-pub const EVENT_VERSION: u32 = 12;
+pub const EVENT_VERSION: u32 = 13;
 
 /// An event with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

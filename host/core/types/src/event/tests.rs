@@ -100,6 +100,7 @@ fn event_of_an_earlier_version_is_read() {
         (9, include_str!("golden_9.jsonl")),
         (10, include_str!("golden_10.jsonl")),
         (11, include_str!("golden_11.jsonl")),
+        (12, include_str!("golden_12.jsonl")),
     ];
     for (version, lines) in earlier {
         for line in lines.lines() {

@@ -1,37 +1,16 @@
-//! Conditions about the arguments of a call.
+//! The arguments of a call in a condition.
 
-use super::{
-    Comparison, Condition, Operand,
-    evaluate::{Term, Types},
-    parse::Named,
-};
+use super::{CallCondition, CallFact, CallValue, Comparison, Operand};
 use crate::{
     reference::steps,
-    syntax::{self, SyntaxError, Unparsed},
+    syntax::{self, Unparsed},
 };
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::{fmt, str::FromStr};
+use std::fmt;
 use winnow::{combinator::opt, error::ModalResult, prelude::*};
 
 /// The value that an argument alone is compared with.
 const TRUE: Value = Value::Bool(true);
-
-/// A condition about the arguments of a call, such as `amount <= 500 and currency == 'EUR'`.
-///
-/// ```
-/// use agent_host_workflow::condition::ArgumentCondition;
-/// use serde_json::json;
-///
-/// let condition: ArgumentCondition = "amount <= 500 and currency == 'EUR'".parse()?;
-/// let holds = |input: serde_json::Value| condition.holds(input.as_object().unwrap(), false);
-/// assert!(holds(json!({"amount": 12.5, "currency": "EUR"})));
-/// assert!(!holds(json!({"amount": 501, "currency": "EUR"})));
-/// // A missing value satisfies nothing.
-/// assert!(!holds(json!({"currency": "EUR"})));
-/// # Ok::<(), agent_host_workflow::reference::SyntaxError>(())
-/// ```
-pub type ArgumentCondition = Condition<ArgumentPath>;
 
 /// The path to a part of the arguments of a call, such as `amount`, `to.0` or `headers['X-Id']`. A
 /// name that has other characters, begins with a digit or is a keyword follows `$`: `$['a key']`,
@@ -46,6 +25,8 @@ pub struct ComparedArgument<'a> {
     pub path: &'a ArgumentPath,
     /// The literal; absent where another argument, a list or nothing is.
     pub literal: Option<&'a Value>,
+    /// Whether it is added to others, so that it has to be a number.
+    pub is_added: bool,
 }
 
 impl ArgumentPath {
@@ -55,8 +36,17 @@ impl ArgumentPath {
         &self.0
     }
 
+    /// Returns it as a JSON pointer, by which its sums are stored.
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        let steps = self.0.iter();
+        let steps = steps.map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1")));
+        steps.collect()
+    }
+
     /// Returns the value; `None` if the arguments lack it, or have null.
-    fn find<'v>(&self, input: &'v Map<String, Value>) -> Option<&'v Value> {
+    #[must_use]
+    pub fn find<'v>(&self, input: &'v Map<String, Value>) -> Option<&'v Value> {
         let (first, rest) = self.0.split_first()?;
         let found = rest
             .iter()
@@ -75,11 +65,8 @@ impl fmt::Display for ArgumentPath {
     }
 }
 
-impl Named for ArgumentPath {
-    const OPERAND: &'static str =
-        "an argument, a quoted text, a number, `true`, `false`, `null` or a list";
-
-    fn parse(source: &mut Unparsed<'_>) -> ModalResult<Self> {
+impl ArgumentPath {
+    pub(super) fn parse(source: &mut Unparsed<'_>) -> ModalResult<Self> {
         let mut path = match opt('$').parse_next(source)? {
             Some(_) => Vec::new(),
             None => {
@@ -96,88 +83,70 @@ impl Named for ArgumentPath {
     }
 }
 
-impl FromStr for ArgumentCondition {
-    type Err = SyntaxError;
-
-    fn from_str(text: &str) -> Result<Self, SyntaxError> {
-        let condition = Self::parse(text)?;
-        let mut has_null = false;
-        condition.root.each_comparison(&mut |operands, _| {
-            has_null |= operands.iter().any(|operand| operand.has_null());
-        });
-        match has_null {
-            true => Err(SyntaxError {
-                expected: "a value other than null, since no condition about a missing argument holds,",
-                column: text.find("null").unwrap_or_default() + 1,
-            }),
-            false => Ok(condition),
-        }
-    }
-}
-
-impl ArgumentCondition {
-    /// Returns whether it holds for these arguments. One about a value that they lack does not,
-    /// negated or not. `is_possible` is whether it is enough that it may hold: a tool may read `"600"`
-    /// as a number and `["a"]` as a text, so `amount > 500` may hold for `"600"`, and surely does not.
-    #[must_use]
-    pub fn holds(&self, input: &Map<String, Value>, is_possible: bool) -> bool {
-        let types = Types::MayMeanTheSame;
-        let truth = types.judge(&self.root, &|path: &ArgumentPath| {
-            path.find(input).map(Term::from)
-        });
-        match is_possible {
-            true => truth.may_hold,
-            false => truth.surely_holds,
-        }
-    }
-
-    /// Returns the arguments that it compares, in the order of the text.
+impl CallCondition {
+    /// Returns the arguments that it compares or adds, in the order of the text.
     #[must_use]
     pub fn compared(&self) -> Vec<ComparedArgument<'_>> {
         let mut found = Vec::new();
-        let mut add = |path, literal| found.push(ComparedArgument { path, literal });
         self.root.each_comparison(&mut |operands, comparison| {
-            match (operands, comparison) {
-                ([Operand::Reference(path)], None) => add(path, Some(&TRUE)),
-                // Part of a text, or in a list.
-                ([Operand::Literal(_), Operand::Reference(path)], Some(Comparison::In)) => {
-                    add(path, None);
-                }
-                (
-                    [Operand::Reference(path), Operand::Literal(literal)]
-                    | [Operand::Literal(literal), Operand::Reference(path)],
-                    _,
-                ) => add(path, Some(literal)),
-                ([Operand::Reference(path), Operand::List(items)], Some(Comparison::In)) => {
-                    for item in items {
-                        match item {
-                            Operand::Literal(literal) => add(path, Some(literal)),
-                            _ => add(path, None),
-                        }
-                    }
-                }
-                (others, _) => {
-                    let mut paths = Vec::new();
-                    for operand in others {
-                        operand.collect(&mut paths);
-                    }
-                    paths.into_iter().for_each(|path| add(path, None));
-                }
+            for (at, operand) in operands.iter().enumerate() {
+                let other = operands.get(1 - at.min(1)).filter(|_| operands.len() > 1);
+                add(&mut found, operand, (comparison, at == 0), other.copied());
             }
         });
         found
     }
 }
 
-impl Serialize for ArgumentCondition {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.as_str().serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for ArgumentCondition {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+/// Adds the arguments of an operand of a comparison, which is the first or the second one.
+fn add<'a>(
+    found: &mut Vec<ComparedArgument<'a>>,
+    operand: &'a Operand<CallValue>,
+    (comparison, is_first): (Option<Comparison>, bool),
+    other: Option<&'a Operand<CallValue>>,
+) {
+    let mut push = |path, literal, is_added| {
+        found.push(ComparedArgument {
+            path,
+            literal,
+            is_added,
+        });
+    };
+    let path = match operand {
+        Operand::Reference(CallValue::Argument(path)) => path,
+        Operand::Reference(CallValue::Fact(CallFact::Sum { argument, .. })) => {
+            return push(argument, None, true);
+        }
+        Operand::Reference(CallValue::Fact(_)) | Operand::Literal(_) => return,
+        Operand::List(items) => {
+            return items
+                .iter()
+                .for_each(|item| add(found, item, (comparison, is_first), None));
+        }
+        Operand::Total(terms) => {
+            let mut values = Vec::new();
+            terms.iter().for_each(|(_, term)| term.collect(&mut values));
+            return values
+                .into_iter()
+                .filter_map(CallValue::number)
+                .for_each(|path| push(path, None, true));
+        }
+    };
+    let is_in = comparison == Some(Comparison::In);
+    match other {
+        None => push(path, comparison.is_none().then_some(&TRUE), false),
+        // Part of a text, or in a list.
+        Some(Operand::Literal(_)) if is_in && !is_first => push(path, None, false),
+        Some(Operand::Literal(literal)) => push(path, Some(literal), false),
+        Some(Operand::List(items)) if is_in && is_first => {
+            for item in items {
+                let literal = match item {
+                    Operand::Literal(literal) => Some(literal),
+                    _ => None,
+                };
+                push(path, literal, false);
+            }
+        }
+        Some(other) => push(path, None, other.is_number()),
     }
 }

@@ -1,8 +1,11 @@
 //! The evaluation of conditions. Text is compared in place; JSON is parsed where it is compared.
 
-use super::{Comparison, ConditionNode, Operand};
+use super::{Comparison, ConditionNode, Operand, Sign};
 use crate::value::Resolved;
-use agent_host_types::json::is_equal;
+use agent_host_types::{
+    facts::{from_millionths, to_millionths},
+    json::is_equal,
+};
 use serde_json::{Number, Value};
 use std::{borrow::Cow, cmp::Ordering};
 
@@ -83,7 +86,7 @@ impl Types {
     }
 
     fn are_equal(self, left: &Term<'_>, right: &Term<'_>) -> Truth {
-        match left.has_type_of(right) {
+        match left.has_type_of(right) && !matches!(left, Term::Unknown) {
             true => Truth::known(left.is_equal(right)),
             false => self.mixed(false),
         }
@@ -119,7 +122,7 @@ impl Types {
                 }
                 None => self.mixed(false),
             },
-            (_, Term::Text(_)) => self.mixed(false),
+            (_, Term::Text(_) | Term::Unknown) => self.mixed(false),
         }
     }
 
@@ -139,7 +142,7 @@ impl Types {
                 Truth::of_any(&fails.collect::<Vec<_>>()).negated()
             }
             ConditionNode::Not(node) => self.judge(node, value_of).negated(),
-            ConditionNode::IsTrue(operand) => match Term::of(operand, value_of) {
+            ConditionNode::IsTrue(operand) => match self.value(operand, value_of) {
                 Some(Term::Json(value)) if value.is_boolean() => {
                     Truth::known(*value == Value::Bool(true))
                 }
@@ -147,7 +150,7 @@ impl Types {
                 None => Truth::MISSING,
             },
             ConditionNode::Compare(left, comparison, right) => {
-                match (Term::of(left, value_of), Term::of(right, value_of)) {
+                match (self.value(left, value_of), self.value(right, value_of)) {
                     (Some(left), Some(right)) => self.compare(&left, *comparison, &right),
                     _ => Truth::MISSING,
                 }
@@ -156,11 +159,73 @@ impl Types {
     }
 }
 
+impl Types {
+    /// Returns the value of an operand; `None` if it, or a part of it, is missing.
+    fn value<'a, R>(
+        self,
+        operand: &'a Operand<R>,
+        value_of: &impl Fn(&'a R) -> Option<Term<'a>>,
+    ) -> Option<Term<'a>> {
+        match operand {
+            Operand::Literal(value) => Some(value.into()),
+            Operand::List(items) => {
+                let items = items.iter().map(|item| self.value(item, value_of));
+                items.collect::<Option<_>>().map(Term::List)
+            }
+            Operand::Reference(reference) => value_of(reference),
+            Operand::Total(terms) => {
+                let terms = terms
+                    .iter()
+                    .map(|(sign, term)| Some((*sign, self.value(term, value_of)?)));
+                let terms = terms.collect::<Option<Vec<_>>>()?;
+                Some(match (total(&terms), self) {
+                    (Some(total), _) => Term::Json(Cow::Owned(Value::Number(total))),
+                    // A tool may read something else as a number.
+                    (None, Self::MayMeanTheSame) => Term::Unknown,
+                    (None, Self::Differ) => Term::Json(Cow::Owned(Value::Null)),
+                })
+            }
+        }
+    }
+}
+
+/// Returns the total of numbers; `None` if one is not a number, or the total has no form in JSON.
+fn total(terms: &[(Sign, Term<'_>)]) -> Option<Number> {
+    let numbers = terms.iter().map(|(sign, term)| match term {
+        Term::Json(value) => value.as_number().map(|number| (*sign, number)),
+        Term::Text(_) | Term::List(_) | Term::Unknown => None,
+    });
+    let numbers: Vec<(Sign, &Number)> = numbers.collect::<Option<_>>()?;
+    let exact = numbers.iter().try_fold(0_i128, |total, (sign, number)| {
+        let added = to_millionths(number).filter(|it| {
+            from_millionths(*it)
+                .is_some_and(|near| order_of_numbers(&near, number) == Some(Ordering::Equal))
+        })?;
+        match sign {
+            Sign::Plus => total.checked_add(added),
+            Sign::Minus => total.checked_sub(added),
+        }
+    });
+    if let Some(exact) = exact {
+        return from_millionths(exact);
+    }
+    let total = numbers.iter().try_fold(0.0, |total, (sign, number)| {
+        let added = number.as_f64()?;
+        Some(match sign {
+            Sign::Plus => total + added,
+            Sign::Minus => total - added,
+        })
+    });
+    Number::from_f64(total?)
+}
+
 /// The value of an operand. A string is always a text.
 pub(super) enum Term<'a> {
     Text(Cow<'a, str>),
     Json(Cow<'a, Value>),
     List(Vec<Term<'a>>),
+    /// Some value, of which nothing is known.
+    Unknown,
 }
 
 impl<'a> From<Resolved<'a>> for Term<'a> {
@@ -183,21 +248,6 @@ impl<'a> From<&'a Value> for Term<'a> {
 }
 
 impl<'a> Term<'a> {
-    /// Returns the value; `None` if it, or one in the list, is missing.
-    fn of<R>(
-        operand: &'a Operand<R>,
-        value_of: &impl Fn(&'a R) -> Option<Term<'a>>,
-    ) -> Option<Self> {
-        match operand {
-            Operand::Literal(value) => Some(value.into()),
-            Operand::List(items) => {
-                let items = items.iter().map(|item| Self::of(item, value_of));
-                items.collect::<Option<_>>().map(Self::List)
-            }
-            Operand::Reference(reference) => value_of(reference),
-        }
-    }
-
     /// Returns the order of two numbers or two texts; `None` for anything else.
     fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
@@ -228,7 +278,9 @@ impl<'a> Term<'a> {
                 })
             }
             (Self::Text(_), Self::Json(_) | Self::List(_))
-            | (Self::Json(_) | Self::List(_), Self::Text(_)) => false,
+            | (Self::Json(_) | Self::List(_), Self::Text(_))
+            | (Self::Unknown, _)
+            | (_, Self::Unknown) => false,
         }
     }
 
@@ -237,6 +289,7 @@ impl<'a> Term<'a> {
         let kind = |term: &Self| match term {
             Self::Text(_) => Some(5),
             Self::List(_) => Some(4),
+            Self::Unknown => Some(6),
             Self::Json(json) => match json.as_ref() {
                 Value::Null => None,
                 Value::Bool(_) => Some(1),

@@ -1,6 +1,6 @@
 //! The grammar of conditions.
 
-use super::{Comparison, ConditionNode, MAX_CONDITION_DEPTH, Operand};
+use super::{Comparison, ConditionNode, MAX_CONDITION_DEPTH, Operand, Sign};
 use crate::{
     reference::{Reference, reference},
     syntax::{self, Unparsed, expected, is_id_char, keyword, token},
@@ -8,7 +8,7 @@ use crate::{
 use serde_json::{Number, Value};
 use winnow::{
     ascii::{digit1, multispace0},
-    combinator::{alt, cut_err, delimited, eof, not, opt, preceded, separated, terminated},
+    combinator::{alt, cut_err, delimited, eof, not, opt, preceded, repeat, separated, terminated},
     error::ModalResult,
     prelude::*,
     token::one_of,
@@ -34,7 +34,7 @@ impl Named for Reference {
 /// Parses a whole condition.
 pub(super) fn condition<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<ConditionNode<R>> {
     let end = cut_err(eof).context(expected(
-        "`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `and`, `or` or the end",
+        "`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `+`, `-`, `and`, `or` or the end",
     ));
     terminated(any_of, (multispace0, end)).parse_next(source)
 }
@@ -128,9 +128,30 @@ fn operand<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<Operand<R>> {
         separated(0.., scalar, token(",")),
         cut_err(token("]")).context(expected("`,` or `]`")),
     );
-    alt((list.map(Operand::List), scalar))
+    alt((list.map(Operand::List), total))
         .context(expected(R::OPERAND))
         .parse_next(source)
+}
+
+/// Parses a value, or several that are added.
+fn total<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<Operand<R>> {
+    let first = scalar(source)?;
+    let sign = alt((token("+").value(Sign::Plus), token("-").value(Sign::Minus)));
+    let added = cut_err(scalar).context(expected(R::OPERAND));
+    let rest: Vec<(Sign, Operand<R>)> = repeat(0.., (sign, added)).parse_next(source)?;
+    if rest.is_empty() {
+        return Ok(first);
+    }
+    let terms: Vec<_> = std::iter::once((Sign::Plus, first)).chain(rest).collect();
+    let is_number = |term: &Operand<R>| match term {
+        Operand::Literal(value) => value.is_number(),
+        Operand::Reference(_) => true,
+        Operand::List(_) | Operand::Total(_) => false,
+    };
+    match terms.iter().all(|(_, term)| is_number(term)) {
+        true => Ok(Operand::Total(terms)),
+        false => syntax::refuse(source, "numbers on both sides of `+` and `-`"),
+    }
 }
 
 fn scalar<R: Named>(source: &mut Unparsed<'_>) -> ModalResult<Operand<R>> {
@@ -160,7 +181,7 @@ fn number(source: &mut Unparsed<'_>) -> ModalResult<Number> {
 }
 
 impl Comparison {
-    fn is_of_order(self) -> bool {
+    pub(super) fn is_of_order(self) -> bool {
         match self {
             Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual => true,
             Self::Equal | Self::Unequal | Self::In => false,
@@ -172,7 +193,7 @@ impl<R> Operand<R> {
     /// Whether it can be before or after another one.
     fn has_order(&self) -> bool {
         match self {
-            Self::Reference(_) => true,
+            Self::Reference(_) | Self::Total(_) => true,
             Self::Literal(value) => value.is_number() || value.is_string(),
             Self::List(_) => false,
         }

@@ -176,6 +176,7 @@ fn denial(
         input,
         input_digest: object_digest(input),
         agent: None,
+        facts: None,
     };
     match decide_call(&call, rules, &[], []) {
         Ruling::Deny { rule, reason, .. } => Some(denied_call(&rule, &reason)),

@@ -34,10 +34,12 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
         ));
         return Ok(Exit::Done);
     }
-    if calls
-        .iter()
-        .all(|call| call.asked.is_empty() && call.rule.is_none() && call.hooks.is_empty())
-    {
+    if calls.iter().all(|call| {
+        call.asked.is_empty()
+            && call.rule.is_none()
+            && call.hooks.is_empty()
+            && call.facts.is_empty()
+    }) {
         terminal.println(&format!(
             "No call of session {id} requested a file or a network request, so nothing was allowed or denied."
         ));
@@ -80,6 +82,10 @@ fn call_text(call: &ExplainedCall) -> String {
         lines.extend(remedy.map(|line| format!("    {line}")));
     } else if call.asked.is_empty() {
         lines.push("requested nothing".to_owned());
+    }
+    if !call.facts.is_empty() {
+        let facts = escape_line(&call.facts.join(", "));
+        lines.push(format!("{DIM}{facts}{DIM:#}"));
     }
     if let Some(by) = &call.decided_by {
         lines.push(format!("decided by {}", escape_line(by)));

@@ -12,6 +12,7 @@ use crate::{
             approvals::approval,
             memory_items::item,
             owners::{started_in, store_owned},
+            tallies,
         },
     },
 };
@@ -31,16 +32,18 @@ pub(in crate::tests) enum RowKind {
     Memory,
     Owner,
     Session,
+    Tally,
 }
 
 impl RowKind {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Approval,
         Self::Firing,
         Self::Link,
         Self::Memory,
         Self::Owner,
         Self::Session,
+        Self::Tally,
     ];
 }
 
@@ -56,6 +59,7 @@ impl RowKind {
             (Self::Owner, false) => ("owners", "signature"),
             (Self::Session, true) => ("progress", "signature"),
             (Self::Session, false) => ("sessions", "signature"),
+            (Self::Tally, _) => ("tallies", "signature"),
         }
     }
 
@@ -131,6 +135,7 @@ pub(in crate::tests) async fn write(store: &dyn JournalStore, kind: RowKind) {
             let item = item("1", "a", &["http:a"]);
             assert_eq!(store.remember(item, 1).await.unwrap(), Remembered::Stored);
         }
+        RowKind::Tally => tallies::write_one(store, session()).await,
         RowKind::Owner | RowKind::Session => {
             let ownership = Ownership {
                 project: "/here".to_owned(),
@@ -209,6 +214,7 @@ pub(in crate::tests) async fn believed(store: &dyn JournalStore, kind: RowKind) 
             all.len()
         }
         RowKind::Owner => seen(store).await,
+        RowKind::Tally => tallies::counted(store, session()).await,
         RowKind::Session => {
             let mut opened = 0;
             for info in store.list().await.unwrap() {
@@ -425,6 +431,20 @@ pub(super) fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
             };
             // Both the owner and the end of the other session are reported.
             cases.push(case("copied to another session", copy, 1, 2));
+        }
+        RowKind::Tally => {
+            let sets = [
+                "project = '/other'",
+                "owner = 'di/1'",
+                "tool = 'sent'",
+                "number = 2",
+                "at_ms = at_ms - 1",
+                "session = 'none'",
+                "call = 'other'",
+                "amounts = '{}'",
+                "signature = NULL",
+            ];
+            cases.extend(change("tallies", &sets));
         }
         RowKind::Session => {
             let (end, _) = kind.signed(place);

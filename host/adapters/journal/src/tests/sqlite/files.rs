@@ -246,13 +246,13 @@ fn foreign_databases_and_other_versions_are_refused() {
     drop(store);
     let state = dir.path().join("state");
     let db = rusqlite::Connection::open(file(&state)).unwrap();
-    for version in [7, 0] {
+    for version in [8, 0] {
         db.execute("UPDATE meta SET format_version = ?1", [version])
             .unwrap();
         assert_eq!(
             corrupt(&state),
             format!(
-                "the journal {} has format {version}, and this program supports format 6: another version of \
+                "the journal {} has format {version}, and this program supports format 7: another version of \
                  agent-host, probably a newer one, wrote it; use that version, or set `state-dir` to another \
                  directory",
                 file(&state).display()

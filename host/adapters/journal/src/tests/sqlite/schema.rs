@@ -3,7 +3,7 @@
 use super::{fresh, open, session_of};
 use crate::{
     FoundEvents, SessionScope,
-    sqlite::{found_query, list_query, page_query},
+    sqlite::{found_query, list_query, page_query, tally_queries},
     tests::{ended, input, record},
 };
 use agent_host_engine::journal::Journal as _;
@@ -41,16 +41,19 @@ fn schema(file: &Path) -> String {
 #[test]
 fn tables_are_those_of_the_golden_file() {
     let (_dir, store) = fresh();
-    assert_eq!(schema(store.file()), include_str!("schema_6.sql"));
+    assert_eq!(schema(store.file()), include_str!("schema_7.sql"));
 }
 
-/// A file of version 4 gets the links and the memory, one of version 5 the memory.
+/// A file of version 4 gets the links, the memory and the counted calls, one of version 5 the memory
+/// and the counted calls, one of version 6 the counted calls.
 #[test]
 fn older_file_has_the_same_tables() {
-    let memory = "DROP TABLE memory_words; DROP TABLE memory";
+    let tallies = "DROP TABLE tallies";
+    let memory = format!("DROP TABLE memory_words; DROP TABLE memory; {tallies}");
     for (version, drops) in [
         (4, format!("DROP TABLE links; {memory}")),
-        (5, memory.to_owned()),
+        (5, memory),
+        (6, tallies.to_owned()),
     ] {
         let (dir, store) = fresh();
         let (file, before) = (store.file().to_owned(), schema(store.file()));
@@ -125,6 +128,25 @@ fn found_events_are_those_of_an_index() {
             .get(3)
             .unwrap();
         assert_eq!(plan, format!("SEARCH events USING INDEX {index}"));
+    }
+}
+
+/// A decision by counts visits one row of an index for each window, however many calls there were.
+#[test]
+fn counted_calls_are_found_by_an_index() {
+    let (_dir, store) = fresh();
+    let db = rusqlite::Connection::open(store.file()).unwrap();
+    let of_series = "project=? AND owner=? AND tool=?";
+    let expected = [
+        format!("SEARCH tallies USING PRIMARY KEY ({of_series})"),
+        format!("SEARCH tallies USING INDEX tallies_by_time ({of_series} AND at_ms<?)"),
+        "SEARCH tallies USING INDEX tallies_by_call (session=? AND call=?)".to_owned(),
+    ];
+    for (query, expected) in tally_queries().into_iter().zip(expected) {
+        let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
+        let steps = plan.raw_query().mapped(|row| row.get(3));
+        let steps: Vec<String> = steps.collect::<Result<_, _>>().unwrap();
+        assert_eq!(steps, [expected]);
     }
 }
 

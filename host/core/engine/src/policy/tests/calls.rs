@@ -43,6 +43,7 @@ fn decide(
         input: &Map::new(),
         input_digest,
         agent: None,
+        facts: None,
     };
     decide_call(&call, rules, &[], remembered.iter().copied())
 }
@@ -138,6 +139,7 @@ fn decide_by_pattern(
         input: input.as_object().unwrap(),
         input_digest: digest,
         agent: None,
+        facts: None,
     };
     decide_call(&call, rules, &[], [&remembered])
 }

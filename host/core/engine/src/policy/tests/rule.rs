@@ -7,6 +7,7 @@ use crate::policy::{
     RuleError, deciding_rule,
 };
 use RuleDecision::{Allow, Ask, Deny};
+use agent_host_types::facts::CallFacts;
 use agent_host_types::{
     id::object_digest,
     tool::{Approval, Effect},
@@ -60,12 +61,23 @@ fn deciding<'r>(
     input: &Map<String, Value>,
     agent: Option<&str>,
 ) -> Option<&'r CallRule> {
+    deciding_with(rules, input, agent, None)
+}
+
+/// The rule that decides on a call with these facts.
+fn deciding_with<'r>(
+    rules: &'r [CallRule],
+    input: &Map<String, Value>,
+    agent: Option<&str>,
+    facts: Option<&CallFacts>,
+) -> Option<&'r CallRule> {
     let tool = tool(Effect::Effectful, Approval::ByEffect);
     let call = CallRequest {
         tool: &tool,
         input,
         input_digest: object_digest(input),
         agent,
+        facts,
     };
     deciding_rule(rules, &call)
 }
@@ -415,7 +427,15 @@ fn any_rule() -> impl Strategy<Value = CallRule> {
         select(vec!["send", "s*", "*", "post"]),
         prop::collection::vec(condition, 0..3),
         prop::option::of(select(vec!["main", "*", "other"])),
-        prop::option::of(select(vec!["p < 2", "not p > 1", "p == 'a' or q != 1"])),
+        prop::option::of(select(vec![
+            "p < 2",
+            "not p > 1",
+            "p == 'a' or q != 1",
+            "count(1d) < 2",
+            "not count(1d) < 2",
+            "sum(p, 1d) + p <= 3",
+            "time() < '12:00' and caller() != 'ci'",
+        ])),
     )
         .prop_map(|(decision, tool, conditions, agent, condition)| {
             let conditions = conditions.into_iter();
@@ -447,6 +467,21 @@ fn any_input() -> impl Strategy<Value = Map<String, Value>> {
     })
 }
 
+/// Facts that are known, or not, or a sum of which is not.
+fn any_facts() -> impl Strategy<Value = Option<CallFacts>> {
+    let windows = select(vec![
+        json!([]),
+        json!([{ "window_ms": 86_400_000, "count": 1, "sums": { "/p": 2 } }]),
+        json!([{ "window_ms": 86_400_000, "count": 2, "sums": { "/p": null } }]),
+    ]);
+    let facts = (windows, select(vec!["ci", "operator"]), 0..86_400_000_u64);
+    prop::option::of(facts.prop_map(|(windows, caller, at_ms)| CallFacts {
+        at_ms,
+        caller: caller.to_owned(),
+        windows: serde_json::from_value(windows).unwrap(),
+    }))
+}
+
 proptest! {
     /// More rules never allow what was denied, one more denial never loosens anything, and the
     /// order never matters.
@@ -455,9 +490,13 @@ proptest! {
         rules in prop::collection::vec(any_rule(), 0..8),
         more in any_rule(),
         input in any_input(),
+        facts in any_facts(),
         shuffled in any::<prop::sample::Index>(),
     ) {
-        let decision = |rules: &[CallRule]| deciding(rules, &input, None).map(|rule| rule.decision);
+        let facts = facts.as_ref();
+        let decision = |rules: &[CallRule]| {
+            deciding_with(rules, &input, None, facts).map(|rule| rule.decision)
+        };
         let rules = numbered(rules);
         let before = decision(&rules);
         let mut all = rules.clone();
@@ -473,9 +512,25 @@ proptest! {
         rotated.rotate_left(at.min(rules.len()));
         rotated.reverse();
         let names = [&rules, &rotated].map(|rules| {
-            deciding(rules, &input, None).map(|rule| rule.name.clone())
+            deciding_with(rules, &input, None, facts).map(|rule| rule.name.clone())
         });
         prop_assert_eq!(&names[0], &names[1]);
+    }
+
+    /// What is not known lets a denial match wherever what is known may, and an allowance nowhere.
+    #[test]
+    fn facts_that_are_not_known_are_read_strictly(
+        rule in any_rule(),
+        input in any_input(),
+        facts in any_facts(),
+    ) {
+        let matches = |decision, facts| {
+            let rules = [CallRule { decision, ..rule.clone() }];
+            deciding_with(&rules, &input, None, facts).is_some()
+        };
+        prop_assert!(!matches(Deny, facts.as_ref()) || matches(Deny, None));
+        prop_assert!(!matches(Allow, None) || matches(Allow, facts.as_ref()));
+        prop_assert!(!matches(Allow, facts.as_ref()) || matches(Deny, facts.as_ref()));
     }
 
     /// An asking or denying glob matches whatever an allowing one matches.

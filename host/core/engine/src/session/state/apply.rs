@@ -120,6 +120,7 @@ impl SessionState {
             | Event::FilesLabelled { .. }
             | Event::NodeSkipped { .. }
             | Event::SenderNamed { .. }
+            | Event::FactsRead { .. }
             | Event::KeyTaken { .. } => {}
             Event::CallReviewed {
                 call_id, review, ..

@@ -4,7 +4,7 @@
 use super::program::printed::Prints;
 use crate::{
     BoxFuture,
-    journal::{Journal, JournalError, MemoryJournal},
+    journal::{CountedCall, Journal, JournalError, MemoryJournal, Tallies, TallyQuery},
     model::{DeltaSink, Model, ModelDelta},
     observer::{Live, Observer},
     tool::{CallReport, CallUpdate, Invocation, ProgressSink, RunEnd, ToolHandler},
@@ -14,6 +14,7 @@ use crate::{
 use agent_host_types::{
     approval::ApprovalRule,
     event::{Event, EventRecord},
+    facts::{WindowTally, from_millionths, to_millionths},
     failure::ToolFailure,
     flow::LabelledFile,
     id::{CallId, Digest, SessionId},
@@ -360,10 +361,22 @@ pub(super) struct TestJournal {
     pub(super) setups: Mutex<BTreeMap<u64, (Blob, Vec<ApprovalRule>)>>,
     /// Cancelled when the claim on the session is lost.
     pub(super) lost: CancellationToken,
+    /// The calls that were counted, those of other journals included.
+    pub(super) counted: Counted,
+    /// The number of calls that others count while a decision is made.
+    pub(super) others: AtomicU64,
 }
+
+/// The calls of sessions that were counted.
+pub(super) type Counted = Arc<Mutex<Vec<(SessionId, CountedCall)>>>;
 
 impl TestJournal {
     pub(super) fn new(session: SessionId) -> Arc<Self> {
+        Self::counting(session, Counted::default())
+    }
+
+    /// A journal that counts beside others.
+    pub(super) fn counting(session: SessionId, counted: Counted) -> Arc<Self> {
         Arc::new(Self {
             inner: MemoryJournal::new(session),
             appended: Mutex::default(),
@@ -373,6 +386,8 @@ impl TestJournal {
             asked: AtomicU64::new(0),
             setups: Mutex::default(),
             lost: CancellationToken::new(),
+            counted,
+            others: AtomicU64::new(0),
         })
     }
 
@@ -406,7 +421,7 @@ impl TestJournal {
 
     /// The storage after the process died: the durable records in a new journal.
     pub(super) fn after_crash(&self) -> Arc<Self> {
-        let fresh = Self::new(self.inner.session());
+        let fresh = Self::counting(self.inner.session(), self.counted.clone());
         fresh.append(&self.durable(), self.appended.lock().unwrap().1.clone());
         fresh.durable.store(self.durable().len(), Ordering::SeqCst);
         *fresh.setups.lock().unwrap() = self.setups.lock().unwrap().clone();
@@ -455,6 +470,52 @@ impl Journal for TestJournal {
 
     fn given_up(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.lost.cancelled())
+    }
+
+    /// Counts all calls of the tool, whenever they were.
+    fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, Result<Tallies, JournalError>> {
+        let counted = self.counted.lock().unwrap();
+        let of_tool = counted.iter().filter(|(_, call)| call.tool == query.tool);
+        let is_own = |(session, call): &&(SessionId, CountedCall)| {
+            *session == self.inner.session() && call.call == query.call
+        };
+        let others: Vec<_> = of_tool.clone().filter(|call| !is_own(call)).collect();
+        let sum = |pointer: &String| {
+            let amounts = others
+                .iter()
+                .map(|(_, call)| call.amounts.get(pointer)?.as_ref());
+            let total = amounts
+                .map(|amount| to_millionths(amount?))
+                .sum::<Option<i128>>();
+            (pointer.clone(), total.and_then(from_millionths))
+        };
+        let tally = |window_ms: &u64| WindowTally {
+            window_ms: *window_ms,
+            count: others.len() as u64,
+            sums: query.arguments.iter().map(sum).collect(),
+        };
+        let tallies = Tallies {
+            owner: None,
+            counted: of_tool.clone().count() as u64,
+            has_call: of_tool.clone().any(|call| is_own(&call)),
+            windows: query.windows.iter().map(tally).collect(),
+        };
+        Box::pin(std::future::ready(Ok(tallies)))
+    }
+
+    fn count_call(&self, call: CountedCall) -> BoxFuture<'_, Result<bool, JournalError>> {
+        let mut counted = self.counted.lock().unwrap();
+        let mut add = |session| counted.push((session, call.clone()));
+        if self.others.load(Ordering::SeqCst) > 0 {
+            self.others.fetch_sub(1, Ordering::SeqCst);
+            add(SessionId::new());
+        }
+        let of_tool = counted.iter().filter(|(_, it)| it.tool == call.tool);
+        let is_counted = of_tool.count() as u64 == call.counted;
+        if is_counted {
+            counted.push((self.inner.session(), call));
+        }
+        Box::pin(std::future::ready(Ok(is_counted)))
     }
 
     fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {

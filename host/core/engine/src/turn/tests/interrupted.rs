@@ -1,8 +1,10 @@
 //! Sessions reopened after their process died in the middle of a batch.
 
 use super::harness::*;
-use crate::turn::Prompts;
-use crate::turn::{Actors, TurnContext};
+use crate::{
+    policy::CallRule,
+    turn::{Actors, Prompts, TurnContext},
+};
 use agent_host_types::{
     approval::Decision,
     event::Event,
@@ -17,11 +19,15 @@ const UNKNOWN: &str = "The host stopped while `act` ran. Whether the call took e
 
 /// Runs a batch in which the process dies during a call: everything recorded so far is stored,
 /// without a result.
-async fn died_during(batch: &[(&str, &str, &str)]) -> Arc<TestJournal> {
+pub(super) async fn died_during(
+    batch: &[(&str, &str, &str)],
+    rules: &Arc<[CallRule]>,
+) -> Arc<TestJournal> {
     let tools = standard()
         .into_iter()
         .map(|tool| tool.body(|_| std::future::pending()));
     let mut bench = Bench::with(vec![calls(batch)], tools.collect());
+    bench.agent.settings.rules = rules.clone();
     let input = AgentInput::Text("go".into());
     let cx = TurnContext {
         observer: bench.observer.as_ref(),
@@ -56,7 +62,7 @@ async fn interrupted_calls_are_repeated_only_where_that_is_safe() {
         ("act", vec![], failure("interrupted-unknown", UNKNOWN)),
     ];
     for (name, ran, result) in cases {
-        let journal = died_during(&[("a", name, "")]).await;
+        let journal = died_during(&[("a", name, "")], &Arc::default()).await;
         let mut bench = Bench::resume(&journal, vec![says("ok")], standard()).await;
         assert_eq!(
             kind(&bench.turn(AgentInput::Continue).await),
@@ -85,7 +91,11 @@ async fn interrupted_calls_are_repeated_only_where_that_is_safe() {
 /// The rest of the batch, which had not started, runs; the turn reports the figures of its reply.
 #[tokio::test]
 async fn rest_of_an_interrupted_batch_runs() {
-    let journal = died_during(&[("a", "act", ""), ("b", "act", ""), ("c", "look", "")]).await;
+    let journal = died_during(
+        &[("a", "act", ""), ("b", "act", ""), ("c", "look", "")],
+        &Arc::default(),
+    )
+    .await;
     let mut bench = Bench::resume(&journal, Vec::new(), standard()).await;
     let outcome = bench.turn(AgentInput::Continue).await;
     let summary = outcome.summary;
@@ -105,7 +115,7 @@ async fn rest_of_an_interrupted_batch_runs() {
 /// A repeated run needs the same permission as the first one.
 #[tokio::test]
 async fn repeated_call_passes_the_current_policy() {
-    let journal = died_during(&[("a", "look", "")]).await;
+    let journal = died_during(&[("a", "look", "")], &Arc::default()).await;
     for (effect, approval, rule) in [
         (Effect::ReadOnly, Approval::Always, "approval.always"),
         (Effect::Effectful, Approval::ByEffect, "effect.effectful"),
@@ -132,7 +142,7 @@ async fn repeated_call_passes_the_current_policy() {
 #[tokio::test]
 async fn call_no_longer_idempotent_is_not_repeated() {
     let unknown = UNKNOWN.replace("`act`", "`put`");
-    let journal = died_during(&[("a", "put", "")]).await;
+    let journal = died_during(&[("a", "put", "")], &Arc::default()).await;
     for approval in [Approval::Never, Approval::ByEffect] {
         let stricter = vec![tool("put", Effect::Effectful, approval)];
         let mut bench = Bench::resume(&journal, Vec::new(), stricter).await;
@@ -147,7 +157,7 @@ async fn call_no_longer_idempotent_is_not_repeated() {
 /// S15: a message settles the open calls before the model call, each with what is known about it.
 #[tokio::test]
 async fn message_settles_the_open_calls() {
-    let journal = died_during(&[("a", "act", ""), ("b", "look", "")]).await;
+    let journal = died_during(&[("a", "act", ""), ("b", "look", "")], &Arc::default()).await;
     let mut bench = Bench::resume(&journal, vec![says("ok")], standard()).await;
     assert_eq!(kind(&bench.say("hello?").await), "done");
     assert_eq!(bench.ran(), Vec::<String>::new());
@@ -233,7 +243,7 @@ async fn decisions_hold_after_a_crash() {
 /// A call that will not be repeated is not asked about.
 #[tokio::test]
 async fn interrupted_effectful_call_requests_no_approval() {
-    let journal = died_during(&[("a", "act", "")]).await;
+    let journal = died_during(&[("a", "act", "")], &Arc::default()).await;
     let stricter = vec![tool("act", Effect::Effectful, Approval::Always)];
     let mut bench = Bench::resume(&journal, Vec::new(), stricter).await;
     assert_eq!(

@@ -79,13 +79,20 @@ impl Coder {
     where
         F: Fn(ToolCaller) -> BoxFuture<'static, ToolResultOutput> + Send + Sync + 'static,
     {
+        let bench = Bench::with(vec![writes("p"), says("done")], tools);
+        Self::of(bench, max_calls, body)
+    }
+
+    /// An agent whose model writes programs.
+    pub(super) fn of<F>(bench: Bench, max_calls: usize, body: F) -> Self
+    where
+        F: Fn(ToolCaller) -> BoxFuture<'static, ToolResultOutput> + Send + Sync + 'static,
+    {
         let program = Closure {
             body: Arc::new(body),
             runs: Arc::default(),
             sources: Arc::default(),
         };
-        let replies = vec![writes("p"), says("done")];
-        let bench = Bench::with(replies, tools);
         Self::around(bench, Arc::default(), program, max_calls)
     }
 

@@ -122,7 +122,13 @@ impl Driver<'_> {
             .open_node(&start.run)
             .and_then(|(_, node)| node.agent.clone());
         let review = self.reviewed(&mut entry, has_session.as_ref()).await;
-        let plan = self.agent.plan(self.session, &entry, None, self.cx);
+        self.agent.read_facts(self.session, &entry, self.cx).await?;
+        let plan = match self.agent.plan(self.session, &entry, None, self.cx) {
+            CallPlan::Run(call) if has_session.as_ref() != Some(&tool) => {
+                Box::pin(self.agent.admit(self.session, *call, self.cx)).await?
+            }
+            other => other,
+        };
         let report = match plan {
             CallPlan::Answer(report) => *report,
             // An agent that began without approval and needs it now does not go on.

@@ -4,6 +4,7 @@ use super::super::*;
 use super::values::*;
 use crate::{
     approval::{Remember, RememberWhat},
+    facts::WindowTally,
     flow::LabelledFile,
     hook::{HookPoint, ReviewEnd, VerdictKind},
     message::Role,
@@ -218,6 +219,21 @@ pub(crate) fn call_events() -> Vec<Event> {
                     hook: "guard".into(),
                     output: ToolResultOutput::Text("none".into()),
                 },
+            },
+        },
+        Event::FactsRead {
+            call_id: id(),
+            facts: CallFacts {
+                at_ms: 1_000,
+                caller: "ann".into(),
+                windows: vec![WindowTally {
+                    window_ms: 60_000,
+                    count: 2,
+                    sums: BTreeMap::from([
+                        ("/amount".into(), Some(serde_json::Number::from(3))),
+                        ("/fee".into(), None),
+                    ]),
+                }],
             },
         },
         Event::HookDecided {

@@ -157,6 +157,14 @@ fn event(event: &Event) -> String {
             input,
         } => ("call", call(tool, input, call_id, "not run")),
         Event::CallReviewed { tool, review, .. } => ("reviewed", hooks::review(tool, review)),
+        Event::FactsRead { call_id, facts } => (
+            "facts",
+            format!(
+                "{}: {}",
+                escape_line(&call_id.0),
+                escape_line(&json!(facts).to_string())
+            ),
+        ),
         Event::HookDecided { call_id, verdict } => {
             ("hook", hooks::decided(call_id.as_ref(), verdict))
         }

@@ -31,6 +31,8 @@ pub(in crate::turn::tests) struct TestJournals {
     pub(super) opened: Mutex<HashMap<SessionId, Arc<TestJournal>>>,
     /// The barrier from which on those of new journals fail; 0 for none.
     fails_from: AtomicU64,
+    /// The calls that are counted in all of them.
+    pub(in crate::turn::tests) counted: Counted,
 }
 
 impl TestJournals {
@@ -69,6 +71,7 @@ impl TestJournals {
         Arc::new(Self {
             opened: Mutex::new(left.collect()),
             fails_from: AtomicU64::new(0),
+            counted: self.counted.clone(),
         })
     }
 }
@@ -77,7 +80,7 @@ impl Journals for TestJournals {
     fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
         let mut opened = self.opened.lock().unwrap();
         let journal = opened.entry(session).or_insert_with(|| {
-            let journal = TestJournal::new(session);
+            let journal = TestJournal::counting(session, self.counted.clone());
             match self.fails_from.load(Ordering::SeqCst) {
                 0 => {}
                 barrier => journal.fails_from.store(barrier, Ordering::SeqCst),

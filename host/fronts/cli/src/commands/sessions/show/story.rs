@@ -116,6 +116,7 @@ impl Story {
             | Event::StateMerged { .. }
             | Event::CallReceived { .. }
             | Event::CallReviewed { .. }
+            | Event::FactsRead { .. }
             | Event::CallIntended { .. }
             | Event::NodeIntended { .. }
             | Event::HookDecided { .. }

@@ -135,6 +135,20 @@ CREATE TABLE memory_words (
     PRIMARY KEY (scope, word, item)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_words_by_item ON memory_words (item);
+CREATE TABLE tallies (
+    project TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    session TEXT NOT NULL,
+    call TEXT NOT NULL,
+    amounts TEXT NOT NULL,
+    signature BLOB,
+    PRIMARY KEY (project, owner, tool, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tallies_by_time ON tallies (project, owner, tool, at_ms, number);
+CREATE UNIQUE INDEX tallies_by_call ON tallies (session, call);
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
-INSERT INTO meta VALUES (6);
+INSERT INTO meta VALUES (7);
