@@ -301,10 +301,23 @@ fn flow_remedy(tool: &str, sources: &BTreeSet<&str>) -> String {
                     approval, add"
         .to_owned();
     for source in sources {
-        let (from, to) = (toml::Value::from(*source), toml::Value::from(tool));
+        let (from, to) = (toml::Value::from(exact(source)), toml::Value::from(tool));
         text += &format!("\n[[flow.rule]]\ndecision = \"allow\"\nfrom = {from}\nto = {to}");
     }
     text
+}
+
+/// Returns the glob that a source alone matches.
+fn exact(source: &str) -> String {
+    let is_special = |c: char| "*?[]{}!\\".contains(c);
+    let mut glob = String::new();
+    for c in source.chars() {
+        if is_special(c) {
+            glob.push('\\');
+        }
+        glob.push(c);
+    }
+    glob
 }
 
 /// Returns the grants that would have allowed the denied requests, each once, in the order of the

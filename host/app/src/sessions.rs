@@ -134,13 +134,22 @@ impl Sessions {
         }
     }
 
-    /// Starts a session driven by an external client; `client` is its name and version.
+    /// Starts a session driven by an external client; `client` is its name and version, `labels` the
+    /// sources of what came before ([`ClientSession::sources`]).
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub async fn start_client(&self, client: String) -> Result<Session, HostError> {
+    pub async fn start_client(
+        &self,
+        client: String,
+        labels: Vec<String>,
+    ) -> Result<Session, HostError> {
         let journal = self.create(SessionId::new(), None).await?;
-        Ok(Session::start(journal, self.beginning(None, Some(client))))
+        let start = SessionStart {
+            labels,
+            ..self.beginning(None, Some(client))
+        };
+        Ok(Session::start(journal, start))
     }
 
     fn beginning(&self, system: Option<String>, client: Option<String>) -> SessionStart {
@@ -150,6 +159,7 @@ impl Sessions {
             directory: Some(self.directory.clone()),
             client,
             parent: None,
+            labels: Vec::new(),
         }
     }
 

@@ -154,6 +154,7 @@ async fn fill_open(
         directory: Some(project.to_owned()),
         client: None,
         parent: None,
+        labels: Vec::new(),
     }];
     let mut seq = 0;
     for question in 1..=questions {

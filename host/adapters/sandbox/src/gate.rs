@@ -11,7 +11,7 @@ mod tests;
 
 use crate::mutex::lock;
 use agent_host_engine::{
-    flow::{CallFlow, SHARED_STATE},
+    flow::{CallFlow, SHARED_STATE, UNKNOWN},
     policy::{
         DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, RunLater, SecretPlace,
         decide_address, decide_artifact, decide_file, decide_http, decide_run_later, decide_secret,
@@ -199,13 +199,14 @@ impl Gate {
         }
     }
 
-    /// Returns the sources of what was read that the log does not name: the state, and those with
-    /// an audience.
+    /// Returns the sources of what was read that the log does not name: the state, files with a path
+    /// that it has in part, and those with an audience.
     pub(crate) fn read_sources(&self) -> Vec<String> {
         let has_read_state = self.has_read_state.load(Ordering::Relaxed);
         let state = has_read_state.then(|| SHARED_STATE.to_owned());
+        let cut = lock(&self.log).has_cut.then(|| UNKNOWN.to_owned());
         let flow = self.flow.iter().flat_map(|flow| lock(flow).read());
-        state.into_iter().chain(flow).collect()
+        state.into_iter().chain(cut).chain(flow).collect()
     }
 
     /// Checks that what is at a path may get another place or name, and so another audience.

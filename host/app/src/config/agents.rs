@@ -30,7 +30,7 @@ use agent_host_types::{
     tool::{Approval, is_tool_name},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 /// The longest name: that of its tool has `agent_` before it.
 const MAX_NAME: usize = 48;
@@ -101,6 +101,8 @@ pub struct AgentConfig {
     pub context: Option<ContextLimits>,
     /// The system prompt, instruction files included.
     pub system: Option<Arc<str>>,
+    /// The instruction files.
+    pub(super) instruction_files: Vec<PathBuf>,
     /// Globs of its tools; absent for all of the file.
     pub tools: Option<Vec<NameGlob>>,
     /// The grants of its calls, beyond which those of its tools do not go.
@@ -300,6 +302,7 @@ fn sections(
         models: None,
         context,
         system: instructions.system.map(Into::into),
+        instruction_files: instructions.files,
         tools,
         grants,
         output_schema,

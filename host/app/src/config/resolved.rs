@@ -232,6 +232,11 @@ impl Config {
         let schemas = self.external_tools.iter();
         paths.extend(schemas.filter_map(|tool| tool.schema_file.clone()));
         paths.extend(self.instruction_files.iter().cloned());
+        for agent in &self.agent_definitions {
+            paths.extend(agent.instruction_files.iter().cloned());
+            let models = agent.models.iter().flat_map(ModelsConfig::files);
+            paths.extend(models.map(Path::to_owned));
+        }
         paths.extend(
             self.skills
                 .iter()

@@ -120,7 +120,7 @@ async fn state(world: World) -> (World, Value) {
 fn merged(world: &World) -> Vec<(String, Value)> {
     let events = world.watcher.events().into_iter();
     let merged = events.filter_map(|event| match event {
-        Event::StateMerged { call_id, delta } => Some((call_id.0, json!(delta))),
+        Event::StateMerged { call_id, delta, .. } => Some((call_id.0, json!(delta))),
         _ => None,
     });
     merged.collect()

@@ -30,7 +30,7 @@ use agent_host_types::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// The rule by which calls with effects ask for approval.
 pub const FLOW_RULE: &str = "flow.untrusted";
@@ -48,14 +48,21 @@ pub fn is_flow_rule(rule: &str) -> bool {
 pub const MAX_FLOW_RULES: usize = 1_000;
 
 /// The kinds of sources that are untrusted unless the operator trusts them.
-const UNTRUSTED_KINDS: [&str; 6] = [
+const UNTRUSTED_KINDS: [&str; 7] = [
     "http:",
     "mcp:",
     "external:",
     "webhook:",
     "workflow",
     "unknown",
+    "history",
 ];
+
+/// The characters at which the fixed beginning of a glob ends.
+const GLOB: [char; 5] = ['*', '?', '[', '{', '\\'];
+
+/// The longest name of a host that a model sees, in bytes.
+const MAX_HOST: usize = 40;
 
 /// The names of arguments that are content: no recipient, host, path or command. A value from an
 /// untrusted source may stand there without approval.
@@ -186,6 +193,48 @@ impl FlowPolicy {
             || by_kind && !trusts()
     }
 
+    /// Returns the sources that are untrusted at a path, and the globs of those that may be below it.
+    fn untrusted_below(&self, path: &str) -> Vec<String> {
+        let own = format!("dir:{}", path.trim_end_matches('/'));
+        let below = format!("{own}/");
+        let globs = self.untrusted.iter().map(NameGlob::as_str);
+        let globs = globs.filter(|glob| {
+            let fixed = glob
+                .find(GLOB)
+                .map_or(*glob, |end| glob.get(..end).unwrap_or_default());
+            glob.starts_with("dir:") && (fixed.starts_with(&below) || below.starts_with(fixed))
+        });
+        let globs = globs.map(str::to_owned);
+        match self.counts(&own) {
+            true => vec![own],
+            false => globs.collect(),
+        }
+    }
+
+    /// Returns sources as a model sees them. Names of files and of hosts can be text that an attacker
+    /// chose: in the place of a file stands the glob that distrusts it, and in that of a long name of
+    /// a host its domain.
+    pub(crate) fn shown(&self, sources: &[String]) -> BTreeSet<String> {
+        let shown = sources.iter().map(|source| match source.split_once(':') {
+            Some(("dir", _)) => {
+                let mut globs = self.untrusted.iter();
+                let glob = globs.find(|glob| audience::has(glob, source));
+                glob.map_or_else(|| "dir:*".to_owned(), |glob| glob.as_str().to_owned())
+            }
+            Some(("http", host)) if host.len() > MAX_HOST || host.matches('-').count() > 2 => {
+                let mut labels = host.rsplit('.').take(2).collect::<Vec<_>>();
+                labels.reverse();
+                let domain = labels.join(".");
+                match domain.len() > MAX_HOST || domain.contains('-') {
+                    true => "http:*".to_owned(),
+                    false => format!("http:*.{domain}"),
+                }
+            }
+            _ => source.clone(),
+        });
+        shown.collect()
+    }
+
     /// Returns the strictest decision about the flows into a call; `None` if nothing untrusted
     /// flows into it.
     #[must_use]
@@ -247,8 +296,12 @@ impl FlowPolicy {
         source: &str,
         pointer: Option<&str>,
     ) -> FlowRuling {
+        // Any source may be behind that one.
+        let may_match = |rule: &FlowRule| {
+            source == UNKNOWN && rule.decision != RuleDecision::Allow || rule.from.matches(source)
+        };
         let matching = self.rules.iter().filter(|rule| {
-            rule.from.matches(source)
+            may_match(rule)
                 && rule.tools.iter().any(|tool| tool.matches(call.tool))
                 && rule.is_about(pointer)
         });

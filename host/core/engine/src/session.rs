@@ -61,6 +61,8 @@ pub struct SessionStart {
     pub client: Option<String>,
     /// The call whose agent it is.
     pub parent: Option<ParentCall>,
+    /// The untrusted sources of a conversation that it continues.
+    pub labels: Vec<String>,
 }
 
 /// A session that this process writes to.
@@ -121,6 +123,7 @@ impl Session {
             directory: start.directory,
             client: start.client,
             parent: start.parent,
+            labels: start.labels,
         };
         session.record(started, Vec::new());
         session

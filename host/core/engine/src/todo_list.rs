@@ -81,7 +81,8 @@ impl Hook for TodoList {
     /// cache the beginning of a request. After a summary, the text has the list.
     fn prompt(&self, session: &Session) -> Option<String> {
         let tasks = tasks_of(session.state().shared(), session.id());
-        if tasks.is_empty() || is_in_conversation(session.state()) {
+        let is_kept = !session.state().flow.has_seen_shared();
+        if tasks.is_empty() || is_kept || is_in_conversation(session.state()) {
             return Some(PROMPT.to_owned());
         }
         Some(format!("{PROMPT} The list is now:\n{}", as_text(&tasks)))

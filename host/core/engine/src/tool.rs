@@ -193,7 +193,11 @@ impl SessionChange {
     pub(crate) fn into_event(self, call_id: &CallId, tool: &str, blobs: &mut Vec<Blob>) -> Event {
         let call_id = call_id.clone();
         match self {
-            Self::Merge(delta) => Event::StateMerged { call_id, delta },
+            Self::Merge(delta) => Event::StateMerged {
+                call_id,
+                delta,
+                labels: Vec::new(),
+            },
             Self::Halt(message) => Event::RunHalted { call_id, message },
             Self::Store(artifact) => {
                 let by = (Some(call_id), Some(tool.to_owned()));

@@ -55,6 +55,9 @@ pub enum Event {
         /// The call that started this session, for a nested agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<ParentCall>,
+        /// The untrusted sources of a conversation that it continues, such as `history`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        labels: Vec<String>,
     },
     /// The events before this one were copied from another session or journal. Open requests,
     /// running calls and remembered approvals of the original do not carry over; calls without a
@@ -419,6 +422,9 @@ pub enum Event {
         call_id: CallId,
         /// The change: a JSON object, merged deeply.
         delta: Map<String, Value>,
+        /// The untrusted sources of a change that another session brought.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        labels: Vec<String>,
     },
     /// An artifact was stored, in place of one with its name.
     ArtifactStored {

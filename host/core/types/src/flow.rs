@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The source of messages that a client sends or a file has of an earlier conversation.
+pub const HISTORY: &str = "history";
+
 /// The treatment of text from untrusted sources. Ordered: a later one is stricter.
 #[derive(
     Clone,

@@ -42,7 +42,10 @@ impl Connection {
         {
             return Ok(Arc::clone(session));
         }
-        let started = host.sessions().start_client(client_name(client())).await;
+        let sources = current.as_ref().map(|session| session.sources());
+        let started = host.sessions();
+        let started = started.start_client(client_name(client()), sources.unwrap_or_default());
+        let started = started.await;
         let session = match (started, current.as_ref()) {
             (Ok(first), None) => Arc::new(ClientSession::new(first)),
             (Ok(next), Some(session)) => session.continue_in(next),

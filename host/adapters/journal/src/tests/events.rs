@@ -56,6 +56,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             directory: Some("/home/ann/photos".to_owned()),
             client: Some("MCP client notes 2.1".to_owned()),
             parent: None,
+            labels: Vec::new(),
         },
         Event::SessionForked {
             from: session,
@@ -238,6 +239,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         Event::StateMerged {
             call_id: call_id.clone(),
             delta: map.clone(),
+            labels: Vec::new(),
         },
         Event::ArtifactStored {
             call_id: Some(call_id.clone()),
@@ -433,6 +435,7 @@ pub(super) fn two_turns(session: SessionId, blobs: [&Blob; 2]) -> Vec<EventRecor
         directory: Some("/home/ann".to_owned()),
         client: None,
         parent: None,
+        labels: Vec::new(),
     };
     let events = [
         started,

@@ -10,6 +10,7 @@ use agent_host_types::{
     accounting::Accounting,
     event::{EVENT_VERSION, Event, EventRecord},
     failure::{ToolErrorCode, ToolFailure},
+    flow::HISTORY,
     id::{CallId, Digest, SessionId},
     json, media,
     message::{Message, Role},
@@ -169,12 +170,17 @@ impl Records {
     pub(super) fn finish(mut self) -> Transcript {
         self.settle_open();
         let (session, at_ms) = (SessionId::new(), now_ms());
+        // Whatever a model said before may follow from any text.
+        let is_input = |event: &Event| matches!(event, Event::InputReceived { .. });
+        let has_more = !self.events.iter().all(is_input);
+        let labels = has_more.then(|| HISTORY.to_owned());
         let started = Event::SessionStarted {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             system: (!self.system.is_empty()).then(|| self.system.join("\n\n")),
             directory: None,
             client: None,
             parent: None,
+            labels: labels.into_iter().collect(),
         };
         let events = std::iter::once(started).chain(self.events);
         let records = (0..).zip(events).map(|(seq, event)| EventRecord {

@@ -60,6 +60,7 @@ fn started(system: Option<&str>) -> Event {
         directory: None,
         client: None,
         parent: None,
+        labels: Vec::new(),
     }
 }
 

@@ -40,11 +40,16 @@ pub(super) struct AuditLog {
     others_denied: u64,
     pub(super) first_denial: Option<Denial>,
     hosts: BTreeSet<String>,
+    /// Whether an entry has less than the whole path of a file.
+    pub(super) has_cut: bool,
 }
 
 impl AuditLog {
     /// Records an allowed request.
     pub(super) fn allow(&mut self, request: AuditRequest, rule: &str) {
+        if let AuditRequest::File { path, .. } = &request {
+            self.has_cut |= path.len() > MAX_REQUEST_BYTES || path.chars().any(char::is_control);
+        }
         self.count(bounded(request), AuditVerdict::Allowed, rule, None);
     }
 

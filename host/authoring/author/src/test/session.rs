@@ -170,7 +170,7 @@ impl SessionCases {
             Event::AnswerReceived {
                 call_id, answer, ..
             } => self.change(&call_id, |call| call.answers.push(answer)),
-            Event::StateMerged { call_id, delta } => {
+            Event::StateMerged { call_id, delta, .. } => {
                 self.change(&call_id, |call| call.merges.push(delta));
             }
             Event::RunHalted { call_id, message } => {

@@ -5,11 +5,14 @@
 //! body ends.
 
 use super::{
-    FlowPolicy,
-    sources::{MAX_SOURCES, bounded, source_of},
+    FlowPolicy, GLOB,
+    sources::{MAX_SOURCES, UNKNOWN, bounded, source_of},
 };
 use crate::policy::{NameGlob, Ruling};
-use agent_host_types::audit::{AuditRequest, FileAction};
+use agent_host_types::{
+    audit::{AuditRequest, FileAction},
+    flow::HISTORY,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -34,6 +37,10 @@ pub struct AudienceRule {
 impl AudienceRule {
     /// Returns whether it is about a source, or about its own, by which results name it.
     fn is_about(&self, source: &str) -> bool {
+        // Nothing tells whether such text has what the rule is about.
+        if source == UNKNOWN || source == HISTORY {
+            return true;
+        }
         let is_kept = |to: &&NameGlob| KEPT.iter().any(|kind| to.as_str().starts_with(kind));
         let mut kept = self.to.iter().filter(is_kept);
         self.from.as_str() == source || has(&self.from, source) || kept.any(|to| has(to, source))
@@ -49,23 +56,26 @@ impl AudienceRule {
         let below = format!("dir:{}/", directory.trim_end_matches('/'));
         [&self.from].into_iter().chain(&self.to).any(|glob| {
             let glob = glob.as_str();
-            let fixed = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
+            let fixed = glob.find(GLOB).unwrap_or(glob.len());
             let fixed = glob.get(..fixed).unwrap_or_default();
             fixed.starts_with(&below) || below.starts_with(fixed)
         })
     }
 }
 
-/// Whether a glob has a source. `dir:PATH/**` has the directory at `PATH`, too, and `dir:PATH` what
-/// is below it.
+/// Whether a glob has a source. `dir:PATH/**` has the directory at `PATH`, too, and one that has a
+/// directory what is below it.
 pub(super) fn has(glob: &NameGlob, source: &str) -> bool {
-    let is_below = |top: &str| {
-        let rest = source.strip_prefix(top.trim_end_matches('/'));
-        rest.is_some_and(|rest| rest.starts_with('/'))
-    };
-    let is_path = source.starts_with("dir:");
-    glob.matches(source)
-        || is_path && (glob.matches(&format!("{source}/")) || glob.as_exact().is_some_and(is_below))
+    if glob.matches(source) {
+        return true;
+    }
+    if !source.starts_with("dir:") {
+        return false;
+    }
+    let ends = source.match_indices('/').map(|(end, _)| end);
+    let mut above = ends.filter_map(|end| source.get(..end).filter(|above| *above != "dir:"));
+    glob.matches(&format!("{source}/"))
+        || above.any(|above| glob.matches(above) || glob.as_exact() == Some(&format!("{above}/")))
 }
 
 /// Where one call may hand text: within the audiences of all sources that reach it.

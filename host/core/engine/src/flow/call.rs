@@ -39,6 +39,8 @@ struct FileChanges {
     /// The sources of the shared state.
     shared: Vec<String>,
     changed: Table,
+    /// Whether it gave text from sources that count another path.
+    has_moved: bool,
 }
 
 impl From<Audience> for CallFlow {
@@ -73,6 +75,7 @@ impl CallFlow {
             sources: sources.iter().cloned().collect(),
             shared,
             changed: Table::new(),
+            has_moved: false,
         };
         self.changes = Some(Arc::new(Mutex::new(changes)));
         self
@@ -98,7 +101,18 @@ impl CallFlow {
 
     /// Takes in that what is at a path is moved or gets another name, or returns its denial.
     pub fn admit_move(&mut self, path: &str) -> Option<Ruling> {
-        self.audience.admit_move(path)
+        let denial = self.audience.admit_move(path);
+        if denial.is_none()
+            && let Some(mut changes) = self.changes()
+        {
+            changes.moves(path);
+        }
+        denial
+    }
+
+    /// Returns whether the files that it changed have sources which its requests do not show.
+    pub(crate) fn has_moved(&self) -> bool {
+        self.changes().is_some_and(|changes| changes.has_moved)
     }
 
     /// Takes in that the call reads the shared state of the session.
@@ -164,6 +178,15 @@ impl FileChanges {
             }
             bounded_table(&mut self.changed);
         }
+    }
+
+    /// Takes in that what is at a path, and below it, gets another path: it has the sources of the
+    /// files there, and of the directory itself.
+    fn moves(&mut self, path: &str) {
+        let mut sources = self.run.sources_of(path);
+        sources.extend(self.policy.untrusted_below(path));
+        self.has_moved |= !sources.is_empty();
+        self.read(sources);
     }
 
     /// Takes in sources of what the call reads, and so of what it wrote and may still write.

@@ -10,7 +10,7 @@ use agent_host_types::{
     tool::ToolCall,
 };
 use serde_json::{Map, Value, json};
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 /// The key of a reference, and that of the place in the value.
 const REF: &str = "$ref";
@@ -102,6 +102,35 @@ pub(crate) fn references_in_text(text: &str) -> Vec<(Range<usize>, String, Strin
         from = behind;
     }
     found
+}
+
+/// The text in place of a reference that was not opened.
+const NOT_OPENED: &str = "(a value that is not shown)";
+
+/// Returns an answer without the references in it: for another session they would name its own
+/// results.
+pub(crate) fn text_without_references(mut text: String) -> String {
+    for (place, ..) in references_in_text(&text).into_iter().rev() {
+        text.replace_range(place, NOT_OPENED);
+    }
+    text
+}
+
+/// Returns a value without the references in it, as [`text_without_references`] does.
+pub(crate) fn without_references(value: Value) -> Value {
+    match value {
+        Value::Object(object) if parsed(&object).is_some() => NOT_OPENED.into(),
+        Value::Object(object) => {
+            let fields = object.into_iter();
+            Value::Object(
+                fields
+                    .map(|(name, value)| (name, without_references(value)))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => items.into_iter().map(without_references).collect(),
+        other => other,
+    }
 }
 
 /// Returns a value as a text for the user.
@@ -211,7 +240,7 @@ pub(crate) fn invalid(message: impl Into<String>) -> ToolFailure {
 pub(crate) fn quarantined(
     output: &ToolResultOutput,
     reference: &str,
-    sources: &[String],
+    sources: &BTreeSet<String>,
 ) -> Option<SpilledOutput> {
     // A denial may have no reason.
     let whole = Blob::new(whole_bytes(output).unwrap_or_default());

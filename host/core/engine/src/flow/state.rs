@@ -12,7 +12,7 @@ use agent_host_types::{
     audit::AuditRequest,
     event::Event,
     flow::ArgumentSources,
-    id::CallId,
+    id::{CallId, SessionId},
     output::{BlobRef, ToolResultOutput},
     tool::ToolCall,
 };
@@ -20,6 +20,9 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     mem,
 };
+
+/// The most sources that a session hands to its successor.
+const MAX_SEEN: usize = 64;
 
 /// The source of everything in the run of a workflow.
 const WORKFLOW: &str = "workflow";
@@ -30,8 +33,8 @@ pub(crate) struct FlowState {
     /// The sources of what the model has seen, as the results name them. Which of them are
     /// untrusted, the policy says as it is now.
     seen: BTreeSet<String>,
-    /// The hosts and servers of results without untrusted sources: trusted ones, and all of those
-    /// from before flows were recorded.
+    /// The hosts and servers of results that the model has seen: trusted ones, and all of those from
+    /// before flows were recorded.
     unlabelled: BTreeSet<String>,
     /// The sources that results name, by call. Most calls have none.
     calls: HashMap<CallId, Vec<String>>,
@@ -41,6 +44,8 @@ pub(crate) struct FlowState {
     pub(crate) files: LabelledFiles,
     /// The untrusted sources of the shared state.
     shared: BTreeSet<String>,
+    /// Whether it continues a conversation, which may have references of other sessions.
+    is_continued: bool,
 }
 
 /// A result that the model has a reference to.
@@ -72,6 +77,12 @@ impl FlowState {
                 .cloned()
                 .collect(),
         )
+    }
+
+    /// Returns the sources of what the model has seen, whether they count now or not.
+    pub(crate) fn all_seen(&self) -> Vec<String> {
+        let all = self.seen.iter().chain(&self.unlabelled).cloned();
+        bounded(all.collect(), MAX_SEEN)
     }
 
     /// Returns the sources of what the caller has seen: a model, or a workflow, whose nodes
@@ -109,9 +120,19 @@ impl FlowState {
         self.references.get(reference)
     }
 
-    /// Returns the name of the next reference.
-    pub(crate) fn next_reference(&self) -> String {
-        format!("@r{}", self.references.len() + 1)
+    /// Returns the name of the next reference. In a conversation that continues another one it
+    /// begins with a number of this session: an old reference would else name another result here.
+    pub(crate) fn next_reference(&self, session: SessionId) -> String {
+        let number = self.references.len() + 1;
+        match self.is_continued {
+            true => {
+                let hash = blake3::hash(session.to_string().as_bytes());
+                let [low, middle, high, ..] = *hash.as_bytes();
+                let own = u32::from_le_bytes([low, middle, high, 1]);
+                format!("@r{own}{number:03}")
+            }
+            false => format!("@r{number}"),
+        }
     }
 
     pub(crate) fn sources_of(&self, reference: &str) -> &[String] {
@@ -126,6 +147,11 @@ impl FlowState {
     /// Returns the sources of the shared state.
     pub(crate) fn sources_of_shared(&self) -> impl Iterator<Item = &String> {
         self.shared.iter()
+    }
+
+    /// Whether the model may see the shared state: it has seen text from each of its sources.
+    pub(crate) fn has_seen_shared(&self) -> bool {
+        self.shared.is_subset(&self.seen)
     }
 
     /// Returns the sources of what a call may read without that its arguments say so. A file that
@@ -156,6 +182,10 @@ impl FlowState {
     /// Takes in an event.
     pub(crate) fn apply(&mut self, event: &Event) {
         match event {
+            Event::SessionStarted { labels, .. } => {
+                self.is_continued = !labels.is_empty();
+                self.seen.extend(labels.iter().cloned());
+            }
             Event::InputReceived { labels, .. } => self.seen.extend(labels.iter().cloned()),
             Event::CallSettled {
                 call_id,
@@ -175,7 +205,10 @@ impl FlowState {
                         };
                         self.references.insert(reference.clone(), result);
                     }
-                    _ => self.seen.extend(labels.iter().cloned()),
+                    _ => {
+                        self.seen.extend(labels.iter().cloned());
+                        self.passed(audit);
+                    }
                 }
                 self.labelled(call_id, labels, audit);
             }
@@ -186,6 +219,7 @@ impl FlowState {
                 ..
             } => {
                 self.seen.extend(labels.iter().cloned());
+                self.passed(audit);
                 self.labelled(call_id, labels, audit);
             }
             Event::FilesLabelled { files, .. } => {
@@ -202,9 +236,12 @@ impl FlowState {
                     read.filter_map(|entry| source_of(&entry.request)).collect();
                 self.wrote(&read, audit);
             }
-            Event::StateMerged { call_id, .. } => {
+            Event::StateMerged {
+                call_id, labels, ..
+            } => {
                 let sources = self.sources_of_call(call_id).to_vec();
                 self.shared.extend(sources);
+                self.shared.extend(labels.iter().cloned());
                 self.shared.extend(self.seen.iter().cloned());
             }
             _ => {}
@@ -213,15 +250,14 @@ impl FlowState {
 
     /// Notes the sources of the result of a call.
     fn labelled(&mut self, call_id: &CallId, labels: &[String], audit: &[AuditEntry]) {
-        match labels.is_empty() {
-            true => self.passed(audit),
-            false => drop(self.calls.insert(call_id.clone(), labels.to_vec())),
+        if !labels.is_empty() {
+            self.calls.insert(call_id.clone(), labels.to_vec());
         }
         self.wrote(labels, audit);
     }
 
-    /// Notes where a result without untrusted sources is from. Files are not noted: a session may
-    /// read any number of them.
+    /// Notes where a result that the model sees is from: also sources that count by no policy so far.
+    /// Files are not noted: a session may read any number of them.
     fn passed(&mut self, audit: &[AuditEntry]) {
         for entry in audit.iter().filter(|entry| is_allowed(entry)) {
             if let AuditRequest::Http { .. } | AuditRequest::McpCall { .. } = &entry.request {

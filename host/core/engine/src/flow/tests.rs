@@ -21,7 +21,12 @@ fn glob(text: &str) -> NameGlob {
 fn network_and_servers_are_untrusted_unless_trusted() {
     let policy = FlowPolicy {
         trusted: vec![glob("http:intranet.example"), glob("mcp:*")],
-        untrusted: vec![glob("dir:/workspace/vendor/**"), glob("mcp:mail")],
+        untrusted: vec![
+            glob("dir:/workspace/vendor/**"),
+            glob("mcp:mail"),
+            glob("dir:/workspace/*/third"),
+            glob("dir:/workspace/\\[id\\]"),
+        ],
         ..FlowPolicy::default()
     };
     for (source, expected) in [
@@ -35,11 +40,52 @@ fn network_and_servers_are_untrusted_unless_trusted() {
         ("dir:/workspace/vendor/", true),
         ("dir:/workspace/vendor", true),
         ("dir:/workspace/vendors/", false),
+        ("dir:/workspace/app/third/a.md", true),
+        ("dir:/workspace/app/third", true),
+        ("dir:/workspace/app/thirds/a.md", false),
+        ("dir:/workspace/[id]/a.md", true),
+        ("dir:/workspace/i/a.md", false),
+        ("history", true),
         ("tool:count", false),
         ("external:pay", true),
         ("unknown", true),
     ] {
         assert_eq!(policy.is_untrusted(source), expected, "{source}");
+    }
+}
+
+/// `unknown` stands for any source, so what denies or asks about one holds for it.
+#[test]
+fn strict_rules_hold_for_unknown_sources() {
+    let rule = |from: &str, decision| FlowRule {
+        name: from.to_owned(),
+        decision,
+        from: glob(from),
+        tools: vec![glob("*")],
+        arguments: Vec::new(),
+    };
+    let policy = FlowPolicy {
+        mode: FlowMode::Quarantine,
+        rules: vec![
+            rule("*", RuleDecision::Allow),
+            rule("mcp:mail", RuleDecision::Deny),
+        ],
+        ..FlowPolicy::default()
+    };
+    for (source, expected) in [
+        ("http:a.example", RuleDecision::Allow),
+        ("mcp:mail", RuleDecision::Deny),
+        ("unknown", RuleDecision::Deny),
+    ] {
+        let call = FlowRequest {
+            tool: "act",
+            effect: Effect::Effectful,
+            destination: None,
+            seen: &[source.to_owned()],
+            references: &[],
+        };
+        let decided = policy.decide(&call).map(|ruling| ruling.decision);
+        assert_eq!(decided, Some(expected), "{source}");
     }
 }
 

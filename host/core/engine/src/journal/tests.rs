@@ -17,6 +17,7 @@ async fn records_come_back_in_order_and_blobs_by_digest() {
             directory: None,
             client: None,
             parent: None,
+            labels: Vec::new(),
         },
     };
     let blob = Blob::new(b"bytes".to_vec());

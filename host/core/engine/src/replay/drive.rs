@@ -210,6 +210,7 @@ impl<'r> Driver<'r> {
             directory,
             client,
             parent,
+            labels,
         } = record.event.clone()
         {
             let start = SessionStart {
@@ -218,6 +219,7 @@ impl<'r> Driver<'r> {
                 directory,
                 client,
                 parent,
+                labels,
             };
             self.session = Some(Session::start(self.journal(), start));
             return Ok(());

@@ -223,9 +223,9 @@ impl Tape {
     ) -> Vec<SessionChange> {
         let following = records.iter().skip(from).map(|record| &record.event);
         let changes = following.map_while(|event| match event {
-            Event::StateMerged { call_id: of, delta } if of == call_id => {
-                Some(SessionChange::Merge(delta.clone()))
-            }
+            Event::StateMerged {
+                call_id: of, delta, ..
+            } if of == call_id => Some(SessionChange::Merge(delta.clone())),
             Event::RunHalted {
                 call_id: of,
                 message,

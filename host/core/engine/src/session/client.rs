@@ -78,8 +78,15 @@ impl ClientSession {
     pub fn continue_in(&self, mut new: Session) -> Arc<Self> {
         let session = self.lock();
         let shared = session.state().shared();
+        let flow = &session.state().flow;
         if !shared.is_empty() {
-            new.record(merged(Map::clone(shared)), Vec::new());
+            let sources = flow.sources_of_shared().cloned().collect();
+            new.record(merged(Map::clone(shared), sources), Vec::new());
+        }
+        let files = flow.files.recorded();
+        if !files.is_empty() {
+            let call_id = CallId(CARRIED_OVER.to_owned());
+            new.record(Event::FilesLabelled { call_id, files }, Vec::new());
         }
         for rule in session.state().remembered().to_vec() {
             let scope = RememberScope::Session;
@@ -89,6 +96,12 @@ impl ClientSession {
         // A second successor would receive no later changes.
         let _ = self.successor.set(Arc::clone(&new));
         new
+    }
+
+    /// Returns the sources of the results so far, for the start of a successor.
+    #[must_use]
+    pub fn sources(&self) -> Vec<String> {
+        self.lock().state().flow.all_seen()
     }
 
     /// Whether new calls should start in a successor: this session cannot be written any more, or
@@ -188,9 +201,10 @@ impl ClientSession {
     }
 }
 
-fn merged(delta: Map<String, Value>) -> Event {
+fn merged(delta: Map<String, Value>, labels: Vec<String>) -> Event {
     Event::StateMerged {
         call_id: CallId(CARRIED_OVER.to_owned()),
         delta,
+        labels,
     }
 }

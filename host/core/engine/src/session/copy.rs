@@ -13,11 +13,12 @@
 mod tests;
 
 use super::{BatchCall, SessionState, folded::check_record, now_ms};
-use crate::{context::summary, journal::JournalError};
+use crate::{context::summary, flow::UNKNOWN, journal::JournalError};
 use agent_host_types::{
     accounting::Accounting,
     event::{EVENT_VERSION, Event, EventRecord},
     failure::{ToolErrorCode, ToolFailure},
+    flow::LabelledFile,
     id::{Digest, SessionId},
     message::Message,
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
@@ -217,10 +218,22 @@ impl SessionCopy {
                 continue;
             }
             let tool = entry.call.name;
+            let waits = self.state.open.is_some();
             let output = match entry.intended {
                 None => ToolResultOutput::ExecutionDenied(Some(NOT_STARTED.to_owned())),
                 Some(_) => interrupted_result(&tool).into(),
             };
+            // What it wrote so far is not recorded; what waits recorded it.
+            let wrote =
+                (entry.intended.is_some() && !entry.dispatched_externally && !waits).then(|| {
+                    Event::FilesLabelled {
+                        call_id: entry.call.id.clone(),
+                        files: vec![LabelledFile {
+                            path: "/".to_owned(),
+                            sources: vec![UNKNOWN.to_owned()],
+                        }],
+                    }
+                });
             let settled = Event::CallSettled {
                 call_id: entry.call.id,
                 tool,
@@ -236,6 +249,7 @@ impl SessionCopy {
                 whole: None,
             };
             records.push(self.follow(now, settled));
+            records.extend(wrote.map(|wrote| self.follow(now, wrote)));
         }
         Ok(records)
     }

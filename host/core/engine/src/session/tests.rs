@@ -18,6 +18,7 @@ fn record(session: SessionId, seq: u64) -> EventRecord {
             directory: None,
             client: None,
             parent: None,
+            labels: Vec::new(),
         },
     }
 }
@@ -71,6 +72,7 @@ async fn session_resumes_at_its_last_record() {
         directory: Some("here".into()),
         client: None,
         parent: None,
+        labels: Vec::new(),
     };
     let first = Session::start(journal.clone(), start);
     let mut again = Session::resume(journal.clone()).await.unwrap();

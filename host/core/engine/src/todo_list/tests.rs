@@ -111,8 +111,17 @@ fn prompt_has_the_list_if_the_conversation_lacks_it() {
     let merged = Event::StateMerged {
         call_id: CallId("a".into()),
         delta: lists.as_object().unwrap().clone(),
+        labels: Vec::new(),
     };
     session.record(merged, Vec::new());
     let with_list = Some(format!("{PROMPT} The list is now:\n{LIST}"));
     assert_eq!(TodoList.prompt(&session), with_list);
+    // Text that the model may not have seen can be in it.
+    let merged = Event::StateMerged {
+        call_id: CallId("b".into()),
+        delta: Map::new(),
+        labels: vec!["http:news.example".into()],
+    };
+    session.record(merged, Vec::new());
+    assert_eq!(TodoList.prompt(&session), Some(PROMPT.to_owned()));
 }

@@ -18,7 +18,10 @@ use super::{
 };
 use crate::{
     agents::SubAgent,
-    flow::RunFiles,
+    flow::{
+        RunFiles,
+        reference::{text_without_references, without_references},
+    },
     observer::{Live, Observer, Unobserved},
     session::{FIRST_MERGE, Session, SessionStart, Snapshot},
     tool::CallReport,
@@ -199,7 +202,7 @@ impl Agent {
         let next = match (input, session.state().message_count()) {
             (Some(input), _) => Some(input),
             (None, 0) => {
-                begin(&mut session, snapshot, run);
+                begin(&mut session, snapshot, run, &caller.shared_sources);
                 session.set_context((*snapshot.context).clone());
                 Some(first_input(run))
             }
@@ -266,13 +269,14 @@ fn summary(child: &SubAgent, session: &Session) -> ChildSummary {
 }
 
 /// Gives a new session the shared state as its parent sees it.
-fn begin(session: &mut Session, snapshot: &Snapshot, run: &CallRun) {
+fn begin(session: &mut Session, snapshot: &Snapshot, run: &CallRun, sources: &[String]) {
     let shared = &snapshot.shared;
     // After a crash it may have that already, and nothing else.
     if session.next_seq() == FIRST_MERGE && !shared.is_empty() {
         let merged = Event::StateMerged {
             call_id: run.entry.call.id.clone(),
             delta: (**shared).clone(),
+            labels: sources.to_vec(),
         };
         session.record(merged, Vec::new());
     }
@@ -331,8 +335,8 @@ async fn result_of(
         TurnEnd::Done {
             output: Some(value),
             ..
-        } => ToolResultOutput::json(value),
-        TurnEnd::Done { text, .. } => ToolResultOutput::Text(text),
+        } => ToolResultOutput::json(without_references(value)),
+        TurnEnd::Done { text, .. } => ToolResultOutput::Text(text_without_references(text)),
         TurnEnd::Halted { message } => ToolResultOutput::Text(message),
         TurnEnd::Refusal { text } => ToolResultOutput::ExecutionDenied(Some(text)),
         TurnEnd::BudgetExceeded { budget } => failed(

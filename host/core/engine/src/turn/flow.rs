@@ -387,8 +387,9 @@ impl Agent {
         if !self.quarantines() || !labels.iter().any(|source| policy.is_untrusted(source)) {
             return None;
         }
-        let reference = session.state().flow.next_reference();
-        Some((quarantined(output, &reference, labels)?, reference))
+        let reference = session.state().flow.next_reference(session.id());
+        let from = policy.shown(labels);
+        Some((quarantined(output, &reference, &from)?, reference))
     }
 
     /// Returns the agent that a call starts.

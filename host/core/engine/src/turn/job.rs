@@ -14,8 +14,9 @@ use crate::{
     tool::{CallReport, CallUpdate, Invocation, RunEnd, SessionChange},
 };
 use agent_host_types::{
-    accounting::Accounting,
+    accounting::{Accounting, AuditEntry},
     approval::ApprovalRule,
+    audit::AuditRequest,
     continuation::WaitingChild,
     event::Event,
     failure::{ToolErrorCode, ToolFailure},
@@ -49,6 +50,8 @@ pub(super) struct Caller {
     pub(super) remembered: Vec<ApprovalRule>,
     /// The files of its run.
     pub(super) files: RunFiles,
+    /// The sources of its shared state.
+    pub(super) shared_sources: Vec<String>,
 }
 
 impl Caller {
@@ -60,6 +63,7 @@ impl Caller {
             agent_depth: settings.agent_depth,
             remembered: session.state().remembered().to_vec(),
             files: session.state().flow.files.run(),
+            shared_sources: session.state().flow.sources_of_shared().cloned().collect(),
         }
     }
 }
@@ -261,10 +265,14 @@ impl Agent {
                 CallReport { files, ..report }.into()
             }
         };
-        let report = match self.resolve_question(&run.entry, end) {
+        let mut report = match self.resolve_question(&run.entry, end) {
             RunEnd::Settled(report) => checked(report),
             asked @ RunEnd::Asked(_) => return asked,
         };
+        let is_cut = |entry: &AuditEntry| entry.request == AuditRequest::Others;
+        if run.flow.has_moved() || report.audit.iter().any(is_cut) {
+            report.files = run.flow.changed();
+        }
         let wall_us = report.accounting.wall_us;
         let input = Some(&*run.input);
         cx.observer.live(Live::CallEnded {

@@ -89,6 +89,7 @@ pub(in crate::tests) fn small() -> Vec<Value> {
         directory: None,
         client: None,
         parent: None,
+        labels: Vec::new(),
     };
     vec![
         json!({"format": "agent-host-session", "version": 1, "session": session, "events": 2, "blobs": 1}),

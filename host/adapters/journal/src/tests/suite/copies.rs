@@ -137,6 +137,7 @@ pub(super) async fn session_of_an_agent_stays_with_its_parent(backend: &impl Bac
                 session,
                 call_id: CallId("call_0".to_owned()),
             }),
+            labels: Vec::new(),
         };
         journal.append(
             &[record(session, 0, started), record(session, 1, input("x"))],

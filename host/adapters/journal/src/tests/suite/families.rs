@@ -35,6 +35,7 @@ pub(in crate::tests) fn started(parent: Option<SessionId>) -> Event {
             session,
             call_id: call(),
         }),
+        labels: Vec::new(),
     }
 }
 

@@ -212,6 +212,7 @@ pub(super) async fn session_is_found_by_its_end_name_and_directory(backend: &imp
             directory: Some(directory.to_owned()),
             client: None,
             parent: None,
+            labels: Vec::new(),
         };
         journal.append(&[record(id, 0, started)], Vec::new());
         if number == 0 {

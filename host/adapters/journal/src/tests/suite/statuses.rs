@@ -136,6 +136,7 @@ pub(super) async fn copy_has_a_status_of_its_own(backend: &impl Backend) {
             directory: None,
             client: None,
             parent: None,
+            labels: Vec::new(),
         };
         let events = [started, input("first"), ended(session, end).event];
         let records: Vec<_> = (0..)

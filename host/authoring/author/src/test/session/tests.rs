@@ -116,6 +116,7 @@ fn cases(events: impl IntoIterator<Item = Event>) -> WrittenCases {
         directory: Some(DIRECTORY.to_owned()),
         client: None,
         parent: None,
+        labels: Vec::new(),
     });
     for event in events {
         cases.add(event);
@@ -264,6 +265,7 @@ fn case_has_state_changes_and_answers_of_the_call() {
     let merged = |call: &str, delta: Value| Event::StateMerged {
         call_id: id(call),
         delta: object(delta),
+        labels: Vec::new(),
     };
     let fields = object(json!({"age": 7}));
     let written = cases([

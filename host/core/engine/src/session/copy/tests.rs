@@ -49,6 +49,7 @@ fn started(ids: &[&str]) -> Vec<Event> {
             directory: None,
             client: None,
             parent: None,
+            labels: Vec::new(),
         },
         Event::InputReceived {
             message: Message::text(Role::User, "send it"),
@@ -201,12 +202,18 @@ fn copy_inherits_no_authority() {
         let answers: Vec<ToolResultOutput> = end
             .iter()
             .skip(1)
-            .map(|record| match &record.event {
-                Event::CallSettled { output, .. } => output.clone(),
+            .filter_map(|record| match &record.event {
+                Event::CallSettled { output, .. } => Some(output.clone()),
+                Event::FilesLabelled { .. } => None,
                 other => panic!("{what}: {other:?}"),
             })
             .collect();
         assert_eq!(answers, expected, "{what}");
+        // A call that runs here may have written any text anywhere.
+        let labelled = end.iter().any(|record| {
+            matches!(&record.event, Event::FilesLabelled { files, .. } if files[0].path == "/")
+        });
+        assert_eq!(labelled, what.starts_with("one runs, "), "{what}");
         assert_eq!(
             end[0].event,
             Event::SessionForked { from, at, by: None },

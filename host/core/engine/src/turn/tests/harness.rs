@@ -52,6 +52,7 @@ impl Bench {
             directory: None,
             client: None,
             parent: None,
+            labels: Vec::new(),
         };
         let session = Session::start(journal.clone(), start);
         Self::around(session, journal, replies, tools)

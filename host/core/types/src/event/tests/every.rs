@@ -93,6 +93,7 @@ pub(crate) fn conversation_events() -> Vec<Event> {
                 session: session(),
                 call_id: id(),
             }),
+            labels: vec!["history".into()],
         },
         Event::SessionForked {
             from: session(),
@@ -290,6 +291,7 @@ pub(crate) fn call_events() -> Vec<Event> {
         Event::StateMerged {
             call_id: id(),
             delta: map(),
+            labels: vec!["http:example.com".into()],
         },
         Event::ArtifactStored {
             call_id: Some(id()),

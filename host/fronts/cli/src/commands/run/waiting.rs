@@ -12,6 +12,7 @@ use agent_host_types::{
     tool::DecisionKind,
 };
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// The file of a hint for results from outside.
 const RESULTS_FILE: &str = "results.json";
@@ -192,8 +193,17 @@ pub(super) fn list(calls: &[PendingCall], path: &str) -> String {
         let words = mixed_words(call, &call.input).into_iter();
         let words = words.take(MAX_MIXED_WORDS);
         let marks = words.map(|word| format!("\n    mixes alphabets: {}", one_line(&word, 200)));
+        let sources: BTreeSet<&String> = call.sources.iter().flat_map(|it| &it.sources).collect();
+        let sources: Vec<&str> = sources.into_iter().map(String::as_str).collect();
+        let from = match sources.is_empty() {
+            true => String::new(),
+            false => format!(
+                "\n    depends on text from {}",
+                one_line(&sources.join(", "), 200)
+            ),
+        };
         format!(
-            "  {}  {} {}{}",
+            "  {}  {} {}{}{from}",
             escape_line(&format!("{path}{}", call.call_id)),
             tool_name(&call.tool),
             one_line(&json!(call.input).to_string(), 200),

@@ -89,12 +89,13 @@ async fn files_have_the_sources_of_their_call_at_once() {
         ..FlowPolicy::default()
     });
     let (seen, read) = ("http:news.example", "dir:/workspace/sub/b.txt");
+    let globbed = "dir:/workspace/sub";
     let file = |path: &str, sources: &[&str]| LabelledFile {
         path: path.to_owned(),
         sources: sources.iter().map(|&source| source.to_owned()).collect(),
     };
     type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], Vec<LabelledFile>);
-    let cases: [Case<'_>; 6] = [
+    let cases: [Case<'_>; 8] = [
         (&[], &[("create x x", "1"), ("read a.txt", "alpha")], vec![]),
         (
             &[seen],
@@ -122,6 +123,23 @@ async fn files_have_the_sources_of_their_call_at_once() {
             vec![
                 file("/workspace/a.txt", &[seen]),
                 file("/workspace/c.txt", &[seen]),
+            ],
+        ),
+        // What is moved or linked keeps the sources that it has by its path.
+        (
+            &[],
+            &[("link sub/b.txt b.txt", "done")],
+            vec![
+                file("/workspace/b.txt", &[read]),
+                file("/workspace/sub/b.txt", &[read]),
+            ],
+        ),
+        (
+            &[],
+            &[("move sub sub2", "done")],
+            vec![
+                file("/workspace/sub", &[globbed]),
+                file("/workspace/sub2", &[globbed]),
             ],
         ),
     ];

@@ -93,6 +93,7 @@ fn calls_that_had_more_than_input() -> Vec<Row> {
     let state = Event::StateMerged {
         call_id: id("other"),
         delta: object(json!({ "long": "x".repeat(20_000) })),
+        labels: Vec::new(),
     };
     let mut with_state = vec![state];
     with_state.extend(output(text("a")));

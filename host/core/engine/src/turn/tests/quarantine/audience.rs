@@ -208,7 +208,8 @@ fn kept_text_has_the_audience_of_what_it_is_from() {
         ("mcp:mail", "mcp:crm", true),
         ("mcp:mail", "http:a.example", false),
         ("mcp:mail", "mcp:mail", true),
-        ("unknown", "http:a.example", true),
+        ("unknown", "http:a.example", false),
+        ("history", "http:a.example", false),
     ];
     for (source, destination, admits) in cases {
         let audience = policy.audience(&[source.to_owned()]);
