@@ -108,10 +108,7 @@ fn range(at: u64, bytes: u64) -> Range<usize> {
     start..start.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
-/// Calls a function of the plugin.
-///
-/// # Errors
-/// The plugin's own failure, as a sentence.
+/// Calls a function of the plugin; fails with its own error.
 pub(crate) fn run(function: &str, input: &[u8]) -> Result<Vec<u8>, String> {
     let functions = kernel().functions();
     let mut functions = (0..).zip(functions);

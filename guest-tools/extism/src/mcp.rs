@@ -4,10 +4,7 @@ use agent_tool::{Effect, Output, Part, filter::Definition};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-/// Reads a list of tools.
-///
-/// # Errors
-/// It is not one: a sentence.
+/// Reads a list of tools; fails with a sentence.
 pub(crate) fn definitions(list: &[u8]) -> Result<Vec<Definition>, String> {
     let list = serde_json::from_slice::<Value>(list);
     let list = list.map_err(|error| format!("it returned malformed JSON: {error}"))?;

@@ -18,7 +18,6 @@ pub(crate) use entry::Described;
 pub use manage::{CacheContent, CachedComponent, CompileCache};
 pub(crate) use sealed::Sealed;
 
-use crate::component::extism;
 use agent_host_cache_dir::{CacheDir, mark_used};
 use agent_host_types::id::Digest;
 use entry::{EntryHeader, EntryKey, KEY_BYTES};
@@ -53,8 +52,6 @@ impl Cache {
             Some(key) => key,
             None => create_key(&dir)?,
         };
-        // The code of a plugin has the kernel's in it.
-        let engine = *blake3::hash(&[&engine, extism::KERNEL].concat()).as_bytes();
         Ok(Self {
             dir,
             key,

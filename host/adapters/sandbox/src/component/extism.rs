@@ -28,7 +28,8 @@ const TABLE: &str = "__indirect_function_table";
 const SLOT: &str = "extism_slot";
 const NAME: &str = "extism_name";
 
-/// The operations of the function in the slot. The first calls a function of the plugin.
+/// The operations of the function in the slot.
+const CALL: i32 = 0;
 const LOAD: i32 = 1;
 const STORE: i32 = 2;
 
@@ -241,6 +242,7 @@ impl Link<'_> {
             let store = case(&mut body, 0, STORE).local_get(1).local_get(2);
             store.i32_store8(byte).i32_const(0).return_().end();
         }
+        case(&mut body, 0, CALL);
         if self.initialiser.is_some() {
             body.call(called);
             called += 1;
@@ -248,7 +250,7 @@ impl Link<'_> {
         for (index, tool) in (0..).zip(called..).take(self.tools.len()) {
             case(&mut body, 1, index).call(tool).return_().end();
         }
-        body.unreachable().end();
+        body.end().unreachable().end();
         function
     }
 }

@@ -180,12 +180,8 @@ impl ToolComponent {
     /// `act:tools@0.2.0, WASI 0.2, WASI 0.3`.
     #[must_use]
     pub fn format(&self) -> String {
-        let linked = &self.loaded.linked;
-        let format = match &linked.entry_point {
-            EntryPoint::Contract(_) => {
-                let plugin = linked.plugin.clone();
-                plugin.unwrap_or_else(|| format!("agent:tool@{CONTRACT_VERSION}"))
-            }
+        let format = match &self.loaded.linked.entry_point {
+            EntryPoint::Contract(_) => self.loaded.linked.format.clone(),
             EntryPoint::Hooks => format!("hooks of agent:tool@{CONTRACT_VERSION}"),
             EntryPoint::Plain(_) => "functions".to_owned(),
             EntryPoint::Program(_) => self.program_form().unwrap_or("a program").to_owned(),

@@ -281,7 +281,7 @@ async fn definitions_of_plugin_are_checked_like_any_other() {
         (r#"(func (export "list_tools") (result i32) (i32.const 7))"#.to_owned(),
          "`list_tools` failed: the plugin returned the code 7 and no error"),
         (r#"(func (export "list_tools") (result i32) (unreachable))"#.to_owned(), "trap: "),
-        (r#"(func (export "list_tools") (result i32) (call $output (i64.const 4294967296) (i64.const 9)) (i32.const 0))"#.to_owned(),
+        (r#"(func (export "list_tools") (result i32) (call $output (i64.const 38654705664) (i64.const 9)) (i32.const 0))"#.to_owned(),
          "the plugin's output is outside of its memory"),
         (r#"(func (export "list_tools") (result i32) (loop (drop (call $alloc (i64.const 1048576))) (br 0)) (i32.const 0))"#.to_owned(),
          "out-of-memory: "),
