@@ -14,8 +14,8 @@ const CALL: i32 = 0;
 const LOAD: i32 = 1;
 const STORE: i32 = 2;
 
-/// The bits of an address below the number of its block. So each address is checked.
-const OFFSET_BITS: u32 = 32;
+/// The address of the first block. All are below 4 GiB, because plugins shorten them.
+const FIRST: u64 = 16;
 
 static KERNEL: LazyLock<Mutex<Kernel>> = LazyLock::new(Mutex::default);
 
@@ -24,10 +24,12 @@ static KERNEL: LazyLock<Mutex<Kernel>> = LazyLock::new(Mutex::default);
 pub(crate) struct Kernel {
     /// A line for each function that is called.
     functions: Vec<u8>,
+    /// The blocks by their addresses, so that each address is checked.
     blocks: BTreeMap<u64, Vec<u8>>,
     /// The address of the input.
     pub(crate) input: u64,
-    pub(crate) output: Vec<u8>,
+    /// The address and the length of the output, which may be written later.
+    pub(crate) output: (u64, u64),
     /// The address of the error; zero without one.
     pub(crate) error: u64,
     pub(crate) variables: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -51,15 +53,17 @@ impl Kernel {
 
     /// Allocates a block; an empty one has the address zero.
     pub(crate) fn allocate(&mut self, bytes: u64) -> u64 {
-        let (bytes, mut block) = (usize::try_from(bytes), Vec::new());
-        match bytes {
-            Ok(0) => return 0,
-            Ok(bytes) if block.try_reserve_exact(bytes).is_ok() => block.resize(bytes, 0),
+        let last = self.blocks.last_key_value();
+        let end = last.map_or(FIRST, |(at, block)| at + block.len() as u64);
+        let (at, mut block) = (end.next_multiple_of(FIRST), Vec::new());
+        match u32::try_from(at.saturating_add(bytes)) {
+            _ if bytes == 0 => return 0,
+            Ok(_) if block.try_reserve_exact(bytes as usize).is_ok() => (),
             _ => fail("the memory is full"),
         }
-        let last = self.blocks.last_key_value().map_or(0, |(last, _)| *last);
-        self.blocks.insert(last + 1, block);
-        (last + 1) << OFFSET_BITS
+        block.resize(bytes as usize, 0);
+        self.blocks.insert(at, block);
+        at
     }
 
     /// Allocates a block with these bytes.
@@ -71,19 +75,18 @@ impl Kernel {
 
     /// Takes a block out of the memory; empty if there is none. A function owns its arguments.
     pub(crate) fn take(&mut self, at: u64) -> Vec<u8> {
-        self.blocks.remove(&(at >> OFFSET_BITS)).unwrap_or_default()
+        self.blocks.remove(&at).unwrap_or_default()
     }
 
     /// Returns the length of a block; zero if there is none.
     pub(crate) fn length(&self, at: u64) -> u64 {
-        let block = self.blocks.get(&(at >> OFFSET_BITS));
-        block.map_or(0, |block| block.len() as u64)
+        self.blocks.get(&at).map_or(0, |block| block.len() as u64)
     }
 
     /// Reads bytes; `None` outside of a block.
     pub(crate) fn get(&self, at: u64, bytes: u64) -> Option<&[u8]> {
-        let block = self.blocks.get(&(at >> OFFSET_BITS));
-        block.and_then(|block| block.get(range(at, bytes)))
+        let (start, block) = self.blocks.range(..=at).next_back()?;
+        block.get(range(at - start, bytes))
     }
 
     /// Reads bytes; zeros outside of a block, as other hosts do.
@@ -94,18 +97,18 @@ impl Kernel {
 
     /// Writes bytes; nothing outside of a block, as other hosts do.
     pub(crate) fn store(&mut self, at: u64, bytes: &[u8]) {
-        let block = self.blocks.get_mut(&(at >> OFFSET_BITS));
-        let place = block.and_then(|block| block.get_mut(range(at, bytes.len() as u64)));
-        if let Some(place) = place {
+        let block = self.blocks.range_mut(..=at).next_back();
+        let range = |start| range(at - start, bytes.len() as u64);
+        if let Some(place) = block.and_then(|(start, block)| block.get_mut(range(*start))) {
             place.copy_from_slice(bytes);
         }
     }
 }
 
 /// Returns a range of a block.
-fn range(at: u64, bytes: u64) -> Range<usize> {
-    let start = at as u32 as usize;
-    start..start.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX))
+fn range(start: u64, bytes: u64) -> Range<usize> {
+    let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+    index(start)..index(start.saturating_add(bytes))
 }
 
 /// Calls a function of the plugin; fails with its own error.
@@ -119,9 +122,13 @@ pub(crate) fn run(function: &str, input: &[u8]) -> Result<Vec<u8>, String> {
     kernel().input = input;
     let code = slot(CALL, index, 0);
     let mut kernel = kernel();
-    let error = kernel.error;
+    let (error, (at, bytes)) = (kernel.error, kernel.output);
     match (error, code) {
-        (0, 0) => Ok(std::mem::take(&mut kernel.output)),
+        (0, 0) if bytes == 0 => Ok(Vec::new()),
+        (0, 0) => match kernel.get(at, bytes) {
+            Some(output) => Ok(output.to_vec()),
+            None => fail("the plugin's output is outside of its memory"),
+        },
         (0, code) => Err(format!("the plugin returned the code {code} and no error")),
         (error, _) => Err(String::from_utf8_lossy(&kernel.take(error)).into_owned()),
     }

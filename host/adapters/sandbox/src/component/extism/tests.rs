@@ -17,7 +17,6 @@ use agent_host_types::{
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 /// The imports of a plugin that says something.
 const IMPORTS: &str = r#"
@@ -53,27 +52,25 @@ fn plugin(functions: &str) -> Vec<u8> {
     wat::parse_str(format!("(module {IMPORTS} {functions})")).unwrap()
 }
 
-/// A function that gives a text to `$output` or, with its address alone, to `$error`.
+/// A function that names a text as its output, before it writes it, or as its error.
 fn says(export: &str, text: &str, is_error: bool) -> String {
-    let mut code = format!(
-        "(func (export \"{export}\") (result i32) (local $at i64)
-        (local.set $at (call $alloc (i64.const {})))",
-        text.len()
-    );
-    for (index, byte) in text.bytes().enumerate() {
+    let bytes = text.len();
+    let (named, code) = match is_error {
+        true => ("(call $error (local.get $at))".to_owned(), 1),
+        false => (
+            format!("(call $output (local.get $at) (i64.const {bytes}))"),
+            0,
+        ),
+    };
+    let stores = text.bytes().enumerate().map(|(index, byte)| {
         let address = format!("(i64.add (local.get $at) (i64.const {index}))");
-        write!(code, "(call $store {address} (i32.const {byte}))").unwrap();
-    }
-    match is_error {
-        true => code.push_str("(call $error (local.get $at)) (i32.const 1))"),
-        false => write!(
-            code,
-            "(call $output (local.get $at) (i64.const {})) (i32.const 0))",
-            text.len()
-        )
-        .unwrap(),
-    }
-    code
+        format!("(call $store {address} (i32.const {byte}))")
+    });
+    let stores: String = stores.collect();
+    format!(
+        "(func (export \"{export}\") (result i32) (local $at i64)
+        (local.set $at (call $alloc (i64.const {bytes}))) {named} {stores} (i32.const {code}))"
+    )
 }
 
 fn lists(tools: &str) -> Vec<u8> {
