@@ -44,6 +44,8 @@ fn functions_in_both_hosts_have_the_same_results() {
         let ours = env.run(&[&call[..], &grants].concat());
         match (&theirs["output"], &theirs["error"]) {
             (Value::String(output), _) => {
+                // Extism's Python does not give plugins the header fields of a response.
+                let output = &output.replace("200 none ", "200 text/plain ");
                 assert_eq!(
                     value(&ours.stdout),
                     value(output),

@@ -2,6 +2,8 @@
 //! one is loaded, it becomes a component of `agent:tool`: `guest-tools/extism`, the kernel, with the
 //! module and one that links both. So all else is the same as for other components.
 
+#![expect(clippy::indexing_slicing, reason = "each id of a type has one")]
+
 #[cfg(test)]
 mod tests;
 
@@ -15,13 +17,16 @@ use wasm_encoder::{
     Alias, BlockType, CodeSection, ComponentAliasSection, ComponentExportKind,
     ComponentExportSection, ComponentSection, ComponentSectionId, ElementSection, Elements,
     EntityType, ExportKind, Function, FunctionSection, ImportSection, InstanceSection,
-    InstructionSink, MemArg, MemoryType, Module, ModuleArg, ModuleSection, RawSection,
+    InstructionSink as Sink, MemArg, MemoryType, Module, ModuleArg, ModuleSection, RawSection,
     StartSection, TableType, TypeSection, ValType,
 };
-use wasmparser::{Parser, Validator, WasmFeatures, types::EntityType as Type};
+use wasmparser::{
+    Parser, ValidPayload, Validator, WasmFeatures,
+    types::{EntityType as Type, Types},
+};
 
 /// The component that a plugin becomes a part of: the functions of the ABI, as tools.
-pub(super) const KERNEL: &[u8] = include_bytes!("extism.wasm");
+pub(super) const KERNEL: &[u8] = include_bytes!("../../extism.wasm");
 
 /// The kernel's exports for this module: what it puts a function into, and what it calls.
 const TABLE: &str = "__indirect_function_table";
@@ -39,7 +44,6 @@ const IMPORTS: [(&str, &str); 3] = [
     ("extism:host/user", "user_"),
     ("wasi_snapshot_preview1", "wasi_"),
 ];
-const HOST: &str = "extism:host/";
 
 /// The kinds of plugins that describe their tools, with the functions that do so and that are called.
 const KINDS: [(&str, [&str; 2]); 2] = [
@@ -56,24 +60,18 @@ const INITIALISERS: [&str; 2] = ["__wasm_call_ctors", "_initialize"];
 /// The bound on names that a plugin chose, in bytes.
 const MAX_NAMES_BYTES: usize = 500;
 
-/// Returns a plugin as a component, with a note on its functions that are not offered. Other bytes
-/// stay as they are.
-///
-/// # Errors
-/// It is a plugin that this host does not run.
+/// Returns a plugin as a component, with a note on its functions that are not offered; fails if this
+/// host does not run it. Other bytes stay as they are.
 pub(super) fn compose(module: Bytes) -> Result<(Bytes, Option<String>), LoadError> {
-    let mut parts = module.windows(HOST.len());
-    if !Parser::is_core_wasm(&module) || !parts.any(|part| part == HOST.as_bytes()) {
+    let host = "extism:host/";
+    let mut parts = module.windows(host.len());
+    if !Parser::is_core_wasm(&module) || !parts.any(|part| part == host.as_bytes()) {
         return Ok((module, None));
     }
-    let validate = |bytes: &[u8]| {
-        let types = Validator::new_with_features(WasmFeatures::all()).validate_all(bytes);
-        types.map_err(|error| LoadError::Plugin(shorten(&error.to_string())))
-    };
     let types = validate(&module)?;
     let types = types.as_ref();
     let imports: Vec<_> = types.core_imports().into_iter().flatten().collect();
-    if !imports.iter().any(|(from, ..)| from.starts_with(HOST)) {
+    if !imports.iter().any(|(from, ..)| from.starts_with(host)) {
         return Ok((module, None));
     }
     let exports: BTreeMap<_, _> = types.core_exports().into_iter().flatten().collect();
@@ -90,15 +88,14 @@ pub(super) fn compose(module: Bytes) -> Result<(Bytes, Option<String>), LoadErro
         };
         if is_tool { &mut tools } else { &mut others }.push(*name);
     }
-    let memory = exports.get("memory").and_then(|ty| match ty {
-        Type::Memory(memory) => Some(*memory),
-        _ => None,
-    });
     let kind = kind.map_or("functions", |(kind, _)| kind);
     let link = Link {
         tools,
         initialiser: INITIALISERS.into_iter().find(has),
-        memory,
+        memory: match exports.get("memory") {
+            Some(Type::Memory(memory)) => Some(*memory),
+            _ => None,
+        },
     };
     let component = encode(&module, &imports, kind, &link)?;
     let others = text::sanitize(&others.join(", "), MAX_NAMES_BYTES);
@@ -114,6 +111,20 @@ pub(super) fn format(exports: &[&str]) -> Option<String> {
     kind.map(|kind| format!("Extism plugin ({kind})"))
 }
 
+/// Validates all but the bodies of functions, which the compiler does within its limits.
+fn validate(bytes: &[u8]) -> Result<Types, LoadError> {
+    let mut validator = Validator::new_with_features(WasmFeatures::all());
+    let mut types = None;
+    for payload in Parser::new(0).parse_all(bytes) {
+        let payload = payload.and_then(|payload| validator.payload(&payload));
+        let payload = payload.map_err(|error| LoadError::Plugin(shorten(&error.to_string())))?;
+        if let ValidPayload::End(found) = payload {
+            types = Some(found);
+        }
+    }
+    types.ok_or(LoadError::HostFailed)
+}
+
 /// Appends a plugin to the kernel.
 fn encode(
     plugin: &[u8],
@@ -121,13 +132,14 @@ fn encode(
     kind: &str,
     link: &Link<'_>,
 ) -> Result<Vec<u8>, LoadError> {
-    let types = Validator::new().validate_all(KERNEL);
-    let types = types.map_err(|_| LoadError::HostFailed)?;
+    let types = validate(KERNEL)?;
     let types = types.as_ref();
     let exports = |instance| types[types.core_instance_at(instance)].exports(types);
     let mut kernels = 0..types.core_instance_count();
     let kernel = kernels.find_map(|instance| match exports(instance).get(TABLE)? {
-        Type::Table(table) if exports(instance).contains_key(SLOT) => Some((instance, *table)),
+        Type::Table(table) if exports(instance).contains_key(SLOT) => {
+            Some((instance, TableType::try_from(*table).ok()?))
+        }
         _ => None,
     });
     let (kernel, table) = kernel.ok_or(LoadError::HostFailed)?;
@@ -154,17 +166,15 @@ fn encode(
         arguments.push((from, ModuleArg::Instance(index)));
     }
     let (module, instance) = (types.module_count(), types.core_instance_count());
-    let linked = [
-        ("kernel", kernel),
-        ("plugin", instance + arguments.len() as u32),
-    ];
+    let plugin_instance = instance + arguments.len() as u32;
+    let linked = [("kernel", kernel), ("plugin", plugin_instance)];
     let linked = linked.map(|(name, instance)| (name, ModuleArg::Instance(instance)));
     instances.instantiate(module, arguments);
     instances.instantiate(module + 1, linked);
     let (mut mark, name) = (ComponentExportSection::new(), format!("{MARK}{kind}"));
     mark.export(&name, ComponentExportKind::Module, module, None);
     let id = ComponentSectionId::CoreModule.into();
-    let (plugin, link) = (RawSection { id, data: plugin }, link.module(table)?);
+    let (plugin, link) = (RawSection { id, data: plugin }, link.module(table));
     let sections: [&dyn ComponentSection; 5] =
         [&aliases, &plugin, &ModuleSection(&link), &instances, &mark];
     let mut component = KERNEL.to_vec();
@@ -184,7 +194,7 @@ struct Link<'a> {
 impl Link<'_> {
     /// Encodes the module. Its start function tells the kernel the names of the functions, and puts
     /// the function of [`Self::operations`] into its slot.
-    fn module(&self, table: wasmparser::TableType) -> Result<Module, LoadError> {
+    fn module(&self, table: TableType) -> Module {
         let (mut types, mut imports) = (TypeSection::new(), ImportSection::new());
         let (nothing, code, byte, operation) = (0, 1, 2, 3);
         types.ty().function([], []);
@@ -199,7 +209,6 @@ impl Link<'_> {
             imports.import("plugin", name, EntityType::Function(ty));
             count += 1;
         }
-        let table = TableType::try_from(table).map_err(|_| LoadError::HostFailed)?;
         imports.import("kernel", TABLE, table);
         if let Some(memory) = self.memory {
             imports.import("plugin", "memory", MemoryType::from(memory));
@@ -223,7 +232,7 @@ impl Link<'_> {
         let mut module = Module::new();
         module.section(&types).section(&imports).section(&functions);
         module.section(&start).section(&elements).section(&code);
-        Ok(module)
+        module
     }
 
     /// Encodes the function in the slot: it calls a function of the plugin, from the given index on,
@@ -256,11 +265,7 @@ impl Link<'_> {
 }
 
 /// Begins a block for one value of a parameter.
-fn case<'a, 'b>(
-    body: &'a mut InstructionSink<'b>,
-    parameter: u32,
-    value: i32,
-) -> &'a mut InstructionSink<'b> {
+fn case<'a, 'b>(body: &'a mut Sink<'b>, parameter: u32, value: i32) -> &'a mut Sink<'b> {
     let body = body.local_get(parameter).i32_const(value).i32_eq();
     body.if_(BlockType::Empty)
 }
