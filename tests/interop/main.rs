@@ -19,6 +19,7 @@ mod deploy;
 mod editors;
 mod eval;
 mod examples;
+mod extism;
 mod hosts;
 mod integers;
 mod json_schema;

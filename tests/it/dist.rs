@@ -40,6 +40,7 @@ fn manifests_match_components_and_sources() {
         "guest-tools/dist",
         &[
             ("code", "code"),
+            ("extism", "extism"),
             ("fetch", "fetch"),
             ("files", "files"),
             ("image", "image"),
@@ -60,6 +61,29 @@ fn manifests_match_components_and_sources() {
             ("redact", "examples/redact"),
         ],
     );
+}
+
+/// Plugins of Extism need another target than the components, so CI does not build them.
+#[test]
+fn extism_plugins_match_their_sources() {
+    let directory = root().join("tests/guests/extism");
+    let sums = std::fs::read_to_string(directory.join("SHA256SUMS")).unwrap();
+    let files = [
+        "Cargo.lock",
+        "Cargo.toml",
+        "functions.wasm",
+        "src/lib.rs",
+        "src/tools.rs",
+        "tools.wasm",
+    ];
+    let expected: String = files
+        .iter()
+        .map(|file| {
+            let digest = Sha256::digest(std::fs::read(directory.join(file)).unwrap());
+            format!("{}  {file}\n", hex::encode(digest))
+        })
+        .collect();
+    assert_eq!(sums, expected, "run tests/guests/extism/build");
 }
 
 /// Checks the manifest of the directory `dist`, given each component's name and source directory in

@@ -145,6 +145,12 @@ pub fn act_packages() -> Option<PathBuf> {
     usable(&found, "the host of ACT")
 }
 
+/// A Python with Extism's own host (`extism/requirements.txt`).
+pub fn extism_python() -> Option<PathBuf> {
+    let found = python_environment("extism", &here("interop/extism/requirements.txt"));
+    usable(&found, "the host of Extism").map(|directory| directory.join("bin/python"))
+}
+
 /// A Python with parsers of JUnit XML and HTML.
 pub fn report_parsers() -> Option<PathBuf> {
     let found = python_environment("eval", &here("interop/eval/requirements.txt"));

@@ -9,6 +9,7 @@ mod collect;
 pub(crate) mod compiler;
 pub(crate) mod definitions;
 pub(crate) mod error;
+pub(crate) mod extism;
 pub(crate) mod link;
 pub(crate) mod load;
 pub(crate) mod plain;

@@ -90,6 +90,11 @@ pub enum LoadError {
         "the component is not a tool for this host, which needs the export `{EXPORT}`: {0}. Build it against the WIT package agent:tool@{CONTRACT_VERSION} (contract-mismatch)"
     )]
     ContractMismatch(String),
+    /// The module is a plugin of the Extism ABI that does not run here, for this reason.
+    #[error(
+        "the module is an Extism plugin that this host does not run: {0}. Build it with a PDK of Extism 1 for one module, without other host functions (contract-mismatch)"
+    )]
+    Plugin(String),
     /// The tool definitions are invalid, for this reason.
     #[error(
         "cannot use the component's tool definitions: {0}. Correct them in its source; until then, use another \
@@ -166,6 +171,7 @@ impl LoadError {
             | Self::ActIsOff
             | Self::UncomposedFilter => LoadFault::MissingCapability,
             Self::ContractMismatch(_)
+            | Self::Plugin(_)
             | Self::Definitions(_)
             | Self::Functions(_)
             | Self::NotAProgram => LoadFault::ContractMismatch,

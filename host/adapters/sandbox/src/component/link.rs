@@ -9,6 +9,7 @@ use crate::{
         act::{self, ActComponent},
         code::shorten,
         error::LoadError,
+        extism,
         plain::PlainComponent,
         program::ProgramEntry,
     },
@@ -62,6 +63,8 @@ pub(crate) struct LinkedComponent {
     pub(crate) entry_point: EntryPoint,
     /// Its hooks, if it has some.
     pub(crate) hook: Option<HookHostPre<CallState>>,
+    /// Its format as users see it, if it is a plugin or of the contract.
+    pub(crate) format: String,
     /// The way into it, if it is a program.
     pub(crate) program: Option<ProgramEntry>,
     pub(crate) imports: Vec<String>,
@@ -138,6 +141,8 @@ pub(crate) fn link(
     Ok(LinkedComponent {
         entry_point,
         hook,
+        format: extism::format(&exports)
+            .unwrap_or_else(|| format!("agent:tool@{CONTRACT_VERSION}")),
         program,
         imports,
         allocator,

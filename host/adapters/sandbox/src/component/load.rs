@@ -11,6 +11,7 @@ use crate::{
         code::{self, MachineCode, TrustedCode},
         definitions::{self, Queried},
         error::LoadError,
+        extism,
         link::{EntryPoint, LinkedComponent, link},
         plain::Docs,
         shared::SharedParts,
@@ -85,7 +86,11 @@ async fn load_new(
         None => {
             on_compile(size_bytes);
             let bytes = blocking(shared, move |_| component.into_bytes()).await??;
-            let machine_code = compile(shared, bytes.clone()).await?;
+            let module = bytes.clone();
+            let composed = blocking(shared, move |_| extism::compose(module)).await?;
+            let (component, note) = composed?;
+            let mut machine_code = compile(shared, component).await?;
+            machine_code.left_out.extend(note);
             let (linked, machine_code) =
                 blocking(shared, move |shared| from_source(shared, machine_code)).await??;
             let queried = match Queried::new(&linked.entry_point) {

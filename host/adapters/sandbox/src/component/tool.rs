@@ -181,7 +181,7 @@ impl ToolComponent {
     #[must_use]
     pub fn format(&self) -> String {
         let format = match &self.loaded.linked.entry_point {
-            EntryPoint::Contract(_) => format!("agent:tool@{CONTRACT_VERSION}"),
+            EntryPoint::Contract(_) => self.loaded.linked.format.clone(),
             EntryPoint::Hooks => format!("hooks of agent:tool@{CONTRACT_VERSION}"),
             EntryPoint::Plain(_) => "functions".to_owned(),
             EntryPoint::Program(_) => self.program_form().unwrap_or("a program").to_owned(),

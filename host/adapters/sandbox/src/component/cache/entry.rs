@@ -4,7 +4,7 @@
 //! another component's.
 
 use super::pipeline;
-use crate::component::skill::MAX_SKILL_BYTES;
+use crate::component::{extism, skill::MAX_SKILL_BYTES};
 use agent_host_engine::definitions::RawDefinition;
 use agent_host_types::id::Digest;
 use std::{
@@ -64,7 +64,8 @@ impl EntryHeader {
 /// Returns the file name of an entry. One of another engine or format has another name, so it is
 /// not found, and removed once it is the least recently used.
 pub(super) fn name(component: blake3::Hash, engine: &[u8; 32]) -> String {
-    let maker = blake3::hash(&[FORMAT, engine].concat()).to_hex();
+    // The code of a plugin has the kernel's in it.
+    let maker = blake3::hash(&[FORMAT, engine, extism::KERNEL].concat()).to_hex();
     let maker: String = maker.chars().take(ENGINE_DIGITS).collect();
     format!("{}-{maker}", component.to_hex())
 }

@@ -33,6 +33,12 @@ static FUZZED: LazyLock<Fuzzed> = LazyLock::new(|| Fuzzed {
 fn guests() -> Vec<Vec<u8>> {
     let text =
         text("(component (core module $m (func (export \"f\"))) (core instance (instantiate $m)))");
+    let plugin = wat::parse_str(
+        r#"(module (import "extism:host/env" "input_length" (func $length (result i64)))
+        (memory (export "memory") 1)
+        (func (export "f") (result i32) (drop (call $length)) (i32.const 0)))"#,
+    );
+    let plugin = plugin.unwrap();
     vec![
         Guest::default().bytes(),
         Guest {
@@ -47,6 +53,7 @@ fn guests() -> Vec<Vec<u8>> {
         }
         .bytes(),
         text,
+        plugin,
     ]
 }
 
