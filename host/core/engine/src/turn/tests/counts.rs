@@ -266,6 +266,31 @@ async fn call_that_runs_again_is_counted_once() {
     assert_eq!(counted(&bench.journal.counted), ["put"]);
 }
 
+/// A host that dies between the count of a call and its intent leaves its place to the call.
+#[tokio::test]
+async fn call_that_was_counted_before_a_crash_runs() {
+    let rules: Arc<[CallRule]> = vec![rule(Deny, "act", "count(1d) >= 1")].into();
+    let mut crashes = 0;
+    for barrier in 1..8 {
+        let mut bench = Bench::new(vec![calls(&[("a", "act", "")])]);
+        bench.agent.settings.rules = rules.clone();
+        bench.is_unreplayable = true;
+        bench.journal.fails_from.store(barrier, Ordering::SeqCst);
+        bench.say("go").await;
+        let is_intended = bench.kinds().contains(&"call-intended".to_owned());
+        if is_intended || counted(&bench.journal.counted).is_empty() {
+            continue;
+        }
+        crashes += 1;
+        let mut again = Bench::resume(&bench.journal, Vec::new(), standard()).await;
+        again.agent.settings.rules = rules.clone();
+        again.turn(AgentInput::Continue).await;
+        assert_eq!(again.results(), pairs([("a", text("act {}"))]));
+        assert_eq!(counted(&again.journal.counted), ["act"]);
+    }
+    assert_eq!(crashes, 1);
+}
+
 /// A session without a store does not decide by a rule that counts.
 #[tokio::test]
 async fn journal_that_does_not_count_ends_the_turn() {
