@@ -1,11 +1,14 @@
 //! Tests `[[rule]]` with counts, sums and times: over sessions and processes, of each way to call a
 //! tool, and what `explain` and `sessions replay` tell of them.
 
+use crate::roles::create_seeing;
 use agent_host_test_support::{
     Ran, TestEnv,
-    chat::{Answer, ChatServer, ask},
+    api::ApiServer,
+    chat::{Answer, ChatServer},
     mcp_client::{Client, call},
     of_kind,
+    postgres::database,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -32,9 +35,25 @@ fn write(path: &str) -> (&'static str, Value) {
 
 /// Runs a session whose model writes these files in one reply, where no one can be asked.
 fn run(env: &TestEnv, paths: &[&str]) -> Ran {
+    run_on(env, None, paths)
+}
+
+/// Runs such a session on a database.
+fn run_on(env: &TestEnv, url: Option<&str>, paths: &[&str]) -> Ran {
     let calls: Vec<_> = paths.iter().map(|path| write(path)).collect();
     let server = ChatServer::start(vec![Answer::calls(&calls), Answer::text("That is all.")]);
-    ask(env, &server, &["--permission-prompts", "none", "go"])
+    let args = [
+        "run",
+        "--model",
+        "openai-compat:m",
+        "--permission-prompts",
+        "none",
+        "go",
+    ];
+    let mut command = env.command(&args);
+    command.env("OPENAI_COMPAT_BASE_URL", &server.base_url);
+    command.envs(url.map(|url| ("DATABASE_URL", url)));
+    command.output().unwrap().into()
 }
 
 /// The number of files that were written.
@@ -91,22 +110,65 @@ fn rule_counts_calls_over_sessions() {
     assert_eq!(written(&env), 3);
 }
 
-/// Processes that call at once take no place twice.
+/// Processes that call at once take no place twice, whichever store they share.
 #[test]
 fn processes_at_once_take_each_place_once() {
-    let env = env("count(1h) < 5");
-    thread::scope(|scope| {
-        for process in 0..3 {
-            let env = &env;
-            scope.spawn(move || {
-                let paths: Vec<String> = (0..3).map(|n| format!("out{process}{n}")).collect();
-                let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-                let ran = run(env, &paths);
-                assert!([Some(0), Some(6)].contains(&ran.code), "{ran:?}");
-            });
+    for url in std::iter::once(None).chain(database().map(Some)) {
+        let env = env("count(1h) < 5");
+        if url.is_some() {
+            let config = config("allow", "count(1h) < 5");
+            env.configure(format!("{config}[store]\nurl = \"env:DATABASE_URL\"\n"));
+            // Makes the tables.
+            assert_eq!(run_on(&env, url.as_deref(), &["out"]).code, Some(0));
         }
-    });
-    assert_eq!(written(&env), 5);
+        thread::scope(|scope| {
+            for process in 0..3 {
+                let (env, url) = (&env, url.as_deref());
+                scope.spawn(move || {
+                    let paths: Vec<String> = (0..3).map(|n| format!("out{process}{n}")).collect();
+                    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+                    let ran = run_on(env, url, &paths);
+                    assert!([Some(0), Some(6)].contains(&ran.code), "{ran:?}");
+                });
+            }
+        });
+        assert_eq!(written(&env), 5);
+    }
+}
+
+/// The places are of the owner of a session, and the caller is the one who sent the message.
+#[test]
+fn each_token_has_its_own_places() {
+    let env = env("caller() in ['ann', 'bob'] and count(1d) < 1");
+    let [ann, bob, eve] = ["ann", "bob", "eve"].map(|name| create_seeing(&env, name, "user", &[]));
+    let call = |path: &str| Answer::calls(&[write(path)]);
+    let done = || Answer::text("Done.");
+    let ran = [call("out1"), done(), call("out2"), done()];
+    let answers = ran.into_iter().chain([call("out3"), call("out4")]);
+    let model = ChatServer::start(answers.collect());
+    let server = ApiServer::start(&env, &model, &[]);
+    // The facts of a session's call, which runs, or else waits.
+    let facts = |token: &str, runs: bool| {
+        let created = server.request(token, "POST /sessions", Some(r#"{"message": "go"}"#));
+        let session = created.json()["session"].as_str().unwrap().to_owned();
+        let mut stream = server.events(&session, None);
+        let events = stream.until("turn-ended");
+        if runs {
+            stream.until("turn-ended");
+        }
+        let events = events.iter().map(|event| &event.data["event"]);
+        let mut read = events.filter(|event| event["kind"] == "facts-read");
+        let facts = &read.next().unwrap()["facts"];
+        (
+            facts["caller"].clone(),
+            facts["windows"][0]["count"].clone(),
+        )
+    };
+    assert_eq!(facts(&ann, true), (json!("ann"), json!(0)));
+    assert_eq!(facts(&bob, true), (json!("bob"), json!(0)));
+    assert_eq!(facts(&eve, false), (json!("eve"), json!(0)));
+    assert_eq!(facts(&ann, false), (json!("ann"), json!(1)));
+    assert_eq!(written(&env), 2);
 }
 
 /// Calls of MCP clients and of runs share the places, and `call` counts nothing.

@@ -393,7 +393,7 @@ fn condition_of_a_rule_decides_by_the_arguments() {
         ),
         (
             "path = 'a'",
-            "`where` of rule.0 is malformed: expected `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `and`, `or` or the end at column 6",
+            "`where` of rule.0 is malformed: expected `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `+`, `-`, `and`, `or` or the end at column 6",
         ),
     ];
     for (condition, why) in cases {

@@ -41,8 +41,8 @@ fn database_is_prepared_for_a_role_and_checked() {
     let env = TestEnv::new();
     env.configure(STORE);
     for said in [
-        "The tables were created with version 8.",
-        "The tables already have version 8.",
+        "The tables were created with version 9.",
+        "The tables already have version 9.",
     ] {
         let migrated = run(&env, &owner, "", &["store", "migrate"]);
         assert_eq!(migrated.code, Some(0), "{migrated:?}");

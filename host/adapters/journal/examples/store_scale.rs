@@ -3,8 +3,8 @@
 //!
 //! `store_scale make DIRECTORY PROJECT SESSIONS QUESTIONS` makes SESSIONS sessions that were started
 //! in the directory PROJECT, each with QUESTIONS questions of 9 events. `store_scale resume DIRECTORY`
-//! opens the latest one again. `store_scale count DIRECTORY CALLS` counts so many calls of two owners,
-//! and measures decisions after them. Two processes, so that the second one's memory is that of resuming alone.
+//! opens the latest one again. `store_scale count DIRECTORY CALLS` counts CALLS calls of each of two
+//! owners, and measures decisions after them. Two processes, so that the second one's memory is that of resuming alone.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use agent_host_engine::{

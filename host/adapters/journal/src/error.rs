@@ -222,17 +222,12 @@ pub enum StoreError {
         /// Where it is stored.
         location: Arc<str>,
     },
-    /// Something other than a host of this store wrote a row of counted calls.
+    /// Something other than a host of this store wrote the counted calls of a tool, there.
     #[error(
-        "the calls of `{}` that {location} counts have no valid signature: another program changed them, or the key was \
-         replaced; no rule can count them until `agent-host store check --remove-unsigned` removes those rows", tool.escape_debug()
+        "the counted calls of `{0}` in {1} have no valid signature: another program changed them, or the key was \
+         replaced; no rule can count them until `agent-host store check --remove-unsigned` removes them"
     )]
-    UnsignedTally {
-        /// The tool.
-        tool: String,
-        /// Where they are stored.
-        location: Arc<str>,
-    },
+    UnsignedTally(String, Arc<str>),
     /// A sealed session was continued here further than the file goes, and removed.
     #[error(
         "session {session} was already here, with {events} events, and has been removed: this file has fewer, and \
@@ -474,7 +469,7 @@ impl From<StoreError> for JournalError {
             | E::SchemaVersion { .. }
             | E::KeyFile { .. }
             | E::Unsigned { .. }
-            | E::UnsignedTally { .. }
+            | E::UnsignedTally(..)
             | E::Damaged { .. }
             | E::NewerEvent { .. }
             | E::LostEvents { .. }

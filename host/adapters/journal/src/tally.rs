@@ -260,10 +260,8 @@ impl StoredTally {
     }
 
     fn refusal(&self, location: &Location) -> StoreError {
-        StoreError::UnsignedTally {
-            tool: self.series.tool.clone(),
-            location: location.clone(),
-        }
+        let tool = self.series.tool.escape_debug().to_string();
+        StoreError::UnsignedTally(tool, location.clone())
     }
 
     /// Names it if it is not valid.

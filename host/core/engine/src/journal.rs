@@ -139,8 +139,8 @@ pub trait Journal: Send + Sync {
     /// [`JournalError::Storage`] or [`JournalError::Corrupt`].
     fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>>;
 
-    /// Reads what earlier calls of a tool by the owner of the session, in its project, amount to,
-    /// those of other sessions included. All earlier records of the session are durable.
+    /// Reads the number and the sums of earlier calls of a tool by the owner of the session, in its
+    /// project, those of other sessions included. All earlier records of the session are durable.
     ///
     /// # Errors
     /// [`JournalError::Storage`], also if this journal does not count calls and windows are asked
@@ -193,7 +193,7 @@ pub enum RecordedFacts {
     Unchanged,
 }
 
-/// A question for what earlier calls of a tool amount to.
+/// A question for the number and the sums of earlier calls of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TallyQuery {
     /// The call that is decided on, which does not count itself.
@@ -208,7 +208,7 @@ pub struct TallyQuery {
     pub arguments: Vec<String>,
 }
 
-/// What earlier calls of a tool amount to.
+/// The number and the sums of earlier calls of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tallies {
     /// The owner of the session, as the front end identifies it; absent for the user of the machine.
@@ -217,7 +217,7 @@ pub struct Tallies {
     pub counted: u64,
     /// Whether the call that is decided on is counted already: it ran before.
     pub has_call: bool,
-    /// What those within each window amount to.
+    /// The tallies of those within each window.
     pub windows: Vec<WindowTally>,
 }
 

@@ -346,6 +346,12 @@ impl Session {
         }
     }
 
+    /// Whether a record other than facts is not durable.
+    pub(crate) fn has_undurable_calls(&self) -> bool {
+        let mut records = self.undurable.iter();
+        records.any(|record| !matches!(record.event, Event::FactsRead { .. }))
+    }
+
     /// Whether no record of it is durable.
     pub(crate) fn is_unstored(&self) -> bool {
         self.undurable() as u64 == self.record_count()

@@ -15,7 +15,7 @@ pub struct CallFacts {
     pub at_ms: u64,
     /// The name of the caller, as the front end has it; [`LOCAL_CALLER`] for the user of the machine.
     pub caller: String,
-    /// What earlier calls of the tool amount to, by window.
+    /// The tallies of earlier calls of the tool, by window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowTally>,
 }
@@ -34,7 +34,7 @@ pub struct WindowTally {
 }
 
 impl CallFacts {
-    /// Returns what the calls within a window amount to, if it is known.
+    /// Returns the tally of a window, if it is known.
     #[must_use]
     pub fn window(&self, window_ms: u64) -> Option<&WindowTally> {
         let mut windows = self.windows.iter();

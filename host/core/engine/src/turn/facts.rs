@@ -3,8 +3,9 @@
 //!
 //! A call that is counted is decided on and counted as one: it is counted only if no other one was
 //! since its facts were read, and otherwise decided on again. So no number of sessions and hosts
-//! lets through more calls than a rule allows. It is counted just before its intent is recorded. A
-//! host that dies in between leaves it counted, and the call that continues is not counted again.
+//! lets through more calls than a rule allows. It is counted just before its intent is recorded,
+//! once all that it follows from is durable. A host that dies in between leaves it counted, and the
+//! call that continues is not counted again.
 
 use super::{
     Agent, Prompts, Step, StepResult, TurnContext,
@@ -124,6 +125,10 @@ impl Agent {
         let Some(wanted) = wanted.filter(|wanted| is_here && wanted.is_counted()) else {
             return Ok(CallPlan::Run(Box::new(run)));
         };
+        if session.has_undurable_calls() {
+            // After a crash, the call that has its place must be this one.
+            session.barrier(cx.observer).await?;
+        }
         for _ in 0..MAX_DECISIONS {
             let countable = self.read_again(session, &run.entry, &wanted, cx).await?;
             let planned = match self.plan(session, &run.entry, None, cx) {

@@ -294,7 +294,7 @@ impl CallFact {
 impl fmt::Display for CallFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let window = |window_ms: &u64| {
-            let unit = UNITS.iter().find(|(_, ms)| window_ms % ms == 0);
+            let unit = UNITS.iter().find(|(_, ms)| window_ms.is_multiple_of(*ms));
             let (unit, ms) = unit.copied().unwrap_or(("ms", 1));
             format!("{}{unit}", window_ms / ms)
         };

@@ -23,10 +23,12 @@ use agent_host_engine::{
     arguments::Arguments,
     flow::CallFlow,
     policy::{CallRequest, CallRule, Ruling, decide_call, denied_call},
+    session::now_ms,
     tool::{CallReport, CallUpdate, Invocation, ProgressSink, RunEnd},
 };
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
+    facts::{CallFacts, LOCAL_CALLER},
     id::{CallId, SessionId, object_digest},
     output::ToolResultOutput,
     question::{AnsweredBy, AnsweredQuestion, MAX_QUESTIONS},
@@ -171,12 +173,18 @@ fn denial(
     tool: &str,
     input: &Map<String, Value>,
 ) -> Option<ToolResultOutput> {
+    // Outside of a session, nothing is counted.
+    let facts = CallFacts {
+        at_ms: now_ms(),
+        caller: LOCAL_CALLER.to_owned(),
+        windows: Vec::new(),
+    };
     let call = CallRequest {
         tool: registry.tool(tool)?,
         input,
         input_digest: object_digest(input),
         agent: None,
-        facts: None,
+        facts: Some(&facts),
     };
     match decide_call(&call, rules, &[], []) {
         Ruling::Deny { rule, reason, .. } => Some(denied_call(&rule, &reason)),

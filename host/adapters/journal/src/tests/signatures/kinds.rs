@@ -32,7 +32,7 @@ pub(in crate::tests) enum RowKind {
     Memory,
     Owner,
     Session,
-    Tally,
+    Counted,
 }
 
 impl RowKind {
@@ -43,7 +43,7 @@ impl RowKind {
         Self::Memory,
         Self::Owner,
         Self::Session,
-        Self::Tally,
+        Self::Counted,
     ];
 }
 
@@ -59,7 +59,7 @@ impl RowKind {
             (Self::Owner, false) => ("owners", "signature"),
             (Self::Session, true) => ("progress", "signature"),
             (Self::Session, false) => ("sessions", "signature"),
-            (Self::Tally, _) => ("tallies", "signature"),
+            (Self::Counted, _) => ("tallies", "signature"),
         }
     }
 
@@ -135,7 +135,7 @@ pub(in crate::tests) async fn write(store: &dyn JournalStore, kind: RowKind) {
             let item = item("1", "a", &["http:a"]);
             assert_eq!(store.remember(item, 1).await.unwrap(), Remembered::Stored);
         }
-        RowKind::Tally => tallies::write_one(store, session()).await,
+        RowKind::Counted => tallies::write_one(store, session()).await,
         RowKind::Owner | RowKind::Session => {
             let ownership = Ownership {
                 project: "/here".to_owned(),
@@ -214,7 +214,7 @@ pub(in crate::tests) async fn believed(store: &dyn JournalStore, kind: RowKind) 
             all.len()
         }
         RowKind::Owner => seen(store).await,
-        RowKind::Tally => tallies::counted(store, session()).await,
+        RowKind::Counted => tallies::counted(store, session()).await,
         RowKind::Session => {
             let mut opened = 0;
             for info in store.list().await.unwrap() {
@@ -432,7 +432,7 @@ pub(super) fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
             // Both the owner and the end of the other session are reported.
             cases.push(case("copied to another session", copy, 1, 2));
         }
-        RowKind::Tally => {
+        RowKind::Counted => {
             let sets = [
                 "project = '/other'",
                 "owner = 'di/1'",

@@ -32,7 +32,7 @@ async fn session(store: &dyn JournalStore, project: &str, owner: Option<&str>) -
     journal
 }
 
-/// What calls before a call of `send` amount to within an hour and a day.
+/// Reads the tallies before a call of `send` within an hour and a day.
 async fn read(journal: &dyn Journal, call: &str, at_ms: u64) -> Tallies {
     let query = TallyQuery {
         call: CallId(call.to_owned()),

@@ -7,7 +7,7 @@ use super::{
     program::{Coder, call, writes},
 };
 use crate::{
-    journal::{CountedCall, MemoryJournal},
+    journal::{CountedCall, MemoryJournal, Tallies, TallyQuery},
     policy::{CallRule, NameGlob, RuleDecision},
     session::{ClientSession, Session, SessionStart},
     turn::{Actors, Agent, ClientCallEnd, Timing, TurnContext},
@@ -17,6 +17,7 @@ use RuleDecision::{Allow, Ask, Deny};
 use agent_host_types::{
     approval::Decision,
     event::Event,
+    facts::{WindowTally, from_millionths, to_millionths},
     id::{CallId, SessionId},
     output::ToolResultOutput,
     tool::{Approval, Effect},
@@ -26,11 +27,66 @@ use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
 use std::{
     collections::BTreeMap,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-/// What an agent is to do.
+/// The arguments that start an agent.
 const START: &str = r#"{"instructions": "look around"}"#;
+
+/// The calls that sessions counted.
+#[derive(Clone, Default)]
+pub(super) struct Counted {
+    calls: Arc<Mutex<Vec<(SessionId, CountedCall)>>>,
+    /// The number of calls that others count while a decision is made.
+    others: Arc<AtomicU64>,
+}
+
+impl Counted {
+    /// Counts all calls of the tool, whenever they were.
+    pub(super) fn tallies(&self, session: SessionId, query: &TallyQuery) -> Tallies {
+        let calls = self.calls.lock().unwrap();
+        let of_tool = calls.iter().filter(|(_, call)| call.tool == query.tool);
+        let is_own = |it: &&(SessionId, CountedCall)| (it.0, &it.1.call) == (session, &query.call);
+        let others: Vec<_> = of_tool.clone().filter(|call| !is_own(call)).collect();
+        let sum = |pointer: &String| {
+            let amounts = others
+                .iter()
+                .map(|(_, call)| call.amounts.get(pointer)?.as_ref());
+            let total = amounts
+                .map(|amount| to_millionths(amount?))
+                .sum::<Option<i128>>();
+            (pointer.clone(), total.and_then(from_millionths))
+        };
+        let tally = |window_ms: &u64| WindowTally {
+            window_ms: *window_ms,
+            count: others.len() as u64,
+            sums: query.arguments.iter().map(sum).collect(),
+        };
+        Tallies {
+            owner: None,
+            counted: of_tool.clone().count() as u64,
+            has_call: of_tool.clone().any(|call| is_own(&call)),
+            windows: query.windows.iter().map(tally).collect(),
+        }
+    }
+
+    pub(super) fn count(&self, session: SessionId, call: CountedCall) -> bool {
+        let mut calls = self.calls.lock().unwrap();
+        if self.others.load(Ordering::SeqCst) > 0 {
+            self.others.fetch_sub(1, Ordering::SeqCst);
+            calls.push((SessionId::new(), call.clone()));
+        }
+        let of_tool = calls.iter().filter(|(_, it)| it.tool == call.tool);
+        let is_counted = of_tool.count() as u64 == call.counted;
+        if is_counted {
+            calls.push((session, call));
+        }
+        is_counted
+    }
+}
 
 fn rule(decision: RuleDecision, tool: &str, condition: &str) -> CallRule {
     CallRule {
@@ -56,7 +112,7 @@ fn approve(id: &str) -> Vec<Decision> {
 
 /// The calls that a journal and others beside it counted, by tool.
 fn counted(counted: &Counted) -> Vec<String> {
-    let counted = counted.lock().unwrap();
+    let counted = counted.calls.lock().unwrap();
     counted.iter().map(|(_, call)| call.tool.clone()).collect()
 }
 
@@ -69,7 +125,7 @@ fn count_elsewhere(counted: &Counted, tool: &str) {
         counted: 0,
         amounts: BTreeMap::new(),
     };
-    counted.lock().unwrap().push((SessionId::new(), call));
+    counted.calls.lock().unwrap().push((SessionId::new(), call));
 }
 
 /// The counts of the facts that were recorded, by call.
@@ -124,7 +180,7 @@ async fn call_is_decided_on_again_when_another_was_counted() {
     for (places, others, asked) in [(2_usize, 1, false), (2, 2, true), (1, 1, true)] {
         let condition = format!("count(1d) < {places}");
         let mut bench = ruled(&[("a", "send", "")], vec![rule(Allow, "send", &condition)]);
-        bench.journal.others.store(others, Ordering::SeqCst);
+        bench.journal.counted.others.store(others, Ordering::SeqCst);
         let report = bench.say("go").await;
         let is_asked = matches!(report.end, TurnEnd::AwaitingConfirmation { .. });
         assert_eq!(is_asked, asked, "{places} {others}");
@@ -152,7 +208,7 @@ async fn call_beyond_a_count_is_denied() {
     assert_eq!(facts(&bench.journal), read([("a", 0), ("b", 0), ("b", 1)]));
 }
 
-/// What a rule allowed before the user was asked about another call is decided on again.
+/// A call that a rule allowed, and that waits for another one, is decided on again.
 #[tokio::test]
 async fn allowed_call_that_waited_is_decided_on_when_it_runs() {
     let batch = [("a", "look", ""), ("b", "send", "")];
@@ -208,6 +264,31 @@ async fn call_that_runs_again_is_counted_once() {
     bench.turn(AgentInput::Continue).await;
     assert_eq!(bench.results(), pairs([("b", denied("Enough (rule.put)"))]));
     assert_eq!(counted(&bench.journal.counted), ["put"]);
+}
+
+/// A host that dies between the count of a call and its intent leaves its place to the call.
+#[tokio::test]
+async fn call_that_was_counted_before_a_crash_runs() {
+    let rules: Arc<[CallRule]> = vec![rule(Deny, "act", "count(1d) >= 1")].into();
+    let mut crashes = 0;
+    for barrier in 1..8 {
+        let mut bench = Bench::new(vec![calls(&[("a", "act", "")])]);
+        bench.agent.settings.rules = rules.clone();
+        bench.is_unreplayable = true;
+        bench.journal.fails_from.store(barrier, Ordering::SeqCst);
+        bench.say("go").await;
+        let is_intended = bench.kinds().contains(&"call-intended".to_owned());
+        if is_intended || counted(&bench.journal.counted).is_empty() {
+            continue;
+        }
+        crashes += 1;
+        let mut again = Bench::resume(&bench.journal, Vec::new(), standard()).await;
+        again.agent.settings.rules = rules.clone();
+        again.turn(AgentInput::Continue).await;
+        assert_eq!(again.results(), pairs([("a", text("act {}"))]));
+        assert_eq!(counted(&again.journal.counted), ["act"]);
+    }
+    assert_eq!(crashes, 1);
 }
 
 /// A session without a store does not decide by a rule that counts.

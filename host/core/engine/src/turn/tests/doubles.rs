@@ -1,20 +1,21 @@
 //! Test doubles: a model that replays values, tools that are closures, a journal whose barriers can
 //! fail, and an observer that records. They decide nothing that a test checks.
 
-use super::program::printed::Prints;
+mod recorder;
+
+pub(super) use recorder::Recorder;
+
+use super::counts::Counted;
 use crate::{
     BoxFuture,
     journal::{CountedCall, Journal, JournalError, MemoryJournal, Tallies, TallyQuery},
     model::{DeltaSink, Model, ModelDelta},
-    observer::{Live, Observer},
     tool::{CallReport, CallUpdate, Invocation, ProgressSink, RunEnd, ToolHandler},
     tool_set::{ToolEntry, ToolSet},
-    turn::{Step, StepResult},
 };
 use agent_host_types::{
     approval::ApprovalRule,
     event::{Event, EventRecord},
-    facts::{WindowTally, from_millionths, to_millionths},
     failure::ToolFailure,
     flow::LabelledFile,
     id::{CallId, Digest, SessionId},
@@ -363,12 +364,7 @@ pub(super) struct TestJournal {
     pub(super) lost: CancellationToken,
     /// The calls that were counted, those of other journals included.
     pub(super) counted: Counted,
-    /// The number of calls that others count while a decision is made.
-    pub(super) others: AtomicU64,
 }
-
-/// The calls of sessions that were counted.
-pub(super) type Counted = Arc<Mutex<Vec<(SessionId, CountedCall)>>>;
 
 impl TestJournal {
     pub(super) fn new(session: SessionId) -> Arc<Self> {
@@ -387,7 +383,6 @@ impl TestJournal {
             setups: Mutex::default(),
             lost: CancellationToken::new(),
             counted,
-            others: AtomicU64::new(0),
         })
     }
 
@@ -472,49 +467,13 @@ impl Journal for TestJournal {
         Box::pin(self.lost.cancelled())
     }
 
-    /// Counts all calls of the tool, whenever they were.
     fn tallies(&self, query: TallyQuery) -> BoxFuture<'_, Result<Tallies, JournalError>> {
-        let counted = self.counted.lock().unwrap();
-        let of_tool = counted.iter().filter(|(_, call)| call.tool == query.tool);
-        let is_own = |(session, call): &&(SessionId, CountedCall)| {
-            *session == self.inner.session() && call.call == query.call
-        };
-        let others: Vec<_> = of_tool.clone().filter(|call| !is_own(call)).collect();
-        let sum = |pointer: &String| {
-            let amounts = others
-                .iter()
-                .map(|(_, call)| call.amounts.get(pointer)?.as_ref());
-            let total = amounts
-                .map(|amount| to_millionths(amount?))
-                .sum::<Option<i128>>();
-            (pointer.clone(), total.and_then(from_millionths))
-        };
-        let tally = |window_ms: &u64| WindowTally {
-            window_ms: *window_ms,
-            count: others.len() as u64,
-            sums: query.arguments.iter().map(sum).collect(),
-        };
-        let tallies = Tallies {
-            owner: None,
-            counted: of_tool.clone().count() as u64,
-            has_call: of_tool.clone().any(|call| is_own(&call)),
-            windows: query.windows.iter().map(tally).collect(),
-        };
+        let tallies = self.counted.tallies(self.inner.session(), &query);
         Box::pin(std::future::ready(Ok(tallies)))
     }
 
     fn count_call(&self, call: CountedCall) -> BoxFuture<'_, Result<bool, JournalError>> {
-        let mut counted = self.counted.lock().unwrap();
-        let mut add = |session| counted.push((session, call.clone()));
-        if self.others.load(Ordering::SeqCst) > 0 {
-            self.others.fetch_sub(1, Ordering::SeqCst);
-            add(SessionId::new());
-        }
-        let of_tool = counted.iter().filter(|(_, it)| it.tool == call.tool);
-        let is_counted = of_tool.count() as u64 == call.counted;
-        if is_counted {
-            counted.push((self.inner.session(), call));
-        }
+        let is_counted = self.counted.count(self.inner.session(), call);
         Box::pin(std::future::ready(Ok(is_counted)))
     }
 
@@ -524,70 +483,5 @@ impl Journal for TestJournal {
 
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {
         self.inner.blob(digest)
-    }
-}
-
-/// Records everything, and whether a record came before it was durable.
-pub(super) struct Recorder {
-    journal: Arc<TestJournal>,
-    pub(super) records: Mutex<Vec<EventRecord>>,
-    pub(super) premature: Mutex<Vec<u64>>,
-    pub(super) live: Mutex<Vec<String>>,
-    pub(super) steps: Mutex<Vec<(Step, StepResult)>>,
-}
-
-impl Recorder {
-    pub(super) fn new(journal: Arc<TestJournal>) -> Arc<Self> {
-        Arc::new(Self {
-            journal,
-            records: Mutex::default(),
-            premature: Mutex::default(),
-            live: Mutex::default(),
-            steps: Mutex::default(),
-        })
-    }
-}
-
-impl Observer for Recorder {
-    fn child<'a>(&'a self, _: &'a CallId, _: &'a str) -> Option<Box<dyn Observer + 'a>> {
-        Some(Box::new(Prints(&self.live)))
-    }
-
-    fn step(&self, step: Step, result: &StepResult) {
-        self.steps.lock().unwrap().push((step, result.clone()));
-    }
-
-    fn recorded(&self, record: &Arc<EventRecord>) {
-        if record.seq >= self.journal.durable_count() as u64 {
-            self.premature.lock().unwrap().push(record.seq);
-        }
-        self.records
-            .lock()
-            .unwrap()
-            .push(EventRecord::clone(record));
-    }
-
-    fn live(&self, live: Live<'_>) {
-        let line = match live {
-            Live::ModelAsked => "asked".to_owned(),
-            Live::Delta(ModelDelta::Text(text)) => format!("text {text}"),
-            Live::Delta(ModelDelta::Reasoning(text)) => format!("reasoning {text}"),
-            Live::Delta(ModelDelta::Restarted) => "restarted".to_owned(),
-            Live::ResultsReferenced { count, .. } => format!("referenced {count}"),
-            Live::HistorySummarised { messages, .. } => format!("summarised {messages}"),
-            Live::Delta(ModelDelta::Note(text)) => format!("note {text}"),
-            Live::Delta(ModelDelta::Waiting { error, .. }) => {
-                format!("waiting after {}", error.message)
-            }
-            Live::CallStarted { call_id, .. } => format!("started {call_id}"),
-            Live::CallProgress {
-                call_id, message, ..
-            } => format!("{message} {call_id}"),
-            Live::CallOutput { call_id, text } => format!("{text} {call_id}"),
-            Live::CallEnded {
-                call_id, output, ..
-            } => format!("ended {call_id} {}", output.tag()),
-        };
-        self.live.lock().unwrap().push(line);
     }
 }

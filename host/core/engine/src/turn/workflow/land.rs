@@ -129,7 +129,6 @@ impl Driver<'_> {
             .collect();
         let labelled = files_labelled(&call_id, ended.files);
         let accounting = unknown_limits(self.session, &tool, ended.accounting);
-        self.session.facts.remove(&call_id);
         let settled = Event::NodeSettled {
             call_id: call_id.clone(),
             node,

@@ -160,7 +160,7 @@ fn condition_over_arguments_that_never_holds_is_refused() {
         ("a + 1 == 'x'", "a number beside `+` and `-` at column 1"),
         (
             "a + 'x' == 1",
-            "numbers on both sides of `+` and `-` at column 9",
+            "numbers on both sides of `+` and `-` at column 8",
         ),
     ];
     for (text, expected) in cases {

@@ -1,6 +1,6 @@
 //! A parent with one agent, and the journals of both.
 
-use super::super::harness::*;
+use super::super::{counts::Counted, harness::*};
 use crate::{
     BoxFuture,
     agents::{Agents, Journals, SubAgent},
