@@ -60,7 +60,7 @@ fn started(system: Option<&str>) -> Event {
         directory: None,
         client: None,
         parent: None,
-        labels: Vec::new(),
+        labels: vec!["history".to_owned()],
     }
 }
 

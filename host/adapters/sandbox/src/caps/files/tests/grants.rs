@@ -89,13 +89,12 @@ async fn files_have_the_sources_of_their_call_at_once() {
         ..FlowPolicy::default()
     });
     let (seen, read) = ("http:news.example", "dir:/workspace/sub/b.txt");
-    let globbed = "dir:/workspace/sub";
     let file = |path: &str, sources: &[&str]| LabelledFile {
         path: path.to_owned(),
         sources: sources.iter().map(|&source| source.to_owned()).collect(),
     };
     type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], Vec<LabelledFile>);
-    let cases: [Case<'_>; 8] = [
+    let cases: [Case<'_>; 7] = [
         (&[], &[("create x x", "1"), ("read a.txt", "alpha")], vec![]),
         (
             &[seen],
@@ -132,14 +131,6 @@ async fn files_have_the_sources_of_their_call_at_once() {
             vec![
                 file("/workspace/b.txt", &[read]),
                 file("/workspace/sub/b.txt", &[read]),
-            ],
-        ),
-        (
-            &[],
-            &[("move sub sub2", "done")],
-            vec![
-                file("/workspace/sub", &[globbed]),
-                file("/workspace/sub2", &[globbed]),
             ],
         ),
     ];
