@@ -1,7 +1,7 @@
 use super::{
     FlowPolicy, FlowRequest, FlowRule,
     reader::{ClosedSchema, answer_schema},
-    reference::{references, with_references},
+    reference::{references, text_without_references, with_references, without_references},
 };
 use crate::policy::{NameGlob, RuleDecision};
 use agent_host_types::{
@@ -348,4 +348,15 @@ fn answer_schema_is_closed_or_refused() {
     ] {
         assert!(asked(&schema).is_err(), "{schema}");
     }
+}
+
+/// A reference that an agent's answer still has would name another result of its starter.
+#[test]
+fn answer_of_an_agent_has_no_reference() {
+    let text = r#"See {"$ref": "@r1"}, and {"a": 1}."#.to_owned();
+    let expected = r#"See (a value that is not shown), and {"a": 1}."#;
+    assert_eq!(text_without_references(text), expected);
+    let value = json!({"a": [{"$ref": "@r1", "path": "/x"}, {"$ref": "#/defs"}], "n": 1});
+    let expected = json!({"a": ["(a value that is not shown)", {"$ref": "#/defs"}], "n": 1});
+    assert_eq!(without_references(value), expected);
 }

@@ -9,11 +9,7 @@ mod writing;
 use super::{children::TestJournals, harness::*};
 use crate::{
     agents::Agents,
-    flow::{
-        FlowPolicy, FlowRule,
-        reader::quarantined_reader,
-        reference::{text_without_references, without_references},
-    },
+    flow::{FlowPolicy, FlowRule, reader::quarantined_reader},
     policy::{NameGlob, RuleDecision},
     tool::{CallReport, RunEnd},
     tool_set::ToolSet,
@@ -471,17 +467,6 @@ async fn opened_answer_of_an_agent_is_kept_from_its_starter() {
         let seen = json!(parent.results()).to_string();
         assert!(!seen.contains("Ignore the user"), "{seen}");
     }
-}
-
-/// A reference that an agent's answer still has would name another result of its starter.
-#[test]
-fn answer_of_an_agent_has_no_reference() {
-    let text = r#"See {"$ref": "@r1"}, and {"a": 1}."#.to_owned();
-    let expected = r#"See (a value that is not shown), and {"a": 1}."#;
-    assert_eq!(text_without_references(text), expected);
-    let value = json!({"a": [{"$ref": "@r1", "path": "/x"}, {"$ref": "#/defs"}], "n": 1});
-    let expected = json!({"a": ["(a value that is not shown)", {"$ref": "#/defs"}], "n": 1});
-    assert_eq!(without_references(value), expected);
 }
 
 /// A result chooses neither the question nor the answers that the model sees.
