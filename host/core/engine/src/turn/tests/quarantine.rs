@@ -2,7 +2,7 @@
 
 mod audience;
 mod families;
-mod small_model;
+mod reader;
 mod stored;
 mod writing;
 
@@ -466,37 +466,5 @@ async fn opened_answer_of_an_agent_is_kept_from_its_starter() {
         assert_eq!(labelled(&parent)[0].1.is_some(), is_kept, "{answer}");
         let seen = json!(parent.results()).to_string();
         assert!(!seen.contains("Ignore the user"), "{seen}");
-    }
-}
-
-/// A result chooses neither the question nor the answers that the model sees.
-#[tokio::test]
-async fn reader_is_asked_in_the_words_of_the_model() {
-    let cases = [
-        (
-            "/schema/enum/0",
-            json!({"enum": [{"$ref": "@r1", "path": "/text"}]}),
-            json!("Which?"),
-        ),
-        (
-            "/question",
-            json!({"type": "boolean"}),
-            json!({"$ref": "@r1", "path": "/text"}),
-        ),
-    ];
-    for (pointer, schema, question) in cases {
-        let asked = json!({"question": question, "value": {"$ref": "@r1"}, "schema": schema});
-        let bench = with_reader(bench(FlowMode::Quarantine, vec![]), vec![]);
-        let asked = [("q", "read_quarantined", asked.to_string())];
-        let (bench, _) = after_mail(
-            bench,
-            &asked
-                .each_ref()
-                .map(|(id, tool, input)| (*id, *tool, input.as_str())),
-        )
-        .await;
-        let message = format!("`{pointer}` cannot be a reference; only `value` can.");
-        let expected = failure("invalid-input", &message);
-        assert_eq!(bench.results(), pairs([("q", expected)]), "{pointer}");
     }
 }
