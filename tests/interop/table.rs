@@ -5,8 +5,9 @@ use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 
 /// The lists of packages of pip.
-const LISTS: [&str; 14] = [
+const LISTS: [&str; 15] = [
     "act/requirements.txt",
+    "extism/requirements.txt",
     "oracle/requirements.txt",
     "json_schema/requirements.txt",
     "wires/litellm.txt",

@@ -135,7 +135,7 @@ impl Sessions {
     }
 
     /// Starts a session driven by an external client; `client` is its name and version, `labels` the
-    /// sources of what came before ([`ClientSession::sources`]).
+    /// sources of what came before.
     ///
     /// # Errors
     /// When the journal cannot be written.
