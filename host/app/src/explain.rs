@@ -287,12 +287,28 @@ fn remedy(rule: &str, tool: &str, rules: &[CallRule]) -> String {
             "text from an untrusted source had reached it; change this [[flow.rule]] in agent.toml".to_owned()
         }
         None if rule.starts_with("rule.") => "agent.toml no longer has this [[rule]]".to_owned(),
+        None if conditional(tool, rules).is_some() => {
+            let (name, condition) = conditional(tool, rules).unwrap_or_default();
+            format!(
+                "it needed approval, but no one could be asked: the condition of the [[rule]] {name} (where {condition}) \
+                 did not hold; change it if the call should have run"
+            )
+        }
         None => format!(
             "it needed approval, but no one could be asked; to run it without approval, add\n[[rule]]\ndecision = \
              \"allow\"\ntool = {}",
             toml::Value::from(tool)
         ),
     }
+}
+
+/// Returns the rule that allows a tool under a condition, with the condition as TOML.
+fn conditional(tool: &str, rules: &[CallRule]) -> Option<(String, String)> {
+    let rule = rules.iter().find(|rule| {
+        rule.decision == RuleDecision::Allow && rule.condition.is_some() && rule.names(tool)
+    })?;
+    let condition = toml::Value::from(rule.condition.as_ref()?.as_str());
+    Some((rule.name.clone(), condition.to_string()))
 }
 
 /// Returns the change that would have run a call which text from some of these sources had reached.

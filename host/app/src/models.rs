@@ -90,9 +90,12 @@ async fn with_small(
     models: &ModelsConfig,
     recorder: Option<&Arc<Recorder>>,
 ) -> Result<Arc<dyn Model>, HostError> {
+    // A recording is played by one model.
     Ok(match &models.small {
-        Some(small) => Arc::new(WithSmall::new(model, make(small, recorder).await?)),
-        None => model,
+        Some(small) if recorder.is_none() => {
+            Arc::new(WithSmall::new(model, make(small, None).await?))
+        }
+        _ => model,
     })
 }
 

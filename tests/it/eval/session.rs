@@ -32,9 +32,16 @@ fn case_of_a_session_passes_and_finds_a_regression() {
             added.stderr
         );
     }
-    fs::write(env.work().join("a.txt"), "changed").unwrap();
-    let expected = fs::read_to_string(env.work().join("what-does-it-say-files/a.txt"));
-    assert_eq!(expected.unwrap(), "alpha");
+    // What the calls read is named, and the user chooses what a run gets.
+    let added = env.run(&["eval", "other.toml", "--from-session", "latest", "--json"]);
+    assert_eq!(
+        added.json()["read"],
+        serde_json::json!(["/workspace/a.txt"])
+    );
+    env.write("data/a.txt", "alpha");
+    let suite = fs::read_to_string(env.work().join("suite.toml")).unwrap();
+    let with_files = suite.replace("prompt =", "files = \"data\"\nprompt =");
+    env.write("suite.toml", with_files);
     let eval = |script: &str| env.run(&["eval", "suite.toml", "--model", script, "--json"]);
     let report = eval("script:./reader.toml");
     assert_eq!(report.code, Some(0), "{}", report.stderr);

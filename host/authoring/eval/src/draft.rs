@@ -85,8 +85,6 @@ struct CaseFile<'a> {
 struct WrittenCase<'a> {
     name: &'a str,
     prompt: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    files: Option<&'a str>,
     expect: &'a DraftedExpect,
 }
 
@@ -182,9 +180,10 @@ impl CaseDraft {
             (self.message > 1, "the conversation before the message"),
             (self.has_files, "the files of the message"),
         ];
+        let prompt = without(prompt, private);
         Ok(DraftedCase {
             name: name_of(&prompt),
-            prompt: without(prompt, private),
+            prompt,
             expect: DraftedExpect {
                 no_denial: !self.was_denied,
                 answer_schema: schema_of(&answer),
@@ -212,15 +211,14 @@ impl DraftedCase {
         !no_denial && answer_schema.is_none() && calls.is_empty()
     }
 
-    /// Returns the case as TOML, with its files in a directory.
+    /// Returns the case as TOML.
     ///
     /// # Errors
     /// A value has no form in TOML, as a clause.
-    pub fn to_toml(&self, files: Option<&str>) -> Result<String, String> {
+    pub fn to_toml(&self) -> Result<String, String> {
         let case = WrittenCase {
             name: &self.name,
             prompt: &self.prompt,
-            files,
             expect: &self.expect,
         };
         toml::to_string(&CaseFile { case: [case] }).map_err(|error| error.to_string())

@@ -120,9 +120,8 @@ fn message_becomes_a_case_with_what_happened() {
     ];
     let case = draft(1, &events).unwrap();
     let expected = r#"[[case]]
-name = "how-much-honey-in-home"
+name = "how-much-honey-in-a"
 prompt = "How much honey, in ./a.txt?"
-files = "f"
 
 [case.expect]
 no-denial = true
@@ -141,7 +140,7 @@ path = "a.txt"
 [[case.expect.call]]
 tool = "list"
 "#;
-    assert_eq!(case.to_toml(Some("f")).unwrap(), expected);
+    assert_eq!(case.to_toml().unwrap(), expected);
     assert_eq!(Vec::from_iter(&case.read), ["/workspace/a.txt"]);
     assert!(case.lacks.is_empty());
     let case = draft(2, &events).unwrap();
@@ -158,7 +157,7 @@ fn session_without_an_answer_is_no_case() {
     ];
     let case = draft(1, &denied).unwrap();
     assert!(case.read.is_empty() && !case.expects_nothing());
-    assert!(!case.to_toml(None).unwrap().contains("no-denial"));
+    assert!(!case.to_toml().unwrap().contains("no-denial"));
     let cases: [(usize, &[Event], &str); 4] = [
         (1, &[], "it has no message of the user"),
         (2, &denied, "it has 1 messages of the user"),
@@ -215,7 +214,7 @@ fn recorded_sessions_become_cases() {
             others += 1;
             continue;
         };
-        let toml = case.to_toml(Some("files")).unwrap();
+        let toml = case.to_toml().unwrap();
         let form: EvaluationForm = toml::from_str(&toml).unwrap();
         if !case.expects_nothing() {
             form.check().unwrap();

@@ -3,23 +3,16 @@
 use super::{
     super::{configure, find_session, open_journal},
     MAX_FILE_BYTES, check,
-    files::{MAX_BYTES, copy},
 };
 use crate::{
     args::EvalArgs,
     exit::{Exit, Failure},
-    terminal::{DIM, Terminal, escape_line, path_text},
+    terminal::{DIM, Terminal, one_line, path_text},
 };
 use agent_host_app::{Config, Environment, Overrides, config::parse, trusted_file};
-use agent_host_engine::policy::{FileOp, Ruling, decide_file};
 use agent_host_eval::{CaseDraft, DraftedCase, EvaluationForm};
-use agent_host_types::tool::Effect;
 use serde_json::json;
-use std::{
-    collections::BTreeSet,
-    fs, io,
-    path::{Component, Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::Path};
 
 pub(super) async fn add(
     session: &str,
@@ -41,11 +34,7 @@ pub(super) async fn add(
     let (before, names) = existing(&args.file, terminal)?;
     case.name = new_name(&case.name, &names);
 
-    let directory = format!("{}-files", case.name);
-    let beside = args.file.parent().unwrap_or(Path::new(""));
-    let (copied, missing) = copy_files(&config, &case, &beside.join(&directory))?;
-    let files = (!copied.is_empty()).then_some(directory.as_str());
-    let text = written(&case, files, before)?;
+    let text = written(&case, before)?;
     let form: EvaluationForm = parse(&args.file, &text)?;
     if !case.expects_nothing() {
         check(form, &args.file, &text, terminal)?;
@@ -60,13 +49,15 @@ pub(super) async fn add(
     })?;
     terminal.println_as(
         args.json,
-        || json!({ "file": args.file, "case": case.name, "files": copied, "missing": missing }),
+        || json!({ "file": args.file, "case": case.name, "read": case.read }),
         || format!("{}: case {}", path_text(&args.file), case.name),
     );
-    for path in &missing {
-        terminal.note(&escape_line(&format!(
-            "{path} is not among its files: it is outside the working directory, or cannot be read now"
-        )));
+    let read: Vec<&str> = case.read.iter().map(String::as_str).collect();
+    if !read.is_empty() {
+        terminal.note(&format!(
+            "Its calls read {}. Put copies into a directory, and name that in `files`.",
+            one_line(&read.join(", "), 500)
+        ));
     }
     for what in &case.lacks {
         terminal.note(&format!("The case is without {what}."));
@@ -117,9 +108,12 @@ fn new_name(name: &str, known: &BTreeSet<String>) -> String {
 }
 
 /// Returns the text of the file with the case.
-fn written(case: &DraftedCase, files: Option<&str>, before: String) -> Result<String, Failure> {
-    let toml = case.to_toml(files).map_err(Failure::failed)?;
-    let answer = case.answer.lines().map(|line| format!("# {line}\n"));
+fn written(case: &DraftedCase, before: String) -> Result<String, Failure> {
+    let toml = case.to_toml().map_err(Failure::failed)?;
+    let answer = case
+        .answer
+        .lines()
+        .map(|line| format!("# {}\n", one_line(line, 200)));
     let mut text = before;
     if !text.is_empty() {
         text.push('\n');
@@ -128,50 +122,4 @@ fn written(case: &DraftedCase, files: Option<&str>, before: String) -> Result<St
     text.extend(answer.take(20));
     text.push_str(&toml);
     Ok(text)
-}
-
-/// Copies what the calls read, if a tool may read it now and it is in the working directory, which a
-/// run has a copy of. Returns the paths below it, and those that are missing.
-fn copy_files(
-    config: &Config,
-    case: &DraftedCase,
-    target: &Path,
-) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
-    let (mut copied, mut missing) = (Vec::new(), Vec::new());
-    let mut left = MAX_BYTES;
-    for path in &case.read {
-        let Some((host, below)) = readable(config, path) else {
-            missing.push(path.clone());
-            continue;
-        };
-        let to = target.join(&below);
-        let made = to.parent().map_or(Ok(()), fs::create_dir_all);
-        match made.and_then(|()| copy(&host, &to, &mut left)) {
-            Ok(()) => copied.push(below),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(Failure::usage(format!(
-                    "{} already exists, and is not overwritten; remove it, or move it",
-                    to.display()
-                )));
-            }
-            Err(_) => missing.push(path.clone()),
-        }
-    }
-    Ok((copied, missing))
-}
-
-/// Returns the file at a path that tools see, and its path below the working directory.
-fn readable(config: &Config, path: &str) -> Option<(PathBuf, PathBuf)> {
-    let (grant, rest) = config.grants.dir_of(path)?;
-    let dir = config.grants.dirs.get(grant)?;
-    let below = Path::new(rest);
-    let is_below = below
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
-    let ruling = decide_file(&config.grants, Effect::ReadOnly, grant, FileOp::Read, rest);
-    let root = dir.host.canonicalize().ok()?;
-    let host = root.join(below).canonicalize().ok()?;
-    let is_own = root == config.working_dir.canonicalize().ok()? && host.starts_with(&root);
-    let is_allowed = matches!(ruling, Ruling::Allow { .. });
-    (is_below && is_own && is_allowed).then(|| (host, below.to_owned()))
 }

@@ -14,7 +14,7 @@ use std::{
 const MAX_ENTRIES: usize = 10_000;
 
 /// The most bytes of the files of a case.
-pub(super) const MAX_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The files of a case; none by default.
 #[derive(Clone, Debug, Default)]
@@ -96,8 +96,7 @@ impl CaseFiles {
     }
 }
 
-/// Copies a file that is no link to a new one, of at most the bytes that are left.
-pub(super) fn copy(from: &Path, to: &Path, left: &mut u64) -> io::Result<()> {
+fn copy(from: &Path, to: &Path, left: &mut u64) -> io::Result<()> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let source = OpenOptions::new()
         .read(true)
