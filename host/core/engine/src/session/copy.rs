@@ -223,7 +223,7 @@ impl SessionCopy {
                 None => ToolResultOutput::ExecutionDenied(Some(NOT_STARTED.to_owned())),
                 Some(_) => interrupted_result(&tool).into(),
             };
-            // What it wrote so far is not recorded; what waits recorded it.
+            // The files that it wrote are not recorded yet; those of a call that waits are.
             let wrote =
                 (entry.intended.is_some() && !entry.dispatched_externally && !waits).then(|| {
                     Event::FilesLabelled {

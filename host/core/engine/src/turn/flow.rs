@@ -187,16 +187,15 @@ impl Agent {
             return CallFlow::default();
         }
         let state = session.state();
-        let artifacts = state.flow.sources_of_artifacts(state.artifacts());
-        let flow = CallFlow::from(self.audience(session, entry)).with_artifacts(artifacts);
-        match effect {
-            Effect::ReadOnly => flow,
-            Effect::Idempotent | Effect::Effectful => flow.with_files(
-                policy,
-                state.flow.files.run(),
-                &self.input_sources(session, entry),
-                state.flow.sources_of_shared().cloned().collect(),
-            ),
+        let mut flow = CallFlow::from(self.audience(session, entry));
+        if effect != Effect::ReadOnly {
+            let shared = state.flow.sources_of_shared().cloned().collect();
+            let sources = self.input_sources(session, entry);
+            flow = flow.with_files(policy, state.flow.files.run(), &sources, shared);
+        }
+        match flow.is_watched() {
+            true => flow.with_artifacts(state.flow.sources_of_artifacts(state.artifacts())),
+            false => flow,
         }
     }
 

@@ -64,9 +64,7 @@ pub(super) async fn add(
     }
     let advice = match case.expects_nothing() {
         true => "It expects nothing yet: add `answer`, a pattern of the answer.",
-        false => {
-            "Its files are as they are now. Read the case before you keep it, and remove what may differ."
-        }
+        false => "Read the case before you keep it, and remove what may differ.",
     };
     terminal.note(&format!("{DIM}{advice}{DIM:#}"));
     Ok(Exit::Done)
